@@ -1,0 +1,55 @@
+"""Memory search for AI agents that can say why.
+
+The public names are these; they are loaded when first used, so that importing whyrank costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .engine import AsyncEngine, Engine, rank
+    from .engine import open_engine as open
+    from .engine import open_engine_async as open_async
+    from .errors import WhyrankError
+    from .ranking.recipes import RECIPES, Recipe
+    from .search.why import Why
+    from .trail import Part, Step, replay
+    from .types import Hit, Memory, Ranking, Results, Run, Scope
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "open": ("engine", "open_engine"),
+    "open_async": ("engine", "open_engine_async"),
+    "rank": ("engine", "rank"),
+    "Engine": ("engine", "Engine"),
+    "AsyncEngine": ("engine", "AsyncEngine"),
+    "WhyrankError": ("errors", "WhyrankError"),
+    "RECIPES": ("ranking.recipes", "RECIPES"),
+    "Recipe": ("ranking.recipes", "Recipe"),
+    "Why": ("search.why", "Why"),
+    "Part": ("trail", "Part"),
+    "Step": ("trail", "Step"),
+    "replay": ("trail", "replay"),
+    "Hit": ("types", "Hit"),
+    "Memory": ("types", "Memory"),
+    "Ranking": ("types", "Ranking"),
+    "Results": ("types", "Results"),
+    "Run": ("types", "Run"),
+    "Scope": ("types", "Scope"),
+}
+
+__all__ = [
+    "RECIPES", "AsyncEngine", "Engine", "Hit", "Memory", "Part", "Ranking", "Recipe", "Results", "Run", "Scope",
+    "Step", "Why", "WhyrankError", "open", "open_async", "rank", "replay",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    try:
+        module, attribute = _HOMES[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    return getattr(import_module(f".{module}", __name__), attribute)

@@ -1,0 +1,1 @@
+"""Text to tokens, stems, names, entities and query kind; pure."""

@@ -1,0 +1,42 @@
+"""Entities by rule: capitalised spans, identifiers, and names the store knows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import regex
+
+from .names import name_key
+from .stopwords import STOP_WORDS
+from .text import compose, fold
+
+_CAPITALISED = regex.compile(r"\p{Lu}[\p{L}\p{M}\p{N}'’-]*(?:\s+\p{Lu}[\p{L}\p{M}\p{N}'’-]*)*")
+_IDENTIFIER = regex.compile(
+    r"\b(?:[\p{L}\p{N}]+(?:[_./:\\-][\p{L}\p{N}]+)+|[\p{Ll}\p{N}]+\p{Lu}[\p{L}\p{N}]*|\p{Lu}\p{Ll}+\p{Lu}[\p{L}\p{N}]*)"
+)
+_FUNCTION_WORDS = frozenset().union(*STOP_WORDS.values())
+
+
+def entities_in(text: str, known: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the entities a text names, in order of appearance, each once."""
+    composed = compose(text)
+    spans = [(match.start(), match.group()) for match in _IDENTIFIER.finditer(composed)]
+    spans += [(match.start(), span) for match in _CAPITALISED.finditer(composed) if (span := _without_stops(match.group()))]
+    spans += [(composed.find(name), name) for name in known if name in composed]
+    found: dict[str, str] = {}
+    for _, span in sorted(spans):
+        found.setdefault(name_key(span), span)
+    return tuple(found.values())
+
+
+def is_identifier(text: str) -> bool:
+    """Tell whether a text is one identifier: a path, a version, a name in code."""
+    return bool(_IDENTIFIER.fullmatch(compose(text.strip())))
+
+
+def _without_stops(span: str) -> str:
+    """Drop function words at the beginning, which are capitalised only because a sentence starts there."""
+    words = span.split()
+    while words and fold(words[0]) in _FUNCTION_WORDS:
+        words = words[1:]
+    return " ".join(words)

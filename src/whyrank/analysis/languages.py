@@ -1,0 +1,79 @@
+"""Which language a text is in: by its script, else by a vote of its stop words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+
+import regex
+
+from .stopwords import STOP_WORDS
+from .text import fold
+
+DEFAULT_LANGUAGE = "en"
+_VOTING_WORDS = 400  # the beginning of a text is enough to tell its language
+
+_WORD = regex.compile(r"[\p{L}\p{M}'’]+")
+_SCRIPTS = {
+    "ja": regex.compile(r"[\p{Hiragana}\p{Katakana}]"),
+    "ko": regex.compile(r"\p{Hangul}"),
+    "zh": regex.compile(r"\p{Han}"),
+    "th": regex.compile(r"\p{Thai}"),
+    "ru": regex.compile(r"\p{Cyrillic}"),
+    "el": regex.compile(r"\p{Greek}"),
+    "ar": regex.compile(r"\p{Arabic}"),
+    "he": regex.compile(r"\p{Hebrew}"),
+    "hi": regex.compile(r"\p{Devanagari}"),
+    "ta": regex.compile(r"\p{Tamil}"),
+    "hy": regex.compile(r"\p{Armenian}"),
+}
+_LATIN = regex.compile(r"\p{Latin}")
+_LATIN_LANGUAGES = tuple(language for language in STOP_WORDS if language != "ru")
+
+# A Japanese text is mostly Han; a fifth of kana is enough to tell it from Chinese.
+_KANA_SHARE = 0.2
+
+
+def language_of(text: str, default: str = DEFAULT_LANGUAGE) -> str:
+    """Return the language of a text, or the default where nothing tells."""
+    script = script_language(text)
+    return script if script is not None else latin_language(text, default)
+
+
+def script_language(text: str) -> str | None:
+    """Return the language the dominant script stands for, or None for Latin script and none."""
+    counts = {language: len(pattern.findall(text)) for language, pattern in _SCRIPTS.items()}
+    if counts["ja"] >= _KANA_SHARE * (counts["zh"] + counts["ja"]) > 0:
+        counts["ja"] += counts["zh"]
+    language, count = max(counts.items(), key=lambda pair: pair[1])
+    # One Chinese character says about as much as three letters.
+    letters_each = 3 if language in ("ja", "ko", "zh") else 1
+    return language if count and count * letters_each >= len(_LATIN.findall(text)) else None
+
+
+def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
+    """Let the stop words vote; the default wins ties and silence."""
+    votes: Counter[str] = Counter()
+    for word, count in Counter(_voting_words(text)).items():
+        for language in _LATIN_LANGUAGES:
+            if word in STOP_WORDS[language]:
+                votes[language] += count
+    if not votes:
+        return default
+    most = max(votes.values())
+    return default if votes[default] == most else max(votes, key=lambda language: (votes[language], language))
+
+
+def _voting_words(text: str) -> Iterator[str]:
+    """Yield words of two letters or more, and the sides of an apostrophe (don't, qu'il); single letters are code."""
+    for match in islice(_WORD.finditer(fold(text)), _VOTING_WORDS):
+        word = match.group().replace("’", "'")
+        yield from (side for side in dict.fromkeys((word, *word.split("'"))) if len(side) > 1)
+
+
+@lru_cache(maxsize=65_536)
+def word_language(word: str, latin: str) -> str:
+    """Return the language one word is stemmed in: its own script's, or the text's Latin language."""
+    return script_language(word) or latin

@@ -1,0 +1,139 @@
+"""Names: the keys they are compared by, and how a query and a name are related."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+import regex
+from rapidfuzz.distance import OSA
+
+from ..ports import Name
+from ..types import Memory, NameMatch, NameProbe, NameRelation
+from .text import compose, fold
+from .words import parts_of
+
+_NOT_IN_KEY = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}]+)?")
+
+# How specific a path is when its key is equal to the query's.
+FULL_PATH, BASENAME, STEM = 3, 2, 1
+
+ONE_EDIT_LETTERS = 4  # shorter keys have a neighbour at distance one too often
+TWO_EDITS_LETTERS = 8
+PARTIAL_WORDS = 3  # up to here a query may be a part of a name
+MAX_WINDOW_WORDS = 6  # names of more words than this are not looked for inside sentences
+MAX_WINDOWED_WORDS = 40  # nor in texts longer than this
+
+# From the best relation to the weakest; the order a name run proposes in.
+RELATIONS: tuple[NameRelation, ...] = (
+    "equal", "same words", "one edit", "two edits", "first words", "all words", "prefixes", "in a sentence",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=65_536)
+def name_key(text: str) -> str:
+    """Fold a name and take out everything but letters and digits: `Remind Me`, `remind-me` and `RemindMe` meet."""
+    return _NOT_IN_KEY.sub("", fold(text))
+
+
+@lru_cache(maxsize=65_536)
+def name_words(text: str) -> tuple[str, ...]:
+    """Return the words of a name, identifiers split into theirs."""
+    return tuple(part for word in _WORD.findall(compose(text)) for part in parts_of(word.split("'")[0]))
+
+
+def words_key(words: Iterable[str]) -> str:
+    """Return a key that is the same for the same words in any order."""
+    return " ".join(sorted(words))
+
+
+def names_of(memory: Memory) -> tuple[Name, ...]:
+    """Return every name a memory answers to: name, slug, owner/slug, aliases, path, base name and stem."""
+    written = [(text, 0) for text in (memory.name, memory.slug, *memory.aliases) if text]
+    if memory.owner and memory.slug:
+        written.append((f"{memory.owner}/{memory.slug}", 0))
+    if memory.source and memory.kind == "chunk" and not memory.is_turn:
+        path = PurePosixPath(memory.source.path)
+        written += [(str(path), FULL_PATH), (path.name, BASENAME), (path.stem, STEM)]
+    found: dict[str, Name] = {}
+    for text, specificity in written:
+        key = name_key(text)
+        if key and key not in found:
+            found[key] = Name(text, key, name_words(text), specificity)
+    return tuple(found.values())
+
+
+def probe_for(text: str, *, typos: bool = False) -> NameProbe:
+    """Return what a query asks of the names."""
+    spoken = [fold(word) for word in _WORD.findall(compose(text))]
+    return NameProbe(name_key(text), name_words(text), _windows(spoken), typos)
+
+
+def _windows(words: list[str]) -> tuple[tuple[str, ...], ...]:
+    """Return every run of neighbouring words inside a sentence, longest first."""
+    if not 1 < len(words) <= MAX_WINDOWED_WORDS:
+        return ()
+    sizes = range(min(MAX_WINDOW_WORDS, len(words) - 1), 0, -1)
+    return tuple(tuple(words[i : i + size]) for size in sizes for i in range(len(words) - size + 1))
+
+
+def edits_allowed(key: str) -> int:
+    """Return how many letters of a key may be mistyped; swapping two neighbours is one edit."""
+    if len(key) >= TWO_EDITS_LETTERS:
+        return 2
+    return 1 if len(key) >= ONE_EDIT_LETTERS else 0
+
+
+def match_name(probe: NameProbe, names: Iterable[Name]) -> NameMatch | None:
+    """Return the best relation between the query and any of a memory's names."""
+    windows = {name_key("".join(window)): window for window in reversed(probe.windows)}
+    matches = [match for name in names if (match := _relation(probe, name, windows))]
+    return min(matches, key=match_order, default=None)
+
+
+def match_order(match: NameMatch) -> tuple[int, int, float, str]:
+    """Order matches: relation, path specificity, share of the name covered, name."""
+    return RELATIONS.index(match.relation), -match.specificity, -match.covered, match.name
+
+
+def _relation(probe: NameProbe, name: Name, windows: dict[str, tuple[str, ...]]) -> NameMatch | None:
+    if not probe.key:
+        return None
+    if name.key == probe.key:
+        return NameMatch("equal", name.text, name.specificity)
+    if len(name.words) > 1 and words_key(name.words) == words_key(probe.words):
+        return NameMatch("same words", name.text, name.specificity)
+    return _typo(probe, name) or _partial(probe, name) or _in_sentence(name, windows)
+
+
+def _typo(probe: NameProbe, name: Name) -> NameMatch | None:
+    allowed = min(edits_allowed(probe.key), edits_allowed(name.key)) if probe.typos else 0
+    if not allowed:
+        return None
+    distance = OSA.distance(probe.key, name.key, score_cutoff=allowed)
+    if distance > allowed:
+        return None
+    return NameMatch("one edit" if distance == 1 else "two edits", name.text, name.specificity)
+
+
+def _partial(probe: NameProbe, name: Name) -> NameMatch | None:
+    words = probe.words
+    if not 0 < len(words) <= PARTIAL_WORDS or name.specificity == FULL_PATH:
+        return None
+    covered = min(1.0, sum(map(len, words)) / max(1, sum(map(len, name.words))))
+    if name.words[: len(words)] == words:
+        return NameMatch("first words", name.text, covered=covered)
+    if set(words) <= set(name.words):
+        return NameMatch("all words", name.text, covered=covered)
+    if all(any(theirs.startswith(ours) for theirs in name.words) for ours in words):
+        return NameMatch("prefixes", name.text, covered=covered)
+    return None
+
+
+def _in_sentence(name: Name, windows: dict[str, tuple[str, ...]]) -> NameMatch | None:
+    window = windows.get(name.key)
+    if window is None or name.specificity == STEM:
+        return None
+    return NameMatch("in a sentence", name.text, name.specificity, words=window)

@@ -1,0 +1,73 @@
+"""What a query asks: its terms and phrases, its kind, its names and entities. No text makes it fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import regex
+
+from ..types import Analysis, Notice, QueryKind
+from .entities import entities_in, is_identifier
+from .languages import DEFAULT_LANGUAGE, language_of
+from .names import probe_for
+from .stopwords import QUESTION_WORDS
+from .text import clean, fold, unspaced_letters
+from .words import tokens_of
+
+MAX_TERMS = 64  # an OR of more costs more than it finds
+MAX_QUERY_CHARACTERS = 8_192  # a longer text is a document, not a question
+NAME_WORDS = 2  # a query of one or two words is usually somebody's or something's name
+LETTERS_PER_UNSPACED_WORD = 3  # Chinese and Japanese words have about two characters, Thai ones more
+
+_PHRASE = regex.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»')
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+")
+_QUESTION_MARKS = ("?", "？", "؟", "⁇")
+
+
+def analyse(text: str, default_language: str = DEFAULT_LANGUAGE) -> Analysis:
+    """Understand the text of a query."""
+    cleaned = clean(text)
+    asked = cleaned.text[:MAX_QUERY_CHARACTERS]
+    language = language_of(asked, default_language)
+    distinct = tuple(dict.fromkeys(_terms(asked, default_language)))
+    return Analysis(
+        text=asked,
+        language=language,
+        kind=kind_of(asked, language),
+        terms=distinct[:MAX_TERMS],
+        probe=probe_for(asked),
+        entities=entities_in(asked),
+        notices=tuple(_notices(cleaned.replaced, len(text), len(distinct))),
+    )
+
+
+def kind_of(text: str, language: str) -> QueryKind:
+    """Tell a name from a question from a heap of keywords."""
+    stripped = text.strip()
+    words = _WORD.findall(fold(stripped))
+    spoken = len(words) + unspaced_letters(stripped) // LETTERS_PER_UNSPACED_WORD
+    if stripped.endswith(_QUESTION_MARKS):
+        return "question"
+    if is_identifier(stripped) or 0 < spoken <= NAME_WORDS:
+        return "name"
+    if words and words[0] in QUESTION_WORDS.get(language, frozenset()):
+        return "question"
+    return "keywords"
+
+
+def _terms(text: str, default_language: str) -> Iterator[str]:
+    """Yield the terms in order; a quoted phrase is one term of several tokens."""
+    for match in _PHRASE.finditer(text):
+        phrase = next(group for group in match.groups() if group)
+        if tokens := tokens_of(phrase, default_language):
+            yield " ".join(tokens)
+    yield from tokens_of(_PHRASE.sub(" ", text), default_language)
+
+
+def _notices(replaced: bool, characters: int, terms: int) -> Iterator[Notice]:
+    if replaced:
+        yield Notice("query-cleaned", "the query held characters that cannot be stored; they were replaced")
+    if characters > MAX_QUERY_CHARACTERS:
+        yield Notice("query-cut", f"only the first {MAX_QUERY_CHARACTERS} characters of the query were read")
+    if terms > MAX_TERMS:
+        yield Notice("terms-cut", f"the keyword run looked for the first {MAX_TERMS} of {terms} different words")

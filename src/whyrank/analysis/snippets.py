@@ -1,0 +1,95 @@
+"""The part of a text that shows why it was found, with the matching words marked."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import regex
+
+from .languages import DEFAULT_LANGUAGE, latin_language
+from .text import UNSPACED
+from .words import run_tokens
+
+SNIPPET_CHARACTERS = 240
+
+_RUN = regex.compile(rf"(?V1)[{UNSPACED}]|[[\p{{L}}\p{{M}}\p{{N}}_'’]--[{UNSPACED}]]+")
+
+
+class Span(NamedTuple):
+    """One matching word: where it starts and ends in the snippet."""
+
+    start: int
+    end: int
+
+
+class Snippet(NamedTuple):
+    """A readable part of a text and the words in it that match the query."""
+
+    text: str
+    spans: tuple[Span, ...]
+
+    def marked(self, before: str, after: str) -> str:
+        """Return the text with every match between two marks."""
+        pieces: list[str] = []
+        position = 0
+        for start, end in self.spans:
+            pieces += [self.text[position:start], before, self.text[start:end], after]
+            position = end
+        return "".join((*pieces, self.text[position:]))
+
+
+def snippet(text: str, terms: tuple[str, ...], width: int = SNIPPET_CHARACTERS) -> Snippet:
+    """Cut the stretch of a text with the most matching words, at word boundaries."""
+    flat = " ".join(text.split())
+    wanted = {token for term in terms for token in term.split()}
+    spans = _matches(flat, wanted)
+    start, end = _best_window(flat, spans, width)
+    inside = tuple(Span(s - start, e - start) for s, e in spans if start <= s and e <= end)
+    return _with_ellipses(flat[start:end], inside, start > 0, end < len(flat))
+
+
+def _matches(text: str, wanted: set[str]) -> list[Span]:
+    latin = latin_language(text, DEFAULT_LANGUAGE)
+    spans: list[Span] = []
+    for match in _RUN.finditer(text):
+        run = match.group()
+        if len(run) == 1 and not run.isascii():
+            pair = text[match.start() : match.start() + 2]
+            if pair in wanted or run in wanted:
+                spans.append(Span(match.start(), match.start() + (2 if pair in wanted else 1)))
+        elif wanted & {token.text for token in run_tokens(run, latin)}:
+            spans.append(Span(match.start(), match.end()))
+    return _merged(spans)
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for span in spans:
+        if merged and span.start <= merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return merged
+
+
+def _best_window(text: str, spans: list[Span], width: int) -> tuple[int, int]:
+    if len(text) <= width:
+        return 0, len(text)
+    best_start, best_count = 0, 0
+    for i, (start, _) in enumerate(spans):
+        count = sum(1 for span in spans[i:] if span.end <= start + width * 3 // 4)
+        if count > best_count:
+            best_start, best_count = start, count
+    start = max(0, min(best_start - width // 4, len(text) - width))
+    if start:
+        start = text.find(" ", start, start + width // 8) + 1 or start
+    end = min(len(text), start + width)
+    if end < len(text):
+        end = max(text.rfind(" ", end - width // 8, end), 0) or end
+    return start, end
+
+
+def _with_ellipses(text: str, spans: tuple[Span, ...], cut_before: bool, cut_after: bool) -> Snippet:
+    shift = 1 if cut_before else 0
+    moved = tuple(Span(start + shift, end + shift) for start, end in spans)
+    return Snippet(("…" if cut_before else "") + text + ("…" if cut_after else ""), moved)

@@ -1,0 +1,51 @@
+"""One gate for all text: what comes in is valid Unicode in one form, whatever the caller sent."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import NamedTuple
+
+import regex
+
+_UNSTORABLE = regex.compile("[\x00\ud800-\udfff]")
+_REPLACEMENT = "\ufffd"
+
+# Scripts written without spaces between words (and Hangul, whose particles stick to the words).
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_UNSPACED_LETTER = regex.compile(f"[{UNSPACED}]")
+
+CHARACTERS_PER_TOKEN = 4  # English prose; the usual estimate, good enough to size a chunk
+
+
+class Cleaned(NamedTuple):
+    """Text that can be stored and searched, and whether anything had to be replaced."""
+
+    text: str
+    replaced: bool
+
+
+def clean(text: str) -> Cleaned:
+    """Replace what no store can hold (NUL, lone surrogates)."""
+    mended, count = _UNSTORABLE.subn(_REPLACEMENT, text)
+    return Cleaned(mended, count > 0)
+
+
+def fold(text: str) -> str:
+    """Bring text to the form it is matched in: compatibility-composed and case-folded."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def compose(text: str) -> str:
+    """Bring text to one composed form and keep its case, so that camelCase can still be seen."""
+    return unicodedata.normalize("NFKC", text)
+
+
+def unspaced_letters(text: str) -> int:
+    """Count the letters of scripts that put no spaces between words."""
+    return len(_UNSPACED_LETTER.findall(text))
+
+
+def estimated_tokens(text: str) -> int:
+    """Estimate the size of a text in model tokens without asking any model."""
+    unspaced = unspaced_letters(text)
+    return unspaced + (len(text) - unspaced + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN

@@ -1,0 +1,103 @@
+"""Text to index tokens: Unicode words, bigrams for unspaced scripts, identifiers and their parts."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import regex
+
+from .languages import DEFAULT_LANGUAGE, latin_language, word_language
+from .stems import stem
+from .stopwords import STOP_WORDS
+from .text import UNSPACED, clean, compose, fold
+
+MAX_TOKEN_LETTERS = 64  # longer ones are data (hashes, base64), cut so that they cannot bloat the index
+
+_WORD = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{UNSPACED}]]+"
+_JOINERS = r"-./:@'’\\"
+_RUN = regex.compile(rf"(?V1)(?P<unspaced>[{UNSPACED}]+)|(?:{_WORD})(?:[{_JOINERS}]+(?:{_WORD}))*(?:\+\+|\#)?")
+_CAMEL = regex.compile(r"\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?[\p{Ll}\p{M}\p{Lo}\p{Lm}]+|\p{Lu}+|\p{N}+")
+_PIECES = regex.compile(r"[-./:@\\_+#]+")
+_APOSTROPHE = regex.compile(r"['’]")
+_LETTERS = regex.compile(r"[\p{L}\p{M}]+")
+_HAS_LETTER_OR_DIGIT = regex.compile(r"[\p{L}\p{N}]")
+
+# What English joins to a word with an apostrophe; elsewhere (l'avion) both sides are words.
+_CONTRACTIONS = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
+
+
+class Token(NamedTuple):
+    """One index token, and whether it is a function word."""
+
+    text: str
+    is_stop_word: bool = False
+
+
+def tokens_of(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
+    """Return the index tokens of a text; function words go unless nothing else is there."""
+    tokens = all_tokens(text, default_language)
+    content = tuple(token.text for token in tokens if not token.is_stop_word)
+    return content or tuple(token.text for token in tokens)
+
+
+def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:
+    """Return the tokens of a text with the function words marked, in order."""
+    composed = compose(clean(text).text)
+    latin = latin_language(composed, default_language)
+    tokens: list[Token] = []
+    for match in _RUN.finditer(composed):
+        unspaced = match.group("unspaced")
+        tokens.extend(_bigrams(unspaced) if unspaced else run_tokens(match.group(), latin))
+    return tokens
+
+
+def _bigrams(letters: str) -> list[Token]:
+    if len(letters) == 1:
+        return [Token(letters)]
+    return [Token(letters[i : i + 2]) for i in range(len(letters) - 1)]
+
+
+@lru_cache(maxsize=262_144)
+def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
+    """Return the tokens of one run of characters without spaces: the whole, and its parts where it has any."""
+    words = _spoken_words(run, latin)
+    if words is not None:
+        return tuple(token for word in words for token in run_tokens(word, latin))
+    folded = _APOSTROPHE.sub("'", fold(run))[:MAX_TOKEN_LETTERS]
+    parts = parts_of(run)
+    if len(parts) == 1 and parts[0] == folded:
+        return _word_tokens(folded, latin)
+    return (Token(folded), *(token for part in parts for token in _word_tokens(part, latin) if token.text != folded))
+
+
+def parts_of(run: str) -> list[str]:
+    """Split an identifier into its folded words: `getHTTPUrl`, `snake_case`, `a.b.c`, `v1.2`."""
+    parts: list[str] = []
+    for piece in _PIECES.split(run):
+        words = _CAMEL.findall(piece) if _is_camel(piece) else [piece]
+        parts.extend(fold(word)[:MAX_TOKEN_LETTERS] for word in words if _HAS_LETTER_OR_DIGIT.search(word))
+    return parts
+
+
+def _is_camel(piece: str) -> bool:
+    return not piece.isupper() and not piece.islower() and any(letter.isupper() for letter in piece[1:])
+
+
+def _spoken_words(run: str, latin: str) -> list[str] | None:
+    """Resolve apostrophes: `don't` whole, `Suzy's` without its ending, `l'avion` in two; None if it is one word."""
+    if not _APOSTROPHE.search(run):
+        return None
+    folded = _APOSTROPHE.sub("'", fold(run))
+    if folded in STOP_WORDS.get(latin, frozenset()):
+        return None
+    head, *tail = [word for word in folded.split("'") if word] or [""]
+    return [head, *(word for word in tail if word not in _CONTRACTIONS)] if head else []
+
+
+def _word_tokens(word: str, latin: str) -> tuple[Token, ...]:
+    language = word_language(word, latin)
+    if word in STOP_WORDS.get(language, frozenset()):
+        return (Token(word, is_stop_word=True),)
+    stemmed = stem(word, language) if _LETTERS.fullmatch(word) else word
+    return (Token(stemmed),) if stemmed else ()

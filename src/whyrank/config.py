@@ -1,0 +1,234 @@
+"""Settings: defaults, files, environment, arguments; each value remembers where it came from."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .embedding.providers import NAMES as EMBEDDERS
+from .errors import ConfigError
+from .ranking.recipes import Recipe, recipe_named
+from .ranking.settings import Adjustments, adjusted
+
+WORKSPACE_FILE = "whyrank.toml"
+DEFAULT_STORE = ".whyrank/memory.db"
+
+
+class Setting(NamedTuple):
+    """One setting: the key users type, its default, how its text is read, and what it means."""
+
+    key: str
+    default: Any
+    read: Callable[[Any], Any]
+    meaning: str
+
+    @property
+    def variable(self) -> str:
+        """Return the environment variable that sets it."""
+        return "WHYRANK_" + self.key.replace(".", "_").upper()
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("must be a text")
+    return value.strip()
+
+
+def _whole(low: int, high: int) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+            raise ValueError("must be a whole number")
+        number = int(value)
+        if not low <= number <= high:
+            raise ValueError(f"must be from {low} to {high}")
+        return number
+
+    return read
+
+
+def _number(low: float, high: float, *, optional: bool = False) -> Callable[[Any], float | None]:
+    def read(value: Any) -> float | None:
+        if optional and value in (None, "", "none"):
+            return None
+        if isinstance(value, bool):
+            raise ValueError("must be a number")
+        number = float(value)
+        if not low <= number <= high:
+            raise ValueError(f"must be from {low:g} to {high:g}")
+        return number
+
+    return read
+
+
+def _one_of(*names: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if value not in names:
+            raise ValueError(f"must be one of {', '.join(names)}")
+        return str(value)
+
+    return read
+
+
+SETTINGS: dict[str, Setting] = {
+    setting.key: setting
+    for setting in (
+        Setting("store", DEFAULT_STORE, _text, "where memories live: a path, taken from the workspace"),
+        Setting("embedding", "wordllama", _one_of(*EMBEDDERS), "the embedder; none for words and names alone"),
+        Setting("language", "en", _text, "the language of texts that do not show theirs (ISO 639-1)"),
+        Setting("recipe", "default", lambda name: recipe_named(_text(name)).name, "how results are ranked"),
+        Setting("limit", 6, _whole(0, 1_000), "how many results a search gives"),
+        Setting("chunk.tokens", 400, _whole(16, 4_000), "the length of a chunk, in estimated tokens"),
+        Setting("chunk.overlap", 80, _whole(0, 2_000), "how much of a chunk the next one repeats"),
+        Setting("ingest.max_bytes", 10 * 1024 * 1024, _whole(1, 2**31), "files larger than this are skipped"),
+        Setting("ranking.vector_weight", None, _number(0, 1, optional=True), "the vector vote; unset: the embedder's own"),
+        Setting("ranking.recency_weight", 0.0, _number(0, 1), "how much age may cost; 0 switches it off"),
+        Setting("ranking.recency_half_life_days", 30.0, _number(0.001, 1e6), "after how many days that is half"),
+        Setting("ranking.min_vector", None, _number(-1, 1, optional=True), "drop hits below this cosine and coverage"),
+        Setting("ranking.min_coverage", None, _number(0, 1, optional=True), "drop hits below this coverage and cosine"),
+        Setting("ranking.max_per_file", 1, _whole(1, 100), "how many chunks of one file may be results"),
+    )
+}
+
+
+class Value(NamedTuple):
+    """A setting's value and where it came from."""
+
+    value: Any
+    origin: str
+
+
+@dataclass(frozen=True)
+class Config:
+    """All settings as they stand."""
+
+    workspace: Path
+    values: Mapping[str, Value]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values[key].value
+
+    @property
+    def store(self) -> Path:
+        """Return where the store is."""
+        return (self.workspace / Path(self["store"]).expanduser()).absolute()
+
+    def recipe(self, name: str | None = None) -> Recipe:
+        """Return the recipe asked for, with the settings that change it."""
+        return adjusted(recipe_named(name or self["recipe"]), self._adjustments())
+
+    def _adjustments(self) -> Adjustments:
+        prefix = "ranking."
+        return Adjustments(**{key.removeprefix(prefix): self[key] for key in self.values if key.startswith(prefix)})
+
+
+def load(
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    workspace: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Config:
+    """Gather the settings: arguments, then environment, workspace file, user file, defaults."""
+    place = (workspace or Path(environment.get("WHYRANK_WORKSPACE") or ".")).absolute()
+    values = {key: Value(setting.default, "default") for key, setting in SETTINGS.items()}
+    for origin, given in _sources(place, environment, arguments or {}):
+        for key, raw in given.items():
+            values[key] = Value(_read(key, raw, origin), origin)
+    config = Config(place, values)
+    _check_workspace_store(config)
+    return config
+
+
+def _sources(
+    workspace: Path, environment: Mapping[str, str], arguments: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the sources from the weakest to the strongest."""
+    for file in (user_file(environment), workspace / WORKSPACE_FILE):
+        if file.is_file():
+            yield str(file), flatten(_toml(file))
+    variables = {setting.variable: setting.key for setting in SETTINGS.values()}
+    for name, key in variables.items():
+        if environment.get(name):
+            yield f"environment ({name})", {key: environment[name]}
+    yield "argument", {key: value for key, value in arguments.items() if value is not None}
+
+
+def user_file(environment: Mapping[str, str]) -> Path:
+    """Return where a user keeps settings for all workspaces."""
+    base = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME") or Path.home()) / ".config")
+    return Path(base) / "whyrank" / "config.toml"
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", "mend the file, or move it away") from error
+
+
+def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Turn nested tables into dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def setting_named(key: str, origin: str = "") -> Setting:
+    """Return a setting; an unknown key is an error with a suggestion."""
+    if key in SETTINGS:
+        return SETTINGS[key]
+    close = get_close_matches(key, SETTINGS, n=1)
+    meant = f"did you mean {close[0]!r}?" if close else f"the settings are {', '.join(SETTINGS)}"
+    raise ConfigError(f"there is no setting {key!r}" + (f" ({origin})" if origin else ""), meant)
+
+
+def _read(key: str, raw: Any, origin: str) -> Any:
+    setting = setting_named(key, origin)
+    try:
+        return setting.read(raw)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"{key} = {raw!r} from {origin}: {error}", f"{key} is {setting.meaning}") from error
+
+
+def _check_workspace_store(config: Config) -> None:
+    """A file that comes with somebody's workspace must not point at files outside it."""
+    value = config.values["store"]
+    came_with_workspace = value.origin == str(config.workspace / WORKSPACE_FILE)
+    if came_with_workspace and not config.store.resolve().is_relative_to(config.workspace.resolve()):
+        raise ConfigError(
+            f"store = {value.value!r} in {value.origin} leads out of the workspace",
+            "set it with --store, WHYRANK_STORE or the user file",
+        )
+
+
+def save(config: Config, key: str, raw: Any) -> Path:
+    """Write one setting into the workspace file; comments and other settings stay as they are."""
+    import tomlkit
+
+    value = _read(key, raw, "argument")
+    file = config.workspace / WORKSPACE_FILE
+    _check_workspace_store(
+        Config(config.workspace, {**config.values, key: Value(value, str(file))}) if key == "store" else config
+    )
+    document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()
+    table: Any = document
+    *outer, last = key.split(".")
+    for name in outer:
+        table = table.setdefault(name, tomlkit.table())
+    if value is None:
+        table.pop(last, None)
+    else:
+        table[last] = value
+    try:
+        file.write_text(tomlkit.dumps(document), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written: {error.strerror}", "check the permissions of the folder") from error
+    return file

@@ -1,0 +1,1 @@
+"""Embedders: text to unit vectors."""

@@ -1,0 +1,17 @@
+"""What all embedders share: weights of their votes, and unit length."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Weight of the vector vote against the keyword vote, measured over all visible sets (docs/decisions).
+STATIC_WEIGHT = 0.6
+UNKNOWN_LANGUAGE_WEIGHT = 0.4
+
+
+def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Bring every row to unit length; a row without direction stays zero."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    return scaled

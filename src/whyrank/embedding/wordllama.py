@@ -1,0 +1,90 @@
+"""The embedded default: WordLlama's static vectors, read straight from its package. No network, no torch."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import MissingExtra, ProviderError
+from ..ports import Thresholds
+from .vectors import STATIC_WEIGHT, UNKNOWN_LANGUAGE_WEIGHT, unit_rows
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+TABLE = "weights/l2_supercat_256.safetensors"
+TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+DIMENSION = 256
+LANGUAGES = frozenset({"en"})
+_BATCH = 64
+
+
+class WordLlama:
+    """The mean of its tokens' vectors, at unit length."""
+
+    def __init__(self) -> None:
+        self._folder = _package_folder()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Name the space: provider, model, revision, dimension and prompts."""
+        return f"wordllama/l2_supercat@{importlib.metadata.version('wordllama')}/{DIMENSION}/no-prompt"
+
+    def weight(self, language: str) -> float:
+        """Return what its vote is worth in a language."""
+        return STATIC_WEIGHT if language in LANGUAGES else UNKNOWN_LANGUAGE_WEIGHT
+
+    thresholds = Thresholds(weak=0.45, found=0.75)
+
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one unit vector per text; a text without tokens gets a zero row."""
+        means = np.zeros((len(texts), DIMENSION), dtype=np.float32)
+        for start in range(0, len(texts), _BATCH):
+            batch = list(texts[start : start + _BATCH])
+            for i, encoding in enumerate(self._tokenizer.encode_batch(batch, add_special_tokens=False), start):
+                if encoding.ids:
+                    means[i] = self._table[np.minimum(encoding.ids, len(self._table) - 1)].mean(axis=0)
+        return unit_rows(means)
+
+    def query(self, text: str) -> NDArray[np.float32]:
+        """Return the unit vector of a question; the model has no prompt of its own for questions."""
+        vector: NDArray[np.float32] = self.documents([text])[0]
+        return vector
+
+    @cached_property
+    def _table(self) -> NDArray[np.float32]:
+        from safetensors.numpy import load_file
+
+        tensors = load_file(self._folder / TABLE)
+        table = next(iter(tensors.values())).astype(np.float32)
+        if table.ndim != 2 or table.shape[1] != DIMENSION:
+            raise ProviderError(f"wordllama's table has the shape {table.shape}", "reinstall wordllama")
+        return table
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(self._folder / TOKENIZER))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
+
+
+def _package_folder() -> Path:
+    """Find the package without importing it: its import configures logging and loads what we do not need."""
+    spec = importlib.util.find_spec("wordllama")
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtra("wordllama is not installed", "pip install whyrank, or set embedding = \"none\"")
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    for part in (TABLE, TOKENIZER):
+        if not (folder / part).is_file():
+            raise ProviderError(f"wordllama's package lacks {part}", "reinstall wordllama, or set embedding = \"none\"")
+    return folder

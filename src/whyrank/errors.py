@@ -1,0 +1,78 @@
+"""Everything that can go wrong, as one tree; each error says what to do next.
+
+WhyrankError (message, hint)
+├── ConfigError            unknown key, bad value, and where it came from
+├── StoreError             the store cannot be used
+│   ├── StoreLocked        another process holds the writer's lock
+│   ├── SchemaTooNew       written by a newer whyrank; left untouched
+│   ├── StoreDamaged       not a database, or a damaged one
+│   └── StoreFull          no room left on the disk
+├── SpaceMismatch          vectors of another model, prompt or dimension
+├── ProviderError          an embedder or model cannot answer
+├── MissingExtra           an optional part is not installed (also an ImportError)
+├── IngestError            nothing could be read
+├── NotFound               no such memory for this caller
+└── BadDataset             an evaluation set cannot be read
+"""
+
+from __future__ import annotations
+
+
+class WhyrankError(Exception):
+    """Root of all errors whyrank raises on purpose."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class ConfigError(WhyrankError):
+    """A setting or argument is unknown or has a bad value."""
+
+
+class StoreError(WhyrankError):
+    """The store cannot be used."""
+
+
+class StoreLocked(StoreError):
+    """Another process holds the writer's lock."""
+
+
+class SchemaTooNew(StoreError):
+    """The store was written by a newer whyrank and is left untouched."""
+
+
+class StoreDamaged(StoreError):
+    """The file is not a whyrank store, or is damaged."""
+
+
+class StoreFull(StoreError):
+    """There is no room left on the disk."""
+
+
+class SpaceMismatch(WhyrankError):
+    """Vectors come from another model, prompt or dimension."""
+
+
+class ProviderError(WhyrankError):
+    """An embedder or language model cannot answer."""
+
+
+class MissingExtra(WhyrankError, ImportError):
+    """An optional part is not installed."""
+
+
+class IngestError(WhyrankError):
+    """Nothing could be read."""
+
+
+class NotFound(WhyrankError):
+    """There is no such memory for this caller."""
+
+
+class BadDataset(WhyrankError):
+    """An evaluation set cannot be read."""

@@ -1,0 +1,1 @@
+"""Files to chunks to entries to changes: plan first, then apply."""

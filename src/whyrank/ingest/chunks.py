@@ -1,0 +1,189 @@
+"""Blocks to chunks: about 400 tokens each, along headings, code and tables kept whole where they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..analysis.text import CHARACTERS_PER_TOKEN, estimated_tokens
+from ..errors import ConfigError
+from .markdown import Block, Document
+
+# A new heading starts a new chunk once the last one has this share of a full one; tiny sections stay together.
+_SECTION_SHARE = 4
+
+_SENTENCE_ENDS = (". ", "! ", "? ", "。", "！", "？", "; ", ", ", " ")
+
+
+@dataclass(frozen=True)
+class ChunkSize:
+    """How long a chunk may be and how much of its end the next one repeats, in estimated tokens."""
+
+    tokens: int = 400
+    overlap: int = 80
+
+    def __post_init__(self) -> None:
+        if self.tokens < 16 or not 0 <= self.overlap < self.tokens:
+            raise ConfigError(
+                f"chunks of {self.tokens} tokens with an overlap of {self.overlap}",
+                "give at least 16 tokens and a smaller overlap",
+            )
+
+
+class Chunk(NamedTuple):
+    """A piece of a file: its text, its lines counted from 1, and the headings it stands under."""
+
+    text: str
+    start_line: int
+    end_line: int
+    headings: tuple[str, ...]
+
+
+class _Piece(NamedTuple):
+    """A block, or a part of one that was too long, with the headings above it."""
+
+    start: int
+    end: int
+    text: str
+    headings: tuple[str, ...]
+    is_heading: bool = False
+    is_part_of_line: bool = False
+
+
+def chunk(document: Document, size: ChunkSize) -> list[Chunk]:
+    """Cut a document into chunks."""
+    packer = _Packer(document.lines, size)
+    for piece in _pieces(document, size):
+        packer.add(piece)
+    packer.flush()
+    return packer.chunks
+
+
+@dataclass
+class _Packer:
+    """Fills one chunk after another."""
+
+    lines: Sequence[str]
+    size: ChunkSize
+    chunks: list[Chunk] = field(default_factory=list)
+    _pieces: list[_Piece] = field(default_factory=list)
+
+    def add(self, piece: _Piece) -> None:
+        if piece.is_part_of_line:
+            self.flush()
+            self.chunks.append(Chunk(piece.text, piece.start + 1, piece.end, piece.headings))
+            return
+        if piece.is_heading and self._tokens() >= self.size.tokens // _SECTION_SHARE:
+            self.flush()
+        elif self._pieces and self._tokens() + estimated_tokens(piece.text) > self.size.tokens:
+            self._overflow()
+        self._pieces.append(piece)
+
+    def flush(self) -> None:
+        """Close the chunk."""
+        if self._pieces:
+            text = self._text(self._pieces)
+            if text.strip():
+                start, end = self._pieces[0].start, self._pieces[-1].end
+                self.chunks.append(Chunk(text, start + 1, max(end, start + 1), _common(self._pieces)))
+        self._pieces = []
+
+    def _overflow(self) -> None:
+        """Close the chunk, and begin the next with a heading left dangling, or with the end of the last one."""
+        dangling: list[_Piece] = []
+        while self._pieces and self._pieces[-1].is_heading:
+            dangling.insert(0, self._pieces.pop())
+        last = self._pieces[-1] if self._pieces else None
+        self.flush()
+        if dangling:
+            self._pieces = dangling
+        elif last is not None and (tail := self._tail(last)) is not None:
+            self._pieces = [tail]
+
+    def _tail(self, last: _Piece) -> _Piece | None:
+        """Return the last lines of a piece, as many as fit into the overlap."""
+        start = last.end
+        while start > last.start and estimated_tokens("\n".join(self.lines[start - 1 : last.end])) <= self.size.overlap:
+            start -= 1
+        if start == last.end:
+            return None
+        return _Piece(start, last.end, "\n".join(self.lines[start : last.end]), last.headings)
+
+    def _tokens(self) -> int:
+        return estimated_tokens(self._text(self._pieces)) if self._pieces else 0
+
+    def _text(self, pieces: Sequence[_Piece]) -> str:
+        if not pieces:
+            return ""
+        return "\n".join(self.lines[pieces[0].start : pieces[-1].end]).strip("\n")
+
+
+def _pieces(document: Document, size: ChunkSize) -> Iterator[_Piece]:
+    trail: list[tuple[int, str]] = []
+    for block in document.blocks:
+        if block.level:
+            trail = [(level, title) for level, title in trail if level < block.level]
+            trail.append((block.level, block.title))
+        headings = tuple(title for _, title in trail if title)
+        text = "\n".join(document.lines[block.start : block.end])
+        if estimated_tokens(text) <= size.tokens:
+            yield _Piece(block.start, block.end, text, headings, is_heading=bool(block.level))
+        else:
+            yield from _split(document.lines, block, headings, size)
+
+
+def _split(lines: Sequence[str], block: Block, headings: tuple[str, ...], size: ChunkSize) -> Iterator[_Piece]:
+    """Cut a block that is too long at its lines, and a line that is too long at its sentences."""
+    start = block.start
+    length = 0
+    for number in range(block.start, block.end):
+        tokens = estimated_tokens(lines[number])
+        if tokens > size.tokens:
+            if start < number:
+                yield _Piece(start, number, "\n".join(lines[start:number]), headings)
+            for part in _split_line(lines[number], size):
+                yield _Piece(number, number + 1, part, headings, is_part_of_line=True)
+            start, length = number + 1, 0
+        elif length + tokens > size.tokens and start < number:
+            yield _Piece(start, number, "\n".join(lines[start:number]), headings)
+            start, length = number, tokens
+        else:
+            length += tokens
+    if start < block.end:
+        yield _Piece(start, block.end, "\n".join(lines[start : block.end]), headings)
+
+
+def _split_line(line: str, size: ChunkSize) -> Iterator[str]:
+    # A line may be without spaces or in a script where a letter is a token, so the share of tokens sets the length.
+    characters = max(1, len(line) * size.tokens // estimated_tokens(line))
+    overlap = min(characters // 2, size.overlap * CHARACTERS_PER_TOKEN)
+    start = 0
+    while start < len(line):
+        end = min(len(line), start + characters)
+        if end < len(line):
+            end = _sentence_end(line, start + characters // 2, end)
+        yield line[start:end]
+        if end >= len(line):
+            return
+        start = max(start + 1, end - overlap)
+
+
+def _sentence_end(line: str, low: int, high: int) -> int:
+    for mark in _SENTENCE_ENDS:
+        place = line.rfind(mark, low, high)
+        if place >= 0:
+            return place + len(mark)
+    return high
+
+
+def _common(pieces: Sequence[_Piece]) -> tuple[str, ...]:
+    """Return the headings all pieces stand under."""
+    first = pieces[0].headings
+    shared = len(first)
+    for piece in pieces[1:]:
+        same = 0
+        while same < min(shared, len(piece.headings)) and piece.headings[same] == first[same]:
+            same += 1
+        shared = same
+    return first[:shared]

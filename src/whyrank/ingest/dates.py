@@ -1,0 +1,62 @@
+"""Dates as people write them in front matter, file names and logs; UTC where nothing else is said."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from pathlib import PurePosixPath
+
+_IN_NAME = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_MILLISECONDS_FROM = 1e11  # a number beyond this is milliseconds: in seconds it would be the year 5138
+_EVERGREEN_NAMES = frozenset({"MEMORY.md", "USER.md"})
+
+_FORMATS = (
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%d.%m.%Y",
+    "%d %B %Y",
+    "%d %B, %Y",
+    "%B %d, %Y",
+    "%I:%M %p on %d %B, %Y",
+)
+
+
+def parse_date(value: object) -> float | None:
+    """Return a moment as seconds since 1970, or None if it is no date."""
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _from_number(float(value))
+    return _from_text(value.strip()) if isinstance(value, str) else None
+
+
+def _from_number(value: float) -> float | None:
+    seconds = value / 1000 if abs(value) > _MILLISECONDS_FROM else value
+    return seconds if abs(seconds) < _MILLISECONDS_FROM else None
+
+
+def _from_text(text: str) -> float | None:
+    try:
+        return parse_date(datetime.fromisoformat(text))
+    except ValueError:
+        pass
+    for pattern in _FORMATS:
+        try:
+            return datetime.strptime(text, pattern).replace(tzinfo=UTC).timestamp()
+        except ValueError:
+            continue
+    return None
+
+
+def date_in_name(path: str) -> float | None:
+    """Return the date a file's name carries, if it carries one."""
+    match = _IN_NAME.search(PurePosixPath(path).name)
+    return parse_date("-".join(match.groups())) if match else None
+
+
+def is_evergreen(path: str, dated: bool) -> bool:
+    """Tell whether a file does not age: the long-lived notes, and undated files under `memory/`."""
+    place = PurePosixPath(path)
+    return place.name in _EVERGREEN_NAMES or (not dated and "memory" in place.parts[:-1])

@@ -1,0 +1,51 @@
+"""Memories ready for the store: ids from content, tokens, names, and the hash of what is embedded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+
+from ..analysis.documents import embedded_text, searchable_text
+from ..analysis.names import names_of
+from ..analysis.words import tokens_of
+from ..ports import Entry
+from ..types import Memory, MemoryId, Scope
+
+_ID_BYTES = 10  # 80 bits: two of a million memories share an id once in a million stores
+
+
+def entry_for(memory: Memory, language: str) -> Entry:
+    """Analyse a memory, outside any transaction."""
+    text = embedded_text(memory)
+    return Entry(
+        memory=memory,
+        tokens=tokens_of(searchable_text(memory), language),
+        names=names_of(memory),
+        embed_text=text,
+        embed_hash=content_hash(text),
+    )
+
+
+def content_hash(text: str) -> str:
+    """Return the fingerprint of a text."""
+    return hashlib.blake2b(text.encode("utf-8", errors="replace"), digest_size=16).hexdigest()
+
+
+def id_for(scope: Scope, path: str, text: str, occurrence: int = 0) -> MemoryId:
+    """Return the id of a memory: the same content at the same place has the same id in every store."""
+    parts = (str(scope), path, text, str(occurrence))
+    digest = hashlib.blake2b(digest_size=_ID_BYTES)
+    for part in parts:
+        data = part.encode("utf-8", errors="replace")
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return "m_" + base64.b32encode(digest.digest()).decode("ascii").lower().rstrip("=")
+
+
+def occurrences(texts: Iterable[str]) -> Iterable[tuple[str, int]]:
+    """Number equal texts, so that each gets an id of its own."""
+    seen: Counter[str] = Counter()
+    for text in texts:
+        yield text, seen[text]
+        seen[text] += 1

@@ -1,0 +1,271 @@
+"""Ingest: look at the files, plan what changes, then apply it file by file, each wholly old or wholly new."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ..errors import IngestError, WhyrankError
+from ..ports import Changes, Embedder, Entry, FileRecord, Store, Vector
+from ..types import MemoryId, Scope
+from .chunks import ChunkSize
+from .entries import entry_for
+from .files import memories_in
+from .walk import Found, Skipped, read, walk
+
+Action = Literal["new", "changed", "renamed", "touched", "deleted"]
+Progress = Callable[[int, int, str], None]
+
+READER_VERSION = 1  # raised whenever the same file would give other chunks or tokens
+
+# One transaction takes about this many chunks, so that a reader or another writer never waits long.
+_CHUNKS_PER_TRANSACTION = 256
+_NANOSECONDS = 1e9
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How files are read."""
+
+    workspace: Path
+    language: str
+    size: ChunkSize = ChunkSize()
+    max_bytes: int = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class FilePlan:
+    """What will happen to one file."""
+
+    path: str
+    action: Action
+    record: FileRecord | None = None
+    entries: tuple[Entry, ...] = ()
+    remove: tuple[MemoryId, ...] = ()
+    renamed_from: str = ""
+
+
+@dataclass
+class Report:
+    """What an ingest did, or would do."""
+
+    dry_run: bool = False
+    files: dict[Action, int] = field(default_factory=dict)
+    unchanged: int = 0
+    chunks: int = 0
+    removed: int = 0
+    embedded: int = 0
+    without_vector: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    remarks: list[tuple[str, str]] = field(default_factory=list)
+    plans: list[tuple[str, Action]] = field(default_factory=list)
+
+    @property
+    def failed(self) -> list[Skipped]:
+        """Return what should have been readable and was not."""
+        return [skipped for skipped in self.skipped if skipped.failed]
+
+    def count(self, plan: FilePlan) -> None:
+        """Add one file's plan to the figures."""
+        self.files[plan.action] = self.files.get(plan.action, 0) + 1
+        self.plans.append((plan.path, plan.action))
+        self.chunks += len(plan.entries)
+        self.removed += len(set(plan.remove) - {entry.memory.id for entry in plan.entries})
+
+
+@dataclass(frozen=True)
+class Ingestor:
+    """Keeps a scope of the store in step with files."""
+
+    store: Store
+    embedder: Embedder | None
+    settings: Settings
+    progress: Progress = lambda done, total, label: None
+
+    def ingest(self, paths: Sequence[Path], scope: Scope, *, dry_run: bool = False) -> Report:
+        """Bring the store up to date with the files at or below these paths."""
+        roots = [_existing(path) for path in paths]
+        report = Report(dry_run=dry_run)
+        found = list(self._find(roots, report))
+        manifest = self.store.manifest(scope)
+        deleted = self._deleted(roots, scope, {self._name(file.path) for file in found}, manifest)
+        plans = self._plans(found, scope, manifest, deleted, report)
+        self._apply(plans, len(found) + len(deleted), report)
+        if not dry_run:
+            self.embed_missing(report)
+        if report.failed and len(report.failed) == len(roots) and not found:
+            first = report.failed[0]
+            raise IngestError(f"{first.path}: {first.reason}", "check the path and its permissions")
+        return report
+
+    def embed_missing(self, report: Report) -> None:
+        """Give vectors to the memories that still have none, for instance because the embedder was down."""
+        if self.embedder is None:
+            return
+        space = self.embedder.fingerprint
+        given_up: set[str] = set()
+        while True:
+            waiting = self.store.without_vector(space, _CHUNKS_PER_TRANSACTION + len(given_up))
+            batch = {text_hash: text for text_hash, text in waiting if text_hash not in given_up}
+            if not batch:
+                break
+            vectors = self._embed(batch, report)
+            given_up |= batch.keys() - vectors.keys()
+            if vectors:
+                self.store.write(Changes(space=space, vectors=vectors))
+        report.without_vector = len(given_up)
+
+    # -- planning --------------------------------------------------------------------------------------------
+
+    def _find(self, roots: Sequence[Path], report: Report) -> Iterator[Found]:
+        seen: set[str] = set()
+        for root in roots:
+            for item in walk(root):
+                if isinstance(item, Skipped):
+                    report.skipped.append(item)
+                elif (name := self._name(item.path)) not in seen:
+                    seen.add(name)
+                    yield item
+
+    def _name(self, path: Path) -> str:
+        """Return the path a file is known by: below the workspace relative to it, elsewhere absolute."""
+        absolute = path.absolute()
+        if absolute.is_relative_to(self.settings.workspace):
+            return absolute.relative_to(self.settings.workspace).as_posix()
+        return absolute.as_posix()
+
+    def _deleted(
+        self, roots: Sequence[Path], scope: Scope, present: set[str], manifest: dict[str, FileRecord]
+    ) -> dict[str, FilePlan]:
+        prefixes = [self._name(root) for root in roots]
+        gone = [path for path in manifest if path not in present and any(_is_below(path, root) for root in prefixes)]
+        return {
+            path: FilePlan(path, "deleted", manifest[path], remove=tuple(self.store.chunks_of(scope, path)))
+            for path in gone
+        }
+
+    def _plans(
+        self,
+        found: Sequence[Found],
+        scope: Scope,
+        manifest: dict[str, FileRecord],
+        deleted: dict[str, FilePlan],
+        report: Report,
+    ) -> Iterator[FilePlan]:
+        by_hash = {manifest[path].content_hash: path for path in deleted}
+        unreadable = set()
+        for file in found:
+            plan = self._plan(file, scope, manifest, report)
+            if isinstance(plan, Skipped):
+                unreadable.add(self._name(file.path))
+                report.skipped.append(plan)
+                continue
+            if plan is None:
+                report.unchanged += 1
+                continue
+            old = by_hash.get(plan.record.content_hash if plan.record else "")
+            if plan.action == "new" and old is not None and old in deleted:
+                before = deleted.pop(old)
+                plan = FilePlan(plan.path, "renamed", plan.record, plan.entries, before.remove, renamed_from=old)
+            yield plan
+        # A file that cannot be read now keeps what was read of it before.
+        yield from (plan for path, plan in deleted.items() if path not in unreadable)
+
+    def _plan(
+        self, file: Found, scope: Scope, manifest: dict[str, FileRecord], report: Report
+    ) -> FilePlan | Skipped | None:
+        name = self._name(file.path)
+        known = manifest.get(name)
+        cut = _cut(self.settings) + ":"
+        if known and known.content_hash.startswith(cut) and (known.size, known.mtime_ns) == (file.size, file.mtime_ns):
+            return None
+        content = read(file, self.settings.max_bytes)
+        if isinstance(content, Skipped):
+            return content
+        record = FileRecord(name, scope, file.size, file.mtime_ns, _fingerprint(content.data, self.settings))
+        if known and known.content_hash == record.content_hash:
+            return FilePlan(name, "touched", record)
+        parsed = memories_in(content.text, name, scope, file.mtime_ns / _NANOSECONDS, self.settings.size)
+        remarks = [*parsed.remarks, *(["bytes that are no UTF-8 were replaced"] if content.replaced else [])]
+        report.remarks += [(name, remark) for remark in remarks]
+        entries = tuple(entry_for(memory, self.settings.language) for memory in parsed.memories)
+        remove = tuple(self.store.chunks_of(scope, name)) if known else ()
+        return FilePlan(name, "changed" if known else "new", record, entries, remove)
+
+    # -- applying --------------------------------------------------------------------------------------------
+
+    def _apply(self, plans: Iterable[FilePlan], total: int, report: Report) -> None:
+        batch: list[FilePlan] = []
+        done = 0
+        for plan in plans:
+            report.count(plan)
+            done += 1
+            self.progress(done + report.unchanged + len(report.skipped), max(total, done), plan.path)
+            if report.dry_run:
+                continue
+            batch.append(plan)
+            if sum(len(waiting.entries) for waiting in batch) >= _CHUNKS_PER_TRANSACTION:
+                self._write(batch, report)
+                batch = []
+        if batch:
+            self._write(batch, report)
+
+    def _write(self, plans: Sequence[FilePlan], report: Report) -> None:
+        """Embed what is new, then write all these files in one transaction."""
+        entries = [entry for plan in plans for entry in plan.entries]
+        space = self.embedder.fingerprint if self.embedder else ""
+        vectors: dict[str, Vector] = {}
+        if self.embedder is not None:
+            texts = {entry.embed_hash: entry.embed_text for entry in entries}
+            known = self.store.known_vectors(texts, space)
+            vectors = self._embed({key: text for key, text in texts.items() if key not in known}, report)
+        gone = [plan.record for plan in plans if plan.action == "deleted" and plan.record]
+        self.store.write(
+            Changes(
+                put=entries,
+                remove=[identity for plan in plans for identity in plan.remove],
+                files=[plan.record for plan in plans if plan.action != "deleted" and plan.record],
+                forget_files=[
+                    *((record.scope, record.path) for record in gone),
+                    *((plan.record.scope, plan.renamed_from) for plan in plans if plan.renamed_from and plan.record),
+                ],
+                space=space,
+                vectors=vectors,
+            )
+        )
+
+    def _embed(self, texts: dict[str, str], report: Report) -> dict[str, Vector]:
+        """Embed texts; a failing embedder is a remark, and the texts wait for the next ingest."""
+        if not texts or self.embedder is None:
+            return {}
+        try:
+            rows = self.embedder.documents(list(texts.values()))
+        except WhyrankError as error:
+            report.remarks.append(("embedding", f"failed, the words can be searched meanwhile: {error}"))
+            return {}
+        vectors = {key: row for key, row in zip(texts, rows, strict=True) if row.any()}
+        report.embedded += len(vectors)
+        return vectors
+
+
+def _existing(path: Path) -> Path:
+    if not path.exists() and not path.is_symlink():
+        raise IngestError(f"{path} does not exist", "check the path")
+    return path.absolute()
+
+
+def _is_below(path: str, root: str) -> bool:
+    return root in (".", path) or path.startswith(root.rstrip("/") + "/")
+
+
+def _fingerprint(data: bytes, settings: Settings) -> str:
+    """Return the hash of how a file is cut and of its bytes."""
+    return f"{_cut(settings)}:{hashlib.blake2b(data, digest_size=16).hexdigest()}"
+
+
+def _cut(settings: Settings) -> str:
+    """Name the settings that shape chunks and tokens; files cut otherwise are read again."""
+    return f"v{READER_VERSION}-{settings.size.tokens}-{settings.size.overlap}-{settings.language}"

@@ -1,0 +1,91 @@
+"""Markdown as blocks with their lines and headings, and its front matter as fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import yaml
+from markdown_it import MarkdownIt
+
+_FENCE = "---"
+_FENCE_ENDS = ("---", "...")
+
+
+class Block(NamedTuple):
+    """Some lines of a file (from 0, end excluded); a heading has a level and a title."""
+
+    start: int
+    end: int
+    level: int = 0
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed file: its lines, its blocks, its front matter, and what was wrong with that."""
+
+    lines: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    fields: dict[str, Any]
+    problem: str = ""
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("table")
+
+
+def parse_markdown(text: str) -> Document:
+    """Read a markdown file."""
+    lines = tuple(text.split("\n"))
+    fields, body_start, problem = _front_matter(lines)
+    body = "\n".join(lines[body_start:])
+    blocks = tuple(
+        Block(block.start + body_start, block.end + body_start, block.level, block.title) for block in _blocks(body)
+    )
+    return Document(lines, blocks, fields, problem)
+
+
+def parse_plain(text: str) -> Document:
+    """Read a plain text file: paragraphs are its blocks."""
+    lines = tuple(text.split("\n"))
+    blocks: list[Block] = []
+    start: int | None = None
+    for number, line in enumerate((*lines, "")):
+        if line.strip() and start is None:
+            start = number
+        elif not line.strip() and start is not None:
+            blocks.append(Block(start, number))
+            start = None
+    return Document(lines, tuple(blocks), {})
+
+
+def _front_matter(lines: tuple[str, ...]) -> tuple[dict[str, Any], int, str]:
+    """Return the fields, the line the body starts at, and what was wrong, if anything."""
+    if not lines or lines[0].strip() != _FENCE:
+        return {}, 0, ""
+    end = next((i for i, line in enumerate(lines[1:], 1) if line.strip() in _FENCE_ENDS), None)
+    if end is None:
+        return {}, 0, ""
+    try:
+        fields = yaml.safe_load("\n".join(lines[1:end])) or {}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return {}, end + 1, f"front matter could not be read: {str(error).splitlines()[0]}"
+    if not isinstance(fields, dict):
+        return {}, 0, ""
+    return {str(key).lower(): value for key, value in fields.items()}, end + 1, ""
+
+
+def _blocks(body: str) -> Iterator[Block]:
+    tokens = _parser().parse(body)
+    for place, token in enumerate(tokens):
+        if token.level or token.map is None or token.nesting < 0:
+            continue
+        start, end = token.map
+        if token.type == "heading_open":
+            yield Block(start, end, int(token.tag[1:]), tokens[place + 1].content.strip())
+        else:
+            yield Block(start, end)

@@ -1,0 +1,159 @@
+"""The seams: what whyrank asks of a store and of an embedder, and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from .types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+else:
+    Vector = object  # ports are imported by all; numpy is loaded only where vectors are computed
+
+
+class Name(NamedTuple):
+    """One name of a memory: as written, its key, its words, and how specific a path it is (0 for no path)."""
+
+    text: str
+    key: str
+    words: tuple[str, ...]
+    specificity: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A memory ready to be stored: analysed, named and fingerprinted outside any transaction."""
+
+    memory: Memory
+    tokens: tuple[str, ...]
+    names: tuple[Name, ...]
+    embed_text: str
+    embed_hash: str
+
+
+class FileRecord(NamedTuple):
+    """What the manifest remembers of an ingested file, so that an unchanged one costs a stat."""
+
+    path: str
+    scope: Scope
+    size: int
+    mtime_ns: int
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """One transaction's worth of changes: all of it happens, or none."""
+
+    put: Sequence[Entry] = ()
+    remove: Sequence[MemoryId] = ()
+    files: Sequence[FileRecord] = ()
+    forget_files: Sequence[tuple[Scope, str]] = ()
+    superseded: Mapping[MemoryId, tuple[MemoryId, float]] = field(default_factory=dict)
+    space: str = ""
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """What a store holds."""
+
+    location: str
+    schema: int
+    keyword_index: str
+    memories: int
+    files: int
+    scopes: Mapping[str, int]
+    spaces: Mapping[str, int]
+    without_vector: int
+    bytes: int
+    engine: str
+
+
+class Store(Protocol):
+    """Where memories live; every run filters by `where` before it cuts."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Hold one consistent view for all reads inside the block."""
+
+    def write(self, changes: Changes) -> None:
+        """Apply changes in one transaction; return only when they are durable."""
+
+    def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
+        """Return those of these memories that the scopes may see."""
+
+    def browse(self, where: Where, limit: int, offset: int = 0) -> list[Memory]:
+        """Return memories in the order of their content keys."""
+
+    def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
+        """Return the best memories by word score, up to `limit` distinct sources; None for all."""
+
+    def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
+        """Return the nearest memories by cosine, up to `limit` distinct sources; None for all."""
+
+    def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
+        """Propose memories whose names are related to the query."""
+
+    def score(
+        self, ids: Sequence[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
+    ) -> list[Signal]:
+        """Score the given candidates by every signal, listed by its run or not."""
+
+    def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
+        """Return the term statistics of what the scopes may see."""
+
+    def spaces(self) -> dict[str, int]:
+        """Count the vectors of each embedding space."""
+
+    def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
+        """Return those of these embedded texts that already have a vector in the space."""
+
+    def without_vector(self, space: str, limit: int) -> list[tuple[str, str]]:
+        """Return up to `limit` (hash, text) pairs that still need a vector in the space."""
+
+    def manifest(self, scope: Scope) -> dict[str, FileRecord]:
+        """Return the files ingested into a scope, by path."""
+
+    def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
+        """Return the chunks of one file: id and hash of what was embedded."""
+
+    def status(self, space: str) -> StoreStatus:
+        """Count what the store holds."""
+
+    def close(self) -> None:
+        """Release the store."""
+
+
+class Thresholds(NamedTuple):
+    """Where evidence (cosine plus coverage) begins to be worth showing, and where it is convincing."""
+
+    weak: float
+    found: float
+
+
+class Embedder(Protocol):
+    """Turns text into unit vectors, and declares how much they are worth in which language."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Name the space: provider, model, revision, dimension and prompts."""
+
+    def weight(self, language: str) -> float:
+        """Return what its vote is worth in a language, against 1 minus that for the keywords'; 0 shuts it off."""
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Return the model's default thresholds of evidence, for stores that are not calibrated."""
+
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one unit vector per text; a text without direction gets a zero row."""
+
+    def query(self, text: str) -> Vector:
+        """Return the unit vector of a question, or zeros if it has no direction."""

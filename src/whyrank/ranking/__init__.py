@@ -1,0 +1,1 @@
+"""Runs to a ranking: fusion, stages, recipes and the order; pure."""

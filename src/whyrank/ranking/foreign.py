@@ -1,0 +1,68 @@
+"""Fuse and explain any engine's result lists, without a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..errors import ConfigError
+from ..types import Analysis, Context, Memory, NameProbe, Notice, Query, Ranking, Run
+from .fusion import Vote
+from .recipes import Recipe, rank
+from .stages import Dedup, GroupBySource, NameFirst, Recency
+
+# What these stages read is in memories, and foreign lists bring only ids.
+_NEED_MEMORIES = (Dedup, GroupBySource, NameFirst, Recency)
+
+
+def rank_foreign(runs: Sequence[Run], recipe: Recipe, weights: Mapping[str, float] | None = None, limit: int = 10) -> Ranking:
+    """Rank the union of the runs' candidates; stages that need a memory's text are skipped with a notice."""
+    names = [run.name for run in runs]
+    if len(set(names)) != len(names):
+        raise ConfigError(f"two runs have the same name: {', '.join(names)}", "give each run a name of its own")
+    fitting = _for_runs(recipe, names, weights or {})
+    skipped = [stage for stage in fitting.stages if isinstance(stage, _NEED_MEMORIES)]
+    fitting = replace(fitting, stages=tuple(stage for stage in fitting.stages if stage not in skipped))
+    ids = {candidate.id for run in runs for candidate in run.candidates}
+    context = Context(Query("", limit=limit), _NOTHING_ASKED, {identity: Memory(identity, "") for identity in ids})
+    ranking = rank(runs, fitting, context)
+    return replace(ranking, notices=(*ranking.notices, *_notices(runs, fitting, skipped)))
+
+
+_NOTHING_ASKED = Analysis("", "", "keywords", (), NameProbe("", ()))
+
+
+def _for_runs(recipe: Recipe, names: Sequence[str], weights: Mapping[str, float]) -> Recipe:
+    """Give every run a vote: the recipe's own where it names the run, its vote for others where it does not."""
+    unknown = sorted(set(weights) - set(names))
+    if unknown:
+        raise ConfigError(f"a weight is given for {unknown[0]!r}, which is no run", f"the runs are {', '.join(names)}")
+    fusion = recipe.fusion
+    own = {vote.signal: vote for vote in fusion.votes}
+    votes = []
+    for name in names:
+        vote = own.get(name) or (replace(fusion.others, signal=name) if fusion.others else None)
+        if vote is None:
+            raise ConfigError(f"the recipe {recipe.name!r} has no vote for a run called {name!r}", "use the recipe 'rrf'")
+        votes.append(_weighted(vote, weights))
+    return replace(recipe, fusion=replace(fusion, votes=tuple(votes)))
+
+
+def _weighted(vote: Vote, weights: Mapping[str, float]) -> Vote:
+    weight = weights.get(vote.signal, vote.weight if vote.weight is not None else 1.0)
+    return replace(vote, weight=weight)
+
+
+def _notices(runs: Sequence[Run], recipe: Recipe, skipped: Sequence[object]) -> list[Notice]:
+    notices = [
+        Notice("stage-skipped", f"{type(stage).__name__} needs the memories' text, which these lists do not bring")
+        for stage in skipped
+    ]
+    by_score = {vote.signal for vote in recipe.fusion.votes if not vote.normaliser.by_rank}
+    union = {candidate.id for run in runs for candidate in run.candidates}
+    for run in runs:
+        unlisted = len(union) - len(run.candidates)
+        if run.name in by_score and run.candidates and unlisted:
+            message = f"{run.name} did not score {unlisted} candidates; they count at its lowest listed score"
+            notices.append(Notice("run-incomplete", message))
+    return notices

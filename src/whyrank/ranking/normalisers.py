@@ -1,0 +1,173 @@
+"""Bring a signal's scores into 0..1: every one monotonic, none of them upside down."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..errors import ConfigError
+
+RRF_K = 60.0  # Cormack, Clarke and Büttcher 2009
+TINY = 1e-9
+DEVIATIONS = 3.0  # Mazzeschi 2023: mean ± 3σ stand in for the bounds of an unknown distribution
+
+
+class Normaliser(Protocol):
+    """Turns raw scores (and ranks, counted from 1, of what the run listed) into values between 0 and 1."""
+
+    @property
+    def by_rank(self) -> bool:
+        """Tell whether it reads ranks, so that what the run did not list adds nothing."""
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Return one value for each score, in the same order."""
+
+
+class _ByScore:
+    by_rank = False
+
+
+@dataclass(frozen=True)
+class ReciprocalRank:
+    """(k + 1)/(k + rank): reciprocal rank fusion, scaled so that rank 1 is 1."""
+
+    k: float = RRF_K
+    by_rank = True
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.k) or self.k <= 0:
+            raise ConfigError(f"k is {self.k}", "give a positive number; 60 is usual")
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Return a value that falls with the rank; 0 for what was not listed."""
+        return [0.0 if rank is None else (self.k + 1) / (self.k + rank) for rank in ranks]
+
+
+@dataclass(frozen=True)
+class BatchMax(_ByScore):
+    """score / max(batch)."""
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Return shares of the best score of the batch."""
+        top = max((*scores, TINY))
+        return [_unit(score / top) for score in scores]
+
+
+@dataclass(frozen=True)
+class MinMax(_ByScore):
+    """(score − min)/(max − min) over the batch; 1 where all are equal."""
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Return places between the worst and the best score of the batch."""
+        low, high = min(scores, default=0.0), max(scores, default=0.0)
+        if high <= low:
+            return [1.0] * len(scores)
+        return [_unit((score - low) / (high - low)) for score in scores]
+
+
+@dataclass(frozen=True)
+class Theoretical(_ByScore):
+    """(score − minimum)/(max − minimum), the minimum being the lowest score there can be (Bruch et al. 2023)."""
+
+    minimum: float = 0.0
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Return places between the lowest possible and the best score of the batch."""
+        reach = max(scores, default=self.minimum) - self.minimum
+        if reach <= 0:
+            return [0.0] * len(scores)
+        return [_unit((score - self.minimum) / reach) for score in scores]
+
+
+@dataclass(frozen=True)
+class Sigmoid(_ByScore):
+    """1/(1 + exp(midpoint − score))."""
+
+    midpoint: float = 2.0
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Return values on the logistic curve; a score that is no number counts as none."""
+        return [self._one(score) for score in scores]
+
+    def _one(self, score: float) -> float:
+        if not math.isfinite(score):
+            return 0.0
+        # Beyond ±700 exp() overflows and the curve is flat anyway.
+        return 1 / (1 + math.exp(max(-700.0, min(700.0, self.midpoint - score))))
+
+
+@dataclass(frozen=True)
+class Saturating(_ByScore):
+    """r/(1 + r): grows with the score and never reaches 1."""
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Return saturating values; below zero counts as zero."""
+        return [max(score, 0.0) / (1 + max(score, 0.0)) for score in scores]
+
+
+@dataclass(frozen=True)
+class Above(_ByScore):
+    """(score − t)/(1 − t) above the threshold t, 0 below."""
+
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold < 1:
+            raise ConfigError(f"threshold is {self.threshold}", "give a number from 0 to below 1")
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Return how far above the threshold each score is."""
+        return [_unit((score - self.threshold) / (1 - self.threshold)) for score in scores]
+
+
+@dataclass(frozen=True)
+class Atan(_ByScore):
+    """2/π · atan(score / scale): bounded without looking at the other candidates (Bruch et al. 2023)."""
+
+    scale: float = 1.0
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Return values on the arc-tangent curve; below zero counts as zero."""
+        return [2 / math.pi * math.atan(max(score, 0.0) / self.scale) for score in scores]
+
+
+@dataclass(frozen=True)
+class DistributionBased(_ByScore):
+    """The place between mean − 3σ and mean + 3σ of the batch."""
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Return places in the batch's own distribution; 0.5 where all are equal."""
+        if not scores:
+            return []
+        mean = math.fsum(scores) / len(scores)
+        deviation = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / len(scores))
+        reach = DEVIATIONS * deviation
+        if reach <= TINY:
+            return [0.5] * len(scores)
+        return [_unit((score - mean + reach) / (2 * reach)) for score in scores]
+
+
+@dataclass(frozen=True)
+class Clamped(_ByScore):
+    """The score itself, held between 0 and 1: for signals that are cosines already."""
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Return the scores, cut at 0 and 1."""
+        return [_unit(score) for score in scores]
+
+
+@dataclass(frozen=True)
+class Binary:
+    """1 for everything the run listed: what clamping FTS5's negative rank at zero makes of BM25 (failure 1)."""
+
+    by_rank = True
+
+    def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
+        """Return 1 for what was listed and 0 for what was not."""
+        return [0.0 if rank is None else 1.0 for rank in ranks]
+
+
+def _unit(value: float) -> float:
+    return min(1.0, max(0.0, value))

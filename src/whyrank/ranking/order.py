@@ -1,0 +1,34 @@
+"""The one total order, and the three helpers that carry all stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ..trail import Step
+from ..types import Context, Hit, Ranking
+
+Stage = Callable[[Ranking, Context], Ranking]
+
+
+def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Order hits by tier and score, best first; ties by content, then by id, never by insertion."""
+    return tuple(sorted(hits, key=lambda hit: (-hit.tier, -hit.score, hit.memory.content_key)))
+
+
+def rescore(ranking: Ranking, step_for: Callable[[Hit], Step | None]) -> Ranking:
+    """Give each hit a step, or none, and order the hits anew."""
+    hits = (hit.after(step) if (step := step_for(hit)) else hit for hit in ranking.hits)
+    return Ranking(in_order(hits), ranking.dropped, ranking.notices)
+
+
+def keep(ranking: Ranking, stage: str, reason: Callable[[Hit], str | None]) -> Ranking:
+    """Drop the hits that have a reason to go, and remember the reason."""
+    kept: list[Hit] = []
+    dropped = list(ranking.dropped)
+    for hit in ranking.hits:
+        why = reason(hit)
+        if why is None:
+            kept.append(hit)
+        else:
+            dropped.append(hit.after(Step(stage, "drop", why=why)))
+    return Ranking(tuple(kept), tuple(dropped), ranking.notices)

@@ -1,0 +1,118 @@
+"""Recipes: a retrieval plan, a fusion and a list of stages, as one printable value; and those that ship."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import reduce
+from typing import Literal
+
+from ..errors import ConfigError
+from ..types import Context, Join, Ranking, Run
+from .fusion import Fuse, Vote
+from .normalisers import Binary, Clamped, MinMax, ReciprocalRank, Saturating, Theoretical
+from .order import Stage
+from .stages import Dedup, GroupBySource, InScope, MinScore, NameFirst, NotExpired, OpenClawSelection, Superseded, Top
+
+RunName = Literal["keyword", "vector", "name"]
+
+LOWEST_COSINE = -1.0
+LOWEST_WORD_SCORE = 0.0
+OPENCLAW_POOL = 24  # OpenClaw asks each run for four times its six results
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which runs are asked, how the query's terms are joined, and how many sources each run may bring."""
+
+    runs: tuple[RunName, ...] = ("keyword", "vector", "name")
+    join: Join = "or"
+    pool: int = 100
+
+    def __post_init__(self) -> None:
+        if self.pool < 1:
+            raise ConfigError(f"the pool is {self.pool}", "give 1 or more")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The whole ranking policy as one value; its repr is its configuration."""
+
+    name: str
+    fusion: Fuse
+    stages: tuple[Stage, ...] = ()
+    plan: Plan = Plan()
+
+    def with_stages(self, *stages: Stage) -> Recipe:
+        """Return the recipe with further stages before the grouping of files, which must see the final scores."""
+        first = [stage for stage in self.stages if not isinstance(stage, GroupBySource)]
+        last = [stage for stage in self.stages if isinstance(stage, GroupBySource)]
+        return replace(self, stages=(*first, *stages, *last))
+
+
+def rank(runs: Sequence[Run], recipe: Recipe, context: Context) -> Ranking:
+    """Fuse the runs, then pass the ranking through each stage in order, then cut the page asked for."""
+    stages = (*recipe.stages, Top(context.query.limit, context.query.offset))
+    return reduce(lambda ranking, stage: stage(ranking, context), stages, recipe.fusion(runs, context))
+
+
+_GUARDS: tuple[Stage, ...] = (InScope(), Superseded(), NotExpired())
+
+# Weights left open are the embedder's: 0.7 for transformers, 0.6 for static models, less where it does not know the language.
+_VECTOR = Vote("vector", None, Theoretical(LOWEST_COSINE))
+_KEYWORD = Vote("keyword", None, Theoretical(LOWEST_WORD_SCORE))
+_ANY_RUN = Vote("*", 1.0, MinMax())
+_ANY_RUN_BY_RANK = Vote("*", 1.0, ReciprocalRank())
+# Name runs propose; only NameFirst decides what a name is worth.
+_NAME_PROPOSES = Vote("name", 0.0, MinMax())
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            "default",
+            Fuse((_VECTOR, _KEYWORD, _NAME_PROPOSES), others=_ANY_RUN),
+            (*_GUARDS, NameFirst(), GroupBySource()),
+        ),
+        Recipe(
+            "rrf",
+            Fuse((_NAME_PROPOSES,), others=_ANY_RUN_BY_RANK),
+            (*_GUARDS, GroupBySource()),
+            Plan(runs=("keyword", "vector")),
+        ),
+        Recipe(
+            "keyword",
+            Fuse((Vote("keyword", 1.0, Theoretical(LOWEST_WORD_SCORE)),), others=_ANY_RUN),
+            (*_GUARDS, GroupBySource()),
+            Plan(runs=("keyword",)),
+        ),
+        Recipe(
+            "vector",
+            Fuse((Vote("vector", 1.0, Clamped()),), others=_ANY_RUN),
+            (*_GUARDS, GroupBySource()),
+            Plan(runs=("vector",)),
+        ),
+        Recipe(
+            "openclaw",
+            Fuse((Vote("vector", 0.7, Clamped()), Vote("keyword", 0.3, Saturating())), others=_ANY_RUN),
+            (*_GUARDS, OpenClawSelection(), GroupBySource()),
+            Plan(runs=("keyword", "vector"), pool=OPENCLAW_POOL),
+        ),
+        Recipe(
+            "openclaw-2026-02",
+            Fuse((Vote("vector", 0.7, Clamped()), Vote("keyword", 0.3, Binary())), absent="zero"),
+            (*_GUARDS, Dedup(), MinScore(0.35)),
+            Plan(runs=("keyword", "vector"), join="and", pool=OPENCLAW_POOL),
+        ),
+    )
+}
+
+
+def recipe_named(name: str) -> Recipe:
+    """Return a recipe that ships; an unknown name is an error with a suggestion."""
+    if name in RECIPES:
+        return RECIPES[name]
+    close = get_close_matches(name, RECIPES, n=1)
+    meant = f"did you mean {close[0]!r}?" if close else f"the recipes are {', '.join(RECIPES)}"
+    raise ConfigError(f"there is no recipe {name!r}", meant)

@@ -1,0 +1,44 @@
+"""Recipes changed by settings: weights, evidence, recency and grouping, each one setting away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .fusion import Fuse, Vote
+from .recipes import Recipe
+from .stages import Evidence, GroupBySource, Recency
+
+
+@dataclass(frozen=True)
+class Adjustments:
+    """What a user may change of a recipe by settings; None and 0 leave the recipe as it is."""
+
+    vector_weight: float | None = None
+    recency_weight: float = 0.0
+    recency_half_life_days: float = 30.0
+    min_vector: float | None = None
+    min_coverage: float | None = None
+    max_per_file: int = 1
+
+
+def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
+    """Return the recipe with the wishes carried out."""
+    if wish.vector_weight is not None:
+        recipe = replace(recipe, fusion=_balanced(recipe.fusion, wish.vector_weight))
+    if wish.recency_weight:
+        recipe = recipe.with_stages(Recency(wish.recency_half_life_days, wish.recency_weight))
+    if wish.min_vector is not None or wish.min_coverage is not None:
+        recipe = recipe.with_stages(Evidence(wish.min_vector, wish.min_coverage))
+    stages = tuple(
+        GroupBySource(wish.max_per_file) if isinstance(stage, GroupBySource) else stage for stage in recipe.stages
+    )
+    return replace(recipe, stages=stages)
+
+
+def _balanced(fusion: Fuse, vector_weight: float) -> Fuse:
+    def weigh(vote: Vote) -> Vote:
+        if vote.signal == "vector":
+            return replace(vote, weight=vector_weight)
+        return replace(vote, weight=1 - vector_weight) if vote.signal == "keyword" else vote
+
+    return replace(fusion, votes=tuple(weigh(vote) for vote in fusion.votes))

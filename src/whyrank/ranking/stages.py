@@ -1,0 +1,260 @@
+"""The stages after fusion: small frozen values, each a function from a ranking to a ranking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import ConfigError
+from ..trail import Step, part_of
+from ..types import Context, Hit, NameMatch, NameRelation, Notice, Ranking
+from .order import keep, rescore
+
+SECONDS_PER_DAY = 86_400.0
+
+# Tiers leave room for the three degrees of path specificity inside each.
+_TIER_STEP = 4
+_TIERS: dict[NameRelation, int] = {"equal": 4, "same words": 3, "one edit": 2, "two edits": 1}
+# What a partial name is worth, before the share of the name it covers is added.
+_PARTIAL: dict[NameRelation, float] = {"first words": 1.0, "all words": 0.8, "prefixes": 0.5}
+
+
+@dataclass(frozen=True)
+class NameFirst:
+    """Exact names come first, by order and not by a bigger bonus; parts of names get a bounded one."""
+
+    partial_bonus: float = 0.1
+    covered_weight: float = 0.9
+    sentence_bonus: float = 0.3
+    min_sentence_share: float = 0.3
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Lift hits whose name is the query, and add to those whose name is part of it."""
+        whole_query_matched = any(match.relation != "in a sentence" for match in context.names.values())
+
+        def step(hit: Hit) -> Step | None:
+            match = context.names.get(hit.id)
+            if match is None:
+                return None
+            if match.relation in _TIERS:
+                tier = _TIERS[match.relation] * _TIER_STEP + match.specificity
+                return Step("name", "lift", tier, f"{match.relation}: {match.name!r}")
+            if match.relation in _PARTIAL:
+                return Step("name", "add", self._partial(match), f"{match.relation} of {match.name!r}")
+            return None if whole_query_matched else self._in_sentence(match, context)
+
+        return rescore(ranking, step)
+
+    def _partial(self, match: NameMatch) -> float:
+        return self.partial_bonus * (_PARTIAL[match.relation] + self.covered_weight * match.covered)
+
+    def _in_sentence(self, match: NameMatch, context: Context) -> Step | None:
+        share = _idf_share(match, context)
+        if share < self.min_sentence_share:
+            return None
+        why = f"{match.name!r} stands in the question, {share:.2f} of its weight"
+        return Step("name", "add", self.sentence_bonus * share, why)
+
+
+def _idf_share(match: NameMatch, context: Context) -> float:
+    """Return how much of the query's idf lies in the words of the name."""
+    statistics = context.statistics
+    if statistics is None:
+        return 0.0
+    terms = context.analysis.terms
+    whole = statistics.mass(terms)
+    return statistics.mass(term for term in terms if term in match.words) / whole if whole else 0.0
+
+
+@dataclass(frozen=True)
+class Recency:
+    """× (1 − w + w·2^(−age/half-life)): newer is better, within bounds; evergreen memories do not age."""
+
+    half_life_days: float = 30.0
+    weight: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not self.half_life_days > 0 or not 0 <= self.weight <= 1:
+            raise ConfigError(
+                f"recency: half-life {self.half_life_days}, weight {self.weight}",
+                "give a positive half-life and a weight from 0 to 1",
+            )
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Scale each dated hit by its age."""
+
+        def step(hit: Hit) -> Step | None:
+            if hit.memory.evergreen or hit.memory.date is None:
+                return None
+            age = max(0.0, context.query.now - hit.memory.date) / SECONDS_PER_DAY
+            factor = 1 - self.weight + self.weight * 2 ** (-age / self.half_life_days)
+            return Step("recency", "scale", factor, f"{age:.0f} days old, half-life {self.half_life_days:g}")
+
+        return rescore(ranking, step)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Keep a hit if its cosine passes or its coverage passes; never look at the fused score."""
+
+    min_vector: float | None = None
+    min_coverage: float | None = None
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Drop hits whose every piece of evidence is below its threshold."""
+        return keep(ranking, "evidence", self._reason)
+
+    def _reason(self, hit: Hit) -> str | None:
+        vector, keyword = part_of(hit.trail, "vector"), part_of(hit.trail, "keyword")
+        found = (
+            ("cosine", vector.raw if vector else None, self.min_vector),
+            ("coverage", keyword.coverage if keyword else None, self.min_coverage),
+        )
+        asked = [(name, value, least) for name, value, least in found if value is not None and least is not None]
+        if not asked or any(value >= least for _, value, least in asked):
+            return None
+        return ", ".join(f"{name} {value:.3f} is below {least:g}" for name, value, least in asked)
+
+
+@dataclass(frozen=True)
+class MinScore:
+    """A threshold on the fused score: the field's failure 8, here to be shown, not used."""
+
+    at_least: float = 0.35
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Drop hits below the threshold."""
+        return keep(
+            ranking,
+            "min-score",
+            lambda hit: None if hit.score >= self.at_least else f"score {hit.score:.3f} is below {self.at_least:g}",
+        )
+
+
+@dataclass(frozen=True)
+class OpenClawSelection:
+    """Rows at or above the minimum stay; keyword-backed rows stay when none does or when they have no vector score."""
+
+    min_score: float = 0.35
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Apply the rule; a row that only its vector speaks for always needs the minimum."""
+        none_passes = not any(hit.score >= self.min_score for hit in ranking.hits)
+
+        def reason(hit: Hit) -> str | None:
+            if hit.score >= self.min_score:
+                return None
+            keyword, vector = part_of(hit.trail, "keyword"), part_of(hit.trail, "vector")
+            backed = keyword is not None and keyword.rank is not None
+            if backed and (none_passes or vector is None or vector.rank is None):
+                return None
+            return f"score {hit.score:.3f} is below {self.min_score:g}" + (
+                "" if backed else ", and no keyword speaks for it"
+            )
+
+        return keep(ranking, "openclaw-selection", reason)
+
+
+@dataclass(frozen=True)
+class Dedup:
+    """Of memories with the same text, the best placed stays and stands for the rest."""
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Drop hits whose case-folded text was already seen; at equal keys the newer, then the keyword's row stays."""
+        first: dict[str, str] = {}
+        for hit in sorted(ranking.hits, key=_representative):
+            first.setdefault(_text_key(hit), hit.id)
+
+        def reason(hit: Hit) -> str | None:
+            kept = first[_text_key(hit)]
+            return None if kept == hit.id else f"same text as {kept}"
+
+        return keep(ranking, "dedup", reason)
+
+
+def _text_key(hit: Hit) -> str:
+    return " ".join(hit.memory.text.casefold().split())
+
+
+def _representative(hit: Hit) -> tuple[int, float, float, bool, tuple[str, int, str, str]]:
+    keyword = part_of(hit.trail, "keyword")
+    listed = keyword is not None and keyword.rank is not None
+    return -hit.tier, -hit.score, -(hit.memory.date or 0.0), not listed, hit.memory.content_key
+
+
+@dataclass(frozen=True)
+class InScope:
+    """A guard behind the store's own wall: it should never fire, and reports without content when it does."""
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Remove foreign hits unlisted."""
+        scopes = context.query.where.scopes
+        inside = tuple(hit for hit in ranking.hits if hit.memory.scope in scopes)
+        foreign = len(ranking.hits) - len(inside)
+        if not foreign:
+            return ranking
+        notice = Notice("scope-defect", f"{foreign} candidates from outside the scope were removed; please report this")
+        return Ranking(inside, ranking.dropped, (*ranking.notices, notice))
+
+
+@dataclass(frozen=True)
+class Superseded:
+    """A guard behind the store's own filter: replaced memories go unless they were asked for."""
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Drop what has been replaced."""
+        return keep(ranking, "superseded", lambda hit: context.query.where.replaced(hit.memory))
+
+
+@dataclass(frozen=True)
+class NotExpired:
+    """A guard behind the store's own filter: what is out of its time at the moment asked for goes."""
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Drop what has expired, is not valid, or was not stored yet."""
+        return keep(ranking, "expiry", lambda hit: context.query.where.untimely(hit.memory))
+
+
+@dataclass(frozen=True)
+class GroupBySource:
+    """Show a file once: its best chunks stay, the others stand under them; never turns of a log, never facts."""
+
+    max_per_file: int = 1
+
+    def __post_init__(self) -> None:
+        if self.max_per_file < 1:
+            raise ConfigError(f"max_per_file is {self.max_per_file}", "give 1 or more")
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Keep the best chunks of each file."""
+        kept: list[Hit] = []
+        dropped = list(ranking.dropped)
+        places: dict[str, list[int]] = {}
+        for hit in ranking.hits:
+            taken = places.setdefault(hit.memory.group, [])
+            if len(taken) < self.max_per_file:
+                taken.append(len(kept))
+                kept.append(hit)
+                continue
+            best = taken[0]
+            dropped.append(hit.after(Step("group", "drop", why=f"same file as {kept[best].id}, which is better placed")))
+            kept[best] = kept[best].with_also(hit.memory)
+        return Ranking(tuple(kept), tuple(dropped), ranking.notices)
+
+
+@dataclass(frozen=True)
+class Top:
+    """The page asked for: `limit` hits after `offset`."""
+
+    limit: int = 6
+    offset: int = 0
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Cut the ranking; what is beyond the page keeps its rank in its reason."""
+        end = self.offset + self.limit
+        gone = [
+            hit.after(Step("top", "drop", why=f"rank {rank}; results {self.offset + 1} to {end} were asked for"))
+            for rank, hit in enumerate(ranking.hits, 1)
+            if not self.offset < rank <= end
+        ]
+        return Ranking(ranking.hits[self.offset : end], (*ranking.dropped, *gone), ranking.notices)
+

@@ -1,0 +1,1 @@
+"""Asks the ports for runs and context, then calls ranking."""

@@ -1,0 +1,161 @@
+"""From a query to runs and a context: everything that has to be asked before ranking can be pure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from ..analysis.names import match_name, names_of
+from ..analysis.query import analyse
+from ..analysis.words import tokens_of
+from ..errors import WhyrankError
+from ..ports import Embedder, Store, Vector
+from ..ranking.recipes import Recipe
+from ..types import Analysis, Context, Memory, MemoryId, NameMatch, NameProbe, Notice, Query, Run, Signal, Statistics
+
+MAX_TYPO_LETTERS = 64  # nobody's name is longer, and a long key is slow to compare
+
+
+@dataclass
+class Stopwatch:
+    """Milliseconds by stage."""
+
+    milliseconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def timing(self, stage: str) -> Iterator[None]:
+        """Add the time the block takes to a stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = (time.perf_counter() - start) * 1000
+            self.milliseconds[stage] = self.milliseconds.get(stage, 0.0) + spent
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """What ranking needs: the runs, the context, and the recipe with its open weights settled."""
+
+    runs: tuple[Run, ...]
+    context: Context
+    recipe: Recipe
+    vector: Vector | None
+    space: str
+    notices: tuple[Notice, ...]
+
+
+def retrieve(query: Query, recipe: Recipe, store: Store, embedder: Embedder | None, language: str, watch: Stopwatch) -> Retrieved:
+    """Ask every run of the recipe for its candidates, then score the union by every signal."""
+    with watch.timing("analysis"):
+        analysis = analyse(query.text, language)
+    notices = list(analysis.notices)
+    with watch.timing("embedding"):
+        vector = _query_vector(analysis, recipe, embedder, notices)
+    space = embedder.fingerprint if embedder else ""
+    with store.reading():
+        analysis = replace(analysis, probe=_with_typos(analysis.probe, store, query))
+        runs = _runs(query, analysis, recipe, store, vector, space, watch)
+        with watch.timing("scoring"):
+            context = _context(query, analysis, runs, store, vector, space)
+        notices += _run_notices(runs, context, recipe, store, vector, space)
+    settled = replace(recipe, fusion=recipe.fusion.settled(embedder.weight(analysis.language) if embedder else 0.0))
+    return Retrieved(runs, context, settled, vector, space, tuple(notices))
+
+
+def _query_vector(analysis: Analysis, recipe: Recipe, embedder: Embedder | None, notices: list[Notice]) -> Vector | None:
+    """Embed the question if the recipe asks for vectors; a failing embedder leaves the other runs at work."""
+    if embedder is None or "vector" not in recipe.plan.runs or not analysis.text.strip():
+        return None
+    try:
+        vector = embedder.query(analysis.text)
+    except WhyrankError as error:
+        notices.append(Notice("vector-off", f"the embedder failed, so words and names answer alone: {error}"))
+        return None
+    if not vector.any():
+        notices.append(Notice("vector-off", "the embedder knows no part of the question, so words and names answer alone"))
+        return None
+    return vector
+
+
+def _with_typos(probe: NameProbe, store: Store, query: Query) -> NameProbe:
+    """Allow misspelt names only where the query is no known word: "test" must not find "Text"."""
+    if not 0 < len(probe.key) <= MAX_TYPO_LETTERS:
+        return probe
+    terms = tokens_of(probe.key)
+    statistics = store.statistics(terms, query.where.scopes)
+    return replace(probe, typos=not any(statistics.frequency.values()))
+
+
+def _runs(
+    query: Query, analysis: Analysis, recipe: Recipe, store: Store, vector: Vector | None, space: str, watch: Stopwatch
+) -> tuple[Run, ...]:
+    plan, where = recipe.plan, query.where
+    runs: list[Run] = []
+    if "keyword" in plan.runs:
+        with watch.timing("keyword"):
+            runs.append(store.keyword(analysis.terms, where, plan.pool, plan.join))
+    if "vector" in plan.runs and vector is not None:
+        with watch.timing("vector"):
+            runs.append(store.nearest(vector, space, where, plan.pool))
+    if "name" in plan.runs and analysis.probe.key:
+        with watch.timing("name"):
+            runs.append(store.named(analysis.probe, where, plan.pool))
+    return tuple(runs)
+
+
+def _context(
+    query: Query, analysis: Analysis, runs: tuple[Run, ...], store: Store, vector: Vector | None, space: str
+) -> Context:
+    ids = sorted({candidate.id for run in runs for candidate in run.candidates})
+    memories = store.get(ids, query.where.scopes)
+    signals = store.score(ids, analysis.terms, vector, space, query.where)
+    return Context(
+        query=query,
+        analysis=analysis,
+        memories=memories,
+        signals={signal.name: signal for signal in signals},
+        names=_name_matches(analysis, runs, memories),
+        statistics=store.statistics(analysis.terms, query.where.scopes),
+    )
+
+
+def _name_matches(analysis: Analysis, runs: tuple[Run, ...], memories: dict[MemoryId, Memory]) -> dict[MemoryId, NameMatch]:
+    proposed = (candidate.id for run in runs if run.name == "name" for candidate in run.candidates)
+    matches: dict[MemoryId, NameMatch] = {}
+    for identity in proposed:
+        match = match_name(analysis.probe, names_of(memories[identity]))
+        if match is not None:
+            matches[identity] = match._replace(words=tokens_of(" ".join(match.words)))
+    return matches
+
+
+def _run_notices(
+    runs: tuple[Run, ...], context: Context, recipe: Recipe, store: Store, vector: Vector | None, space: str
+) -> Iterator[Notice]:
+    yield from (notice for run in runs for notice in run.notices)
+    analysis = context.analysis
+    if "keyword" in recipe.plan.runs and not analysis.terms:
+        yield Notice("no-terms", "the query holds no word to look for, so there was no keyword run")
+    if vector is None:
+        return
+    if not any(run.name == "vector" and run.candidates for run in runs):
+        yield from _no_vectors(store, space, context.statistics)
+    missing = _without_vector(context.signals.get("vector"), context)
+    if missing:
+        message = f"{missing} of {len(context.memories)} candidates have no vector yet; their words speak for them alone"
+        yield Notice("vectors-missing", message)
+
+
+def _no_vectors(store: Store, space: str, statistics: Statistics | None) -> Iterator[Notice]:
+    others = sorted(set(store.spaces()) - {space})
+    if others and space not in store.spaces():
+        message = f"the store's vectors come from {others[0]}, not from {space}; run `whyrank ingest` to embed anew"
+        yield Notice("space-mismatch", message)
+
+
+def _without_vector(signal: Signal | None, context: Context) -> int:
+    known = signal.values if signal else {}
+    return sum(1 for identity in context.memories if identity not in known) if known else 0

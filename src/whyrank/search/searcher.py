@@ -1,0 +1,57 @@
+"""Search: retrieve, rank, judge. Every door comes through here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..ports import Embedder, Store
+from ..ranking.recipes import Recipe, rank
+from ..types import Notice, Query, Ranking, Results
+from .confidence import UNCALIBRATED, judged
+from .retrieval import Retrieved, Stopwatch, retrieve
+
+MAX_LIMIT = 1_000  # more is browsing, not searching
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """One store and one embedder, asked through recipes."""
+
+    store: Store
+    embedder: Embedder | None
+    language: str
+
+    def search(self, query: Query, recipe: Recipe) -> Results:
+        """Answer a query; never raises for its text."""
+        watch = Stopwatch()
+        with watch.timing("total"):
+            query, notices = within_limits(query)
+            retrieved, ranking = self.ranked(query, recipe, watch)
+            ranking, verdict = judged(ranking, self.embedder)
+        said = (*notices, *retrieved.notices, *ranking.notices, *((UNCALIBRATED,) if ranking.hits else ()))
+        hits = () if query.strict and verdict == "nothing" else ranking.hits
+        return Results(
+            query=query.text,
+            hits=hits,
+            verdict=verdict,
+            recipe=recipe.name,
+            analysis=retrieved.context.analysis,
+            dropped=ranking.dropped,
+            notices=said,
+            timings=watch.milliseconds,
+        )
+
+    def ranked(self, query: Query, recipe: Recipe, watch: Stopwatch) -> tuple[Retrieved, Ranking]:
+        """Retrieve and rank, and keep what was retrieved for those who ask why."""
+        retrieved = retrieve(query, recipe, self.store, self.embedder, self.language, watch)
+        with watch.timing("ranking"):
+            ranking = rank(retrieved.runs, retrieved.recipe, retrieved.context)
+        return retrieved, ranking
+
+
+def within_limits(query: Query) -> tuple[Query, tuple[Notice, ...]]:
+    """Cut a limit that is out of all proportion, and say so."""
+    if query.limit <= MAX_LIMIT:
+        return query, ()
+    notice = Notice("limit-cut", f"limit {query.limit} was cut to {MAX_LIMIT}")
+    return replace(query, limit=MAX_LIMIT), (notice,)

@@ -1,0 +1,1 @@
+"""Where memories live; the only rooms that know SQL."""

@@ -1,0 +1,168 @@
+"""The one place that opens SQLite: one library per process, one way to configure it, one lock in front of writers."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
+
+from ...errors import StoreDamaged, StoreError, StoreFull, StoreLocked
+
+if TYPE_CHECKING:
+    import sqlite3
+else:
+    # pysqlite3 carries a SQLite without the WAL-reset bug of 3.7.0 to 3.51.2; where it has no wheel, the stdlib serves.
+    try:
+        import pysqlite3.dbapi2 as sqlite3
+    except ImportError:
+        import sqlite3
+
+LIBRARY = f"SQLite {sqlite3.sqlite_version}"
+BUSY_MILLISECONDS = 30_000
+LOCK_SECONDS = 30.0
+WAL_BYTES_KEPT = 64 * 1024 * 1024
+
+Connection = sqlite3.Connection
+Row = tuple[Any, ...]
+
+
+class Database:
+    """One SQLite file: a reading connection per thread, one writing connection behind a lock file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.read_only = not _is_writable(path)
+        self._lock = FileLock(f"{path}.lock", timeout=LOCK_SECONDS)
+        self._turn = threading.RLock()
+        self._local = threading.local()
+        self._opened: list[Connection] = []
+        self._writer: Connection | None = None
+        self._pid = os.getpid()
+
+    def reader(self) -> Connection:
+        """Return this thread's reading connection."""
+        self._refuse_after_fork()
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            with translated(self.path):
+                connection = _connect(self.path, self.read_only)
+                connection.execute("PRAGMA query_only=ON")
+            self._local.connection = connection
+            self._opened.append(connection)
+        return connection
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
+        connection = self.reader()
+        if connection.in_transaction:
+            yield
+            return
+        with translated(self.path):
+            connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                connection.execute("COMMIT")
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Run one transaction; it is durable when the block has ended without an error."""
+        self._refuse_after_fork()
+        if self.read_only:
+            raise StoreError(f"{self.path} cannot be written to", "check the permissions of the file and its folder")
+        with self._turn, self._locked(), translated(self.path):
+            connection = self._write_connection()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            with self._lock:
+                yield
+        except Timeout as error:
+            raise StoreLocked(
+                f"{self.path} has been locked by another process for {LOCK_SECONDS:.0f} s",
+                "wait for the other whyrank to finish, or stop it",
+            ) from error
+
+    def _write_connection(self) -> Connection:
+        if self._writer is None:
+            self._writer = _connect(self.path, read_only=False)
+            self._writer.execute("PRAGMA journal_mode=WAL")
+            self._opened.append(self._writer)
+        return self._writer
+
+    def _refuse_after_fork(self) -> None:
+        if os.getpid() != self._pid:
+            raise StoreError("this store was opened before a fork", "open it again in the child process")
+
+    def close(self) -> None:
+        """Close every connection of every thread."""
+        for connection in self._opened:
+            connection.close()
+        self._opened.clear()
+        self._writer = None
+        self._local = threading.local()
+
+
+def _is_writable(path: Path) -> bool:
+    return os.access(path if path.exists() else path.parent, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _connect(path: Path, read_only: bool) -> Connection:
+    connection = sqlite3.connect(
+        _address(path, read_only), uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+    for setting in (
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "secure_delete=ON",
+        "trusted_schema=OFF",
+        "cell_size_check=ON",
+        "temp_store=MEMORY",
+        "mmap_size=0",
+        f"journal_size_limit={WAL_BYTES_KEPT}",
+    ):
+        connection.execute(f"PRAGMA {setting}")
+    return connection
+
+
+def _address(path: Path, read_only: bool) -> str:
+    # On a read-only disk SQLite cannot make the shared-memory file that WAL needs, so it must be told that nobody writes.
+    return path.absolute().as_uri() + ("?mode=ro&immutable=1" if read_only else "")
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours, which say what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        text = str(error).lower()
+        if "locked" in text or "busy" in text:
+            raise StoreLocked(f"{path} is locked: {error}", "wait for the other process, or stop it") from error
+        if "full" in text:
+            raise StoreFull(f"no room left to write {path}", "free space on the disk; nothing was lost") from error
+        if "not a database" in text or "malformed" in text or "encrypted" in text:
+            raise StoreDamaged(
+                f"{path} is not a whyrank store, or is damaged: {error}",
+                "name another file with --store, or move this one away and ingest again",
+            ) from error
+        if "readonly" in text or "unable to open" in text:
+            raise StoreError(
+                f"{path} cannot be opened for this: {error}", "check the permissions of the file and its folder"
+            ) from error
+        raise StoreError(f"{path}: {error}") from error

@@ -1,0 +1,57 @@
+"""`Where` in SQL: the same filters as Where.allows, applied before any run is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from ...types import Scope, Where
+
+
+class Clause(NamedTuple):
+    """A condition on the table `memories AS m`, with its parameters."""
+
+    sql: str
+    parameters: tuple[str | float, ...]
+
+
+def clause_for(where: Where) -> Clause:
+    """Translate a filter."""
+    parts = [in_scopes(where.scopes), *_life(where)]
+    if where.kinds:
+        parts.append(_one_of("m.kind", where.kinds))
+    for tag in sorted(where.tags):
+        parts.append(Clause("EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = ?)", (tag,)))
+    if where.path is not None:
+        parts.append(Clause("m.path GLOB ?", (where.path,)))
+    if where.since is not None:
+        parts.append(Clause("m.date >= ?", (where.since,)))
+    if where.before is not None:
+        parts.append(Clause("m.date < ?", (where.before,)))
+    return Clause(
+        " AND ".join(part.sql for part in parts), tuple(value for part in parts for value in part.parameters)
+    )
+
+
+def in_scopes(scopes: Collection[Scope]) -> Clause:
+    """Return the wall: only rows of these scopes."""
+    return _one_of("m.scope", {str(scope) for scope in scopes})
+
+
+def _one_of(column: str, values: Collection[str]) -> Clause:
+    return Clause(f"{column} IN ({', '.join('?' * len(values))})", tuple(sorted(values)))
+
+
+def _life(where: Where) -> list[Clause]:
+    moment = where.now if where.as_of is None else where.as_of
+    parts = [
+        Clause("(m.expires IS NULL OR m.expires > ?)", (moment,)),
+        Clause("(m.valid_from IS NULL OR m.valid_from <= ?)", (moment,)),
+        Clause("(m.valid_until IS NULL OR m.valid_until > ?)", (moment,)),
+    ]
+    if where.as_of is not None:
+        parts.append(Clause("m.created <= ?", (where.as_of,)))
+        parts.append(Clause("(m.superseded_at IS NULL OR m.superseded_at > ?)", (where.as_of,)))
+    elif not where.include_superseded:
+        parts.append(Clause("m.superseded_by IS NULL", ()))
+    return parts

@@ -1,0 +1,166 @@
+"""The tables, as numbered migrations; each runs once, in one transaction, after a backup of what was there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import SchemaTooNew, StoreDamaged
+from .connection import Connection, Database, sqlite3, translated
+
+APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's databases
+
+
+class Migration(NamedTuple):
+    """One step of the schema."""
+
+    version: int
+    statements: str
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        1,
+        """
+        CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+        INSERT INTO meta VALUES ('generation', '0');
+
+        CREATE TABLE memories (
+            row INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            scope TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            text TEXT NOT NULL,
+            name TEXT NOT NULL,
+            title TEXT NOT NULL,
+            slug TEXT NOT NULL,
+            owner TEXT NOT NULL,
+            aliases TEXT NOT NULL,
+            summary TEXT NOT NULL,
+            headings TEXT NOT NULL,
+            path TEXT NOT NULL,
+            start_line INTEGER NOT NULL,
+            end_line INTEGER NOT NULL,
+            content_hash TEXT NOT NULL,
+            category TEXT NOT NULL,
+            tags TEXT NOT NULL,
+            entities TEXT NOT NULL,
+            importance INTEGER,
+            created REAL NOT NULL,
+            date REAL,
+            evergreen INTEGER NOT NULL,
+            valid_from REAL,
+            valid_until REAL,
+            expires REAL,
+            supersedes TEXT,
+            superseded_by TEXT,
+            superseded_at REAL,
+            trust TEXT NOT NULL,
+            session TEXT NOT NULL,
+            speaker TEXT NOT NULL,
+            position INTEGER NOT NULL,
+            grouping TEXT NOT NULL,
+            length INTEGER NOT NULL,
+            embed_text TEXT NOT NULL,
+            embed_hash TEXT NOT NULL
+        );
+        CREATE INDEX memories_by_scope ON memories (scope, path);
+        CREATE INDEX memories_by_embedding ON memories (embed_hash);
+
+        CREATE TABLE files (
+            scope TEXT NOT NULL,
+            path TEXT NOT NULL,
+            size INTEGER NOT NULL,
+            mtime_ns INTEGER NOT NULL,
+            content_hash TEXT NOT NULL,
+            PRIMARY KEY (scope, path)
+        ) WITHOUT ROWID;
+
+        CREATE TABLE names (
+            memory INTEGER NOT NULL REFERENCES memories (row) ON DELETE CASCADE,
+            text TEXT NOT NULL,
+            key TEXT NOT NULL,
+            words TEXT NOT NULL,
+            sorted_words TEXT NOT NULL,
+            specificity INTEGER NOT NULL
+        );
+        CREATE INDEX names_by_memory ON names (memory);
+        CREATE INDEX names_by_key ON names (key, memory);
+        CREATE INDEX names_by_words ON names (sorted_words, memory);
+
+        CREATE TABLE name_words (
+            word TEXT NOT NULL,
+            memory INTEGER NOT NULL REFERENCES memories (row) ON DELETE CASCADE,
+            PRIMARY KEY (word, memory)
+        ) WITHOUT ROWID;
+        CREATE INDEX name_words_by_memory ON name_words (memory);
+
+        CREATE TABLE vectors (
+            space TEXT NOT NULL,
+            hash TEXT NOT NULL,
+            checksum INTEGER NOT NULL,
+            vector BLOB NOT NULL,
+            PRIMARY KEY (hash, space)
+        );
+        """,
+    ),
+)
+
+
+def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Bring a file to the newest schema; refuse what is newer, or not ours, without touching it."""
+    found = _version(database)
+    newest = migrations[-1].version
+    if found > newest:
+        raise SchemaTooNew(
+            f"{database.path} has schema {found}; this whyrank knows up to {newest}", "upgrade whyrank to open it"
+        )
+    if found == newest:
+        return
+    if found:
+        back_up(database.reader(), _backup_path(database.path, found))
+    with database.writing() as connection:
+        # Another process may have migrated between our look and our lock.
+        current = connection.execute("PRAGMA user_version").fetchone()[0]
+        for migration in migrations:
+            if migration.version > current:
+                _run(connection, migration)
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version={newest}")
+
+
+def _version(database: Database) -> int:
+    connection = database.reader()
+    with translated(database.path):
+        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        application: int = connection.execute("PRAGMA application_id").fetchone()[0]
+        tables: int = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if application != APPLICATION_ID and (tables or version):
+        raise StoreDamaged(
+            f"{database.path} is a SQLite database, but not a whyrank store", "name another file with --store"
+        )
+    return version
+
+
+def _run(connection: Connection, migration: Migration) -> None:
+    # executescript() would commit first, so the statements run one by one inside our transaction.
+    statement = ""
+    for line in migration.statements.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+
+
+def _backup_path(path: Path, version: int) -> Path:
+    return path.with_name(f"{path.name}.schema{version}.bak")
+
+
+def back_up(source: Connection, target: Path) -> None:
+    """Copy a whole database through SQLite, never through the file system."""
+    copy = sqlite3.connect(str(target), isolation_level=None)
+    try:
+        source.backup(copy)
+    finally:
+        copy.close()

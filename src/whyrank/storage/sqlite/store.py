@@ -1,0 +1,289 @@
+"""The SQLite store: everything in one file, every change in one transaction."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from ...errors import StoreError
+from ...ports import Changes, FileRecord, StoreStatus, Vector
+from ...types import Candidate, Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
+from .. import lexical
+from ..pools import Scored, best
+from .connection import LIBRARY, Connection, Database, translated
+from .filters import clause_for, in_scopes
+from .fts5 import Fts5Index
+from .keyword import KeywordIndex
+from .names import NameIndex
+from .rows import CONTENT_KEY, INSERT, SELECT, to_memory, to_row
+from .schema import prepare
+from .vectors import VectorIndex
+
+_CACHED_STATISTICS = 4_096
+_IDS_PER_STATEMENT = 500
+
+
+class SqliteStore:
+    """Memories, keyword index, names, vectors and manifest in one SQLite file."""
+
+    def __init__(self, path: Path, keyword: KeywordIndex | None = None) -> None:
+        self._database = Database(path)
+        self._keyword = keyword or Fts5Index()
+        self._names = NameIndex()
+        self._vectors = VectorIndex()
+        self._frequencies: OrderedDict[tuple[int, frozenset[Scope], str], int] = OrderedDict()
+        try:
+            self._prepare(path)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _prepare(self, path: Path) -> None:
+        if self._database.read_only and not path.exists():
+            raise StoreError(f"{path} does not exist and cannot be made here", "check the permissions of the folder")
+        prepare(self._database)
+        if not self._database.read_only:
+            with self._database.writing() as connection:
+                self._keyword.create(connection)
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Hold one consistent view for all reads inside the block."""
+        return self._database.reading()
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    def write(self, changes: Changes) -> None:
+        """Apply changes in one transaction; return only when they are durable."""
+        with self._database.writing() as connection:
+            orphans = self._remove(connection, [*changes.remove, *(entry.memory.id for entry in changes.put)])
+            for entry in changes.put:
+                row = connection.execute(INSERT, to_row(entry)).lastrowid
+                assert row is not None
+                self._keyword.put(connection, row, entry.tokens)
+                self._names.put(connection, row, entry.names)
+            if changes.vectors:
+                self._vectors.put(connection, changes.space, changes.vectors)
+            self._mark_superseded(connection, changes)
+            self._write_manifest(connection, changes)
+            _drop_orphans(connection, orphans)
+            connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+
+    def _remove(self, connection: Connection, ids: Sequence[MemoryId]) -> list[str]:
+        """Take memories out of every table; return the hashes of the texts they embedded."""
+        rows = self._rows(connection, ids)
+        hashes = [
+            connection.execute("DELETE FROM memories WHERE row = ? RETURNING embed_hash", (row,)).fetchone()[0]
+            for row in rows
+        ]
+        self._keyword.remove(connection, rows)
+        return hashes
+
+    def _mark_superseded(self, connection: Connection, changes: Changes) -> None:
+        connection.executemany(
+            "UPDATE memories SET superseded_by = ?, superseded_at = ? WHERE id = ?",
+            ((by, at, identity) for identity, (by, at) in changes.superseded.items()),
+        )
+
+    def _write_manifest(self, connection: Connection, changes: Changes) -> None:
+        connection.executemany(
+            "DELETE FROM files WHERE scope = ? AND path = ?", ((str(scope), path) for scope, path in changes.forget_files)
+        )
+        connection.executemany(
+            "INSERT INTO files (scope, path, size, mtime_ns, content_hash) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns, "
+            "content_hash = excluded.content_hash",
+            ((str(file.scope), file.path, file.size, file.mtime_ns, file.content_hash) for file in changes.files),
+        )
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
+        """Return those of these memories that the scopes may see."""
+        wall = in_scopes(scopes)
+        found: dict[MemoryId, Memory] = {}
+        for part in _portions(list(ids)):
+            for row in self._read(
+                f"SELECT {SELECT} FROM memories AS m WHERE m.id IN ({_marks(part)}) AND {wall.sql}",
+                (*part, *wall.parameters),
+            ):
+                memory = to_memory(row)
+                found[memory.id] = memory
+        return found
+
+    def browse(self, where: Where, limit: int, offset: int = 0) -> list[Memory]:
+        """Return memories in the order of their content keys."""
+        clause = clause_for(where)
+        rows = self._read(
+            f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {CONTENT_KEY} LIMIT ? OFFSET ?",
+            (*clause.parameters, limit, offset),
+        )
+        return [to_memory(row) for row in rows]
+
+    def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
+        """Return the best memories by word score, up to `limit` distinct sources."""
+        if not terms:
+            return Run("keyword")
+        with self.reading():
+            connection = self._database.reader()
+            selected = self._keyword.select(connection, terms, clause_for(where), join, limit)
+            scores = self._word_scores(connection, list(selected), terms, where)
+            exact = [Scored(lexical.word_score(scores[row]), found.tie, found.group) for row, found in selected.items()]
+            return Run("keyword", best(exact, limit))
+
+    def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
+        """Return the nearest memories by cosine, up to `limit` distinct sources."""
+        with self.reading():
+            connection = self._database.reader()
+            scored, notices = self._vectors.select(
+                connection, self._generation(connection), space, vector, clause_for(where), limit
+            )
+        return Run("vector", best(scored, limit), tuple(notices))
+
+    def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
+        """Propose memories whose names are related to the query."""
+        with self.reading():
+            connection = self._database.reader()
+            scored = self._names.select(connection, self._generation(connection), probe, clause_for(where))
+        return Run("name", best(scored, limit))
+
+    def score(
+        self, ids: Sequence[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
+    ) -> list[Signal]:
+        """Score the given candidates by every signal, listed by its run or not."""
+        with self.reading():
+            connection = self._database.reader()
+            rows = self._rows(connection, ids)
+            signals: list[Signal] = []
+            if terms:
+                details = {rows[row]: scores for row, scores in self._word_scores(connection, rows, terms, where).items()}
+                values = {identity: lexical.word_score(scores) for identity, scores in details.items()}
+                ceiling = self.statistics(terms, where.scopes).mass(terms)
+                signals.append(Signal("keyword", values, ceiling, details))
+            if vector is not None:
+                generation = self._generation(connection)
+                signals.append(Signal("vector", self._vectors.score(connection, generation, space, vector, rows), 1.0))
+            return signals
+
+    def _word_scores(
+        self, connection: Connection, rows: Iterable[int], terms: Sequence[str], where: Where
+    ) -> dict[int, lexical.TermScores]:
+        statistics = self.statistics(terms, where.scopes)
+        return {
+            row: lexical.term_scores(tokens, tokens.count("  ") + 1 if tokens else 0, terms, statistics)
+            for row, tokens in self._keyword.tokens(connection, rows).items()
+        }
+
+    def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
+        """Return the term statistics of what the scopes may see."""
+        wall = in_scopes(scopes)
+        with self.reading():
+            connection = self._database.reader()
+            total, length = connection.execute(
+                f"SELECT count(*), coalesce(sum(m.length), 0) FROM memories AS m WHERE {wall.sql}", wall.parameters
+            ).fetchone()
+            frequency = {term: self._frequency(connection, term, scopes) for term in terms}
+        return Statistics(total, length / total if total else 0.0, frequency)
+
+    def _frequency(self, connection: Connection, term: str, scopes: frozenset[Scope]) -> int:
+        key = (self._generation(connection), scopes, term)
+        if key not in self._frequencies:
+            self._frequencies[key] = self._keyword.frequency(connection, term, in_scopes(scopes))
+            while len(self._frequencies) > _CACHED_STATISTICS:
+                self._frequencies.popitem(last=False)
+        return self._frequencies[key]
+
+    def spaces(self) -> dict[str, int]:
+        """Count the vectors of each embedding space."""
+        rows = self._read("SELECT space, count(*) FROM vectors GROUP BY space ORDER BY space")
+        return {space: count for space, count in rows}
+
+    def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
+        """Return those of these embedded texts that already have a vector in the space."""
+        found: set[str] = set()
+        for part in _portions(sorted(set(hashes))):
+            rows = self._read(f"SELECT hash FROM vectors WHERE space = ? AND hash IN ({_marks(part)})", (space, *part))
+            found |= {row[0] for row in rows}
+        return found
+
+    def without_vector(self, space: str, limit: int) -> list[tuple[str, str]]:
+        """Return up to `limit` (hash, text) pairs that still need a vector in the space."""
+        rows = self._read(
+            "SELECT DISTINCT m.embed_hash, m.embed_text FROM memories AS m WHERE NOT EXISTS "
+            "(SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash) ORDER BY m.row LIMIT ?",
+            (space, limit),
+        )
+        return [(text_hash, text) for text_hash, text in rows]
+
+    def manifest(self, scope: Scope) -> dict[str, FileRecord]:
+        """Return the files ingested into a scope, by path."""
+        rows = self._read("SELECT path, size, mtime_ns, content_hash FROM files WHERE scope = ?", (str(scope),))
+        return {row[0]: FileRecord(row[0], scope, row[1], row[2], row[3]) for row in rows}
+
+    def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
+        """Return the chunks of one file: id and hash of what was embedded."""
+        rows = self._read(
+            "SELECT id, embed_hash FROM memories WHERE scope = ? AND path = ? AND kind = 'chunk'", (str(scope), path)
+        )
+        return {identity: embed_hash for identity, embed_hash in rows}
+
+    def status(self, space: str) -> StoreStatus:
+        """Count what the store holds."""
+        with self.reading():
+            count = self._count
+            return StoreStatus(
+                location=str(self._database.path),
+                schema=count("PRAGMA user_version"),
+                keyword_index=self._keyword.name,
+                memories=count("SELECT count(*) FROM memories"),
+                files=count("SELECT count(*) FROM files"),
+                scopes={row[0]: row[1] for row in self._read("SELECT scope, count(*) FROM memories GROUP BY scope ORDER BY scope")},
+                spaces=self.spaces(),
+                without_vector=count(
+                    "SELECT count(*) FROM memories AS m WHERE NOT EXISTS "
+                    "(SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)", space
+                ) if space else 0,
+                bytes=count("PRAGMA page_count") * count("PRAGMA page_size"),
+                engine=LIBRARY,
+            )
+
+    def close(self) -> None:
+        """Release the store."""
+        self._database.close()
+
+    # -- helpers ---------------------------------------------------------------------------------------------
+
+    def _read(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
+        with translated(self._database.path):
+            return self._database.reader().execute(query, tuple(parameters)).fetchall()
+
+    def _count(self, query: str, *parameters: object) -> int:
+        value = self._read(query, parameters)[0][0]
+        assert isinstance(value, int)
+        return value
+
+    def _generation(self, connection: Connection) -> int:
+        return int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
+
+    def _rows(self, connection: Connection, ids: Iterable[MemoryId]) -> dict[int, MemoryId]:
+        rows: dict[int, MemoryId] = {}
+        for part in _portions(list(ids)):
+            rows.update(connection.execute(f"SELECT row, id FROM memories WHERE id IN ({_marks(part)})", part).fetchall())
+        return rows
+
+
+def _drop_orphans(connection: Connection, hashes: Iterable[str]) -> None:
+    """Delete vectors whose text is gone: the last memory with a text takes its vectors along."""
+    connection.executemany(
+        "DELETE FROM vectors WHERE hash = ? AND NOT EXISTS (SELECT 1 FROM memories WHERE embed_hash = vectors.hash)",
+        ((text_hash,) for text_hash in set(hashes)),
+    )
+
+
+def _portions(values: list[str]) -> Iterable[list[str]]:
+    return (values[i : i + _IDS_PER_STATEMENT] for i in range(0, len(values), _IDS_PER_STATEMENT))
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,163 @@
+"""Vectors in the file, exact cosine in memory: a matrix per space that is thrown away when the store has changed."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import SpaceMismatch
+from ...ports import Vector
+from ...types import MemoryId, Notice
+from ..pools import Scored
+from .connection import Connection
+from .filters import Clause
+from .rows import CONTENT_KEY
+
+UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
+# float32 products of unit vectors are right to about 1e-6; what is closer than this is decided in float64.
+SELECTION_MARGIN = 1e-5
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """All vectors of one space at one generation: row numbers in order, and their unit vectors."""
+
+    generation: int
+    rows: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+    damaged: int
+
+    def positions(self, rows: Sequence[int]) -> NDArray[np.int64]:
+        """Return where these store rows stand in the matrix; rows without a vector are left out."""
+        wanted = np.asarray(rows, dtype=np.int64)
+        places = np.searchsorted(self.rows, wanted)
+        inside = places < len(self.rows)
+        inside[inside] = self.rows[places[inside]] == wanted[inside]
+        return places[inside]
+
+    def cosines(self, positions: NDArray[np.int64], vector: Vector) -> NDArray[np.float64]:
+        """Return cosines in float64, each computed from its own row alone."""
+        products = self.vectors[positions].astype(np.float64) * vector.astype(np.float64)
+        cosines: NDArray[np.float64] = products.sum(axis=1)
+        return cosines
+
+
+class VectorIndex:
+    """Exact nearest neighbours over the vectors of the file."""
+
+    def __init__(self) -> None:
+        self._matrices: dict[str, Matrix] = {}
+        self._turn = threading.Lock()
+
+    def put(self, connection: Connection, space: str, vectors: Mapping[str, Vector]) -> None:
+        """Store vectors by the hash of the text they embed, unit length checked."""
+        for text_hash, vector in vectors.items():
+            blob = unit(vector, text_hash).astype("<f4").tobytes()
+            connection.execute(
+                "INSERT INTO vectors (space, hash, checksum, vector) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET checksum = excluded.checksum, vector = excluded.vector",
+                (space, text_hash, zlib.crc32(blob), blob),
+            )
+
+    def select(
+        self, connection: Connection, generation: int, space: str, vector: Vector, where: Clause, limit: int | None
+    ) -> tuple[list[Scored], list[Notice]]:
+        """Return the rows that can be among the `limit` nearest sources, with exact cosines."""
+        matrix = self.matrix(connection, generation, space)
+        notices = _damage(matrix)
+        if not len(matrix.rows):
+            return [], notices
+        groups = dict(connection.execute(f"SELECT m.row, m.grouping FROM memories AS m WHERE {where.sql}", where.parameters))
+        positions = matrix.positions(sorted(groups))
+        if limit is not None:
+            positions = _near(matrix, positions, vector, limit, groups)
+        cosines = matrix.cosines(positions, vector)
+        rows = matrix.rows[positions].tolist()
+        ties = _ties(connection, rows)
+        scored = [Scored(cosine, ties[row], groups[row]) for row, cosine in zip(rows, cosines.tolist(), strict=True)]
+        return scored, notices
+
+    def score(
+        self, connection: Connection, generation: int, space: str, vector: Vector, rows: Mapping[int, MemoryId]
+    ) -> dict[MemoryId, float]:
+        """Return the exact cosine of each given row that has a vector."""
+        matrix = self.matrix(connection, generation, space)
+        positions = matrix.positions(sorted(rows))
+        cosines = matrix.cosines(positions, vector).tolist()
+        return {rows[row]: cosine for row, cosine in zip(matrix.rows[positions].tolist(), cosines, strict=True)}
+
+    def matrix(self, connection: Connection, generation: int, space: str) -> Matrix:
+        """Return the vectors of a space as of a generation, from memory if they are still those."""
+        with self._turn:
+            matrix = self._matrices.get(space)
+            if matrix is None or matrix.generation != generation:
+                matrix = self._matrices[space] = _load(connection, generation, space)
+            return matrix
+
+
+def unit(vector: Vector, owner: str) -> Vector:
+    """Return a vector at unit length; refuse what has no direction or no finite number."""
+    length = float(np.linalg.norm(vector.astype(np.float64)))
+    if vector.ndim != 1 or not np.isfinite(length) or length == 0.0:
+        raise SpaceMismatch(f"the vector of {owner} has no direction (length {length})", "check the embedder's output")
+    return vector if abs(length - 1.0) <= UNIT_TOLERANCE else (vector / length).astype(np.float32)
+
+
+def _load(connection: Connection, generation: int, space: str) -> Matrix:
+    rows: list[int] = []
+    blobs: list[bytes] = []
+    damaged = 0
+    dimension = 0
+    for row, checksum, blob in connection.execute(
+        "SELECT m.row, v.checksum, v.vector FROM memories AS m "
+        "JOIN vectors AS v ON v.space = ? AND v.hash = m.embed_hash ORDER BY m.row",
+        (space,),
+    ):
+        dimension = dimension or len(blob)
+        if zlib.crc32(blob) != checksum or len(blob) != dimension:
+            damaged += 1
+            continue
+        rows.append(row)
+        blobs.append(blob)
+    vectors = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(rows), -1) if rows else np.zeros((0, 0), np.float32)
+    return Matrix(generation, np.array(rows, dtype=np.int64), vectors, damaged)
+
+
+def _near(
+    matrix: Matrix, positions: NDArray[np.int64], vector: Vector, limit: int, groups: Mapping[int, str]
+) -> NDArray[np.int64]:
+    """Keep the positions that can be among the nearest sources: float32 selects with a margin, float64 decides."""
+    coarse = (matrix.vectors @ vector)[positions]
+    order = np.argsort(-coarse, kind="stable")
+    seen: set[str] = set()
+    for place in order.tolist():
+        seen.add(groups[int(matrix.rows[positions[place]])])
+        if len(seen) >= limit:
+            near: NDArray[np.int64] = positions[coarse >= coarse[place] - SELECTION_MARGIN]
+            return near
+    return positions
+
+
+def _ties(connection: Connection, rows: Iterable[int]) -> dict[int, tuple[str, int, str, MemoryId]]:
+    wanted = list(rows)
+    ties: dict[int, tuple[str, int, str, MemoryId]] = {}
+    for start in range(0, len(wanted), 500):
+        part = wanted[start : start + 500]
+        for row, *tie in connection.execute(
+            f"SELECT m.row, {CONTENT_KEY} FROM memories AS m WHERE m.row IN ({', '.join('?' * len(part))})", part
+        ):
+            ties[row] = tuple(tie)
+    return ties
+
+
+def _damage(matrix: Matrix) -> list[Notice]:
+    if not matrix.damaged:
+        return []
+    return [
+        Notice("vectors-damaged", f"{matrix.damaged} vectors fail their checksum and were left out; ingest again to mend them")
+    ]

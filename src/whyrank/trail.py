@@ -1,0 +1,124 @@
+"""What happened to a hit on its way through ranking: the fold that makes its key, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+Op = Literal["set", "add", "scale", "lift", "note", "drop"]
+
+# What each operation looks like in an explanation.
+_SIGNS: dict[Op, str] = {"set": "=", "add": "+", "scale": "×", "lift": "↑", "note": "·", "drop": "✗"}
+
+
+class Part(NamedTuple):
+    """One addend of a fusion step: what one signal gave to one hit."""
+
+    signal: str
+    value: float
+    weight: float
+    normalised: float
+    raw: float | None = None
+    rank: int | None = None
+    ceiling: float | None = None
+    terms: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def coverage(self) -> float | None:
+        """Return the raw score as a share of the most it could have been."""
+        if self.raw is None or not self.ceiling:
+            return None
+        return self.raw / self.ceiling
+
+
+class Step(NamedTuple):
+    """What one stage did to one hit, and why."""
+
+    stage: str
+    op: Op
+    value: float = 0.0
+    why: str = ""
+    parts: tuple[Part, ...] = ()
+
+
+Trail = tuple[Step, ...]
+Key = tuple[int, float]
+
+START: Key = (0, 0.0)
+
+
+def apply(key: Key, step: Step) -> Key:
+    """Return the key (tier, score) after one step."""
+    tier, score = key
+    match step.op:
+        case "set":
+            return tier, step.value
+        case "add":
+            return tier, score + step.value
+        case "scale":
+            return tier, score * step.value
+        case "lift":
+            return tier + int(step.value), score
+        case _:
+            return key
+
+
+def replay(trail: Iterable[Step]) -> Key:
+    """Fold a trail into the key it produced."""
+    key = START
+    for step in trail:
+        key = apply(key, step)
+    return key
+
+
+def total(parts: Iterable[Part]) -> float:
+    """Add parts from left to right, the one order in which a fused score is ever summed."""
+    value = 0.0
+    for part in parts:
+        value += part.value
+    return value
+
+
+def part_of(trail: Trail, signal: str) -> Part | None:
+    """Return what a signal gave to this hit, if it gave anything."""
+    for step in trail:
+        for part in step.parts:
+            if part.signal == signal:
+                return part
+    return None
+
+
+def render(trail: Trail) -> str:
+    """Write a trail as text in which the arithmetic can be followed line by line."""
+    key = START
+    lines: list[str] = []
+    for step in trail:
+        key = apply(key, step)
+        lines.append(_step_line(step, key))
+        lines.extend(_part_line(part) for part in step.parts)
+    tier, score = replay(trail)
+    lines.append(f"score {score:.4f}" + (f" in tier {tier}" if tier else ""))
+    return "\n".join(lines)
+
+
+def _step_line(step: Step, key: Key) -> str:
+    tier, score = key
+    why = f"  {step.why}" if step.why else ""
+    match step.op:
+        case "lift":
+            return f"{_SIGNS['lift']} {step.stage}: tier {tier}{why}"
+        case "note" | "drop":
+            return f"{_SIGNS[step.op]} {step.stage}:{why}"
+        case "set":
+            return f"{_SIGNS['set']} {step.stage}: {score:.4f}{why}"
+        case _:
+            return f"{_SIGNS[step.op]} {step.stage}: {step.value:.4f} → {score:.4f}{why}"
+
+
+def _part_line(part: Part) -> str:
+    place = f"rank {part.rank}" if part.rank is not None else "not listed"
+    raw = f"raw {part.raw:.4f}" if part.raw is not None else "no score"
+    line = f"    {part.signal}: {part.value:.4f} = {part.weight:.3f} × {part.normalised:.4f}  ({place}, {raw})"
+    if part.terms:
+        line += "\n        " + " + ".join(f"{term} {value:.3f}" for term, value in part.terms)
+    return line

@@ -1,0 +1,392 @@
+"""The nouns of whyrank: frozen, slotted, free of input and output."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Literal, NamedTuple, overload
+
+from .trail import Key, Step, Trail, apply, render
+
+MemoryId = str
+Kind = Literal["chunk", "fact"]
+QueryKind = Literal["name", "question", "keywords"]
+Join = Literal["or", "and"]
+Verdict = Literal["found", "weak", "nothing"]
+Trust = Literal["owner", "agent", "ingested", "untrusted"]
+
+KINDS: tuple[Kind, ...] = ("chunk", "fact")
+SCOPE_KINDS = ("global", "user", "agent", "session")
+CATEGORIES = ("preference", "fact", "decision", "entity", "pattern", "rule", "technical", "other")
+TRUSTS: tuple[Trust, ...] = ("owner", "agent", "ingested", "untrusted")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Scope:
+    """Whose memory it is: `global`, or one user, agent or session."""
+
+    kind: str
+    name: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Scope:
+        """Read `global` or `user:42`; raise ValueError for anything else."""
+        kind, colon, name = text.strip().partition(":")
+        if kind == "global" and not colon:
+            return GLOBAL
+        if kind in SCOPE_KINDS[1:] and name.strip():
+            return cls(kind, name.strip())
+        raise ValueError(f"{text!r} is no scope; write global, user:NAME, agent:NAME or session:NAME")
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}" if self.name else self.kind
+
+
+GLOBAL = Scope("global")
+
+
+def visible(asked: Iterable[Scope]) -> frozenset[Scope]:
+    """Return what a caller with these scopes may see: them, and what is global."""
+    return frozenset(asked) | {GLOBAL}
+
+
+class Notice(NamedTuple):
+    """Something the answer must say about itself: a degraded run, a setting not honoured."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a memory was read: a file and its lines, counted from 1."""
+
+    path: str
+    start_line: int = 0
+    end_line: int = 0
+    content_hash: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.start_line}-{self.end_line}" if self.start_line else self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One searchable thing: a chunk of a file, a turn of a log, or a fact."""
+
+    id: MemoryId
+    text: str
+    kind: Kind = "fact"
+    name: str = ""
+    title: str = ""
+    slug: str = ""
+    owner: str = ""
+    aliases: tuple[str, ...] = ()
+    summary: str = ""
+    headings: tuple[str, ...] = ()
+    source: Source | None = None
+    scope: Scope = GLOBAL
+    category: str = "other"
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    importance: int | None = None
+    created: float = 0.0
+    date: float | None = None
+    evergreen: bool = False
+    valid_from: float | None = None
+    valid_until: float | None = None
+    expires: float | None = None
+    supersedes: MemoryId | None = None
+    superseded_by: MemoryId | None = None
+    superseded_at: float | None = None
+    trust: Trust = "owner"
+    session: str = ""
+    speaker: str = ""
+    position: int = 0
+
+    @property
+    def is_turn(self) -> bool:
+        """Tell whether this is one turn of a conversation."""
+        return bool(self.session)
+
+    @property
+    def group(self) -> str:
+        """Name the thing it counts as one source with: its file for chunks, itself for turns and facts."""
+        if self.source and self.kind == "chunk" and not self.is_turn:
+            return f"{self.scope}/{self.source.path}"
+        return self.id
+
+    @property
+    def content_key(self) -> tuple[str, int, str, MemoryId]:
+        """Return what breaks a tie: place and content, never the order of insertion."""
+        place = self.source or _NOWHERE
+        return place.path, place.start_line, place.content_hash, self.id
+
+
+_NOWHERE = Source("")
+
+
+class Candidate(NamedTuple):
+    """A memory proposed by one retriever; a higher score is always better."""
+
+    id: MemoryId
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The ranked list one retriever returned, best first."""
+
+    name: str
+    candidates: tuple[Candidate, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, pairs: Iterable[tuple[str, float]], *, lower_is_better: bool = False) -> Run:
+        """Make a run from any engine's (id, score) pairs; ties are ordered by id, bad numbers refused."""
+        sign = -1.0 if lower_is_better else 1.0
+        best: dict[str, float] = {}
+        for identity, score in pairs:
+            if not math.isfinite(score):
+                raise ValueError(f"run {name!r}: the score of {identity!r} is {score}, not a finite number")
+            best[identity] = max(best.get(identity, -math.inf), sign * score)
+        ordered = sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
+        return cls(name, tuple(Candidate(identity, score) for identity, score in ordered))
+
+    def ranks(self) -> dict[MemoryId, int]:
+        """Return each candidate's rank, counted from 1."""
+        return {candidate.id: rank for rank, candidate in enumerate(self.candidates, 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What one kind of evidence says about the candidates, listed by its run or not."""
+
+    name: str
+    values: Mapping[MemoryId, float]
+    ceiling: float | None = None
+    terms: Mapping[MemoryId, tuple[tuple[str, float], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Term statistics of the visible scopes: how many memories, how long, and how many hold each term."""
+
+    total: int
+    average_length: float
+    frequency: Mapping[str, int]
+
+    def idf(self, term: str) -> float:
+        """Return ln(1 + (N − df + 0.5)/(df + 0.5)), which is never negative (Lucene's form)."""
+        df = self.frequency.get(term, 0)
+        return math.log(1 + (self.total - df + 0.5) / (df + 0.5))
+
+    def mass(self, terms: Iterable[str]) -> float:
+        """Return the idf of all these terms together: the most a memory can score."""
+        return sum(self.idf(term) for term in terms)
+
+
+@dataclass(frozen=True, slots=True)
+class NameProbe:
+    """What a query asks of the names: its own key, its words, and the keys of word windows inside it."""
+
+    key: str
+    words: tuple[str, ...]
+    windows: tuple[tuple[str, ...], ...] = ()
+    typos: bool = False
+
+
+NameRelation = Literal[
+    "equal", "same words", "one edit", "two edits", "first words", "all words", "prefixes", "in a sentence"
+]
+
+
+class NameMatch(NamedTuple):
+    """How the query and one name of a memory are related."""
+
+    relation: NameRelation
+    name: str
+    specificity: int = 0
+    covered: float = 1.0
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What the text of a query was understood to ask."""
+
+    text: str
+    language: str
+    kind: QueryKind
+    terms: tuple[str, ...]
+    probe: NameProbe
+    entities: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which memories may answer at all; applied inside every run, before its cut."""
+
+    scopes: frozenset[Scope] = frozenset({GLOBAL})
+    kinds: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    path: str | None = None
+    since: float | None = None
+    before: float | None = None
+    as_of: float | None = None
+    include_superseded: bool = False
+    now: float = 0.0
+
+    def allows(self, memory: Memory) -> bool:
+        """Tell whether a memory may answer; the stores' own filters say the same in their language."""
+        return self.refusal(memory) is None
+
+    def refusal(self, memory: Memory) -> str | None:
+        """Name the filter that keeps a memory out, if one does."""
+        if memory.scope not in self.scopes:
+            return "outside the caller's scope"
+        return self.untimely(memory) or self.replaced(memory) or self._filtered(memory)
+
+    @property
+    def moment(self) -> float:
+        """Return the time the answer is about: now, or the time asked for."""
+        return self.now if self.as_of is None else self.as_of
+
+    def untimely(self, memory: Memory) -> str | None:
+        """Say why a memory is out of its time, if it is."""
+        if memory.expires is not None and memory.expires <= self.moment:
+            return "expired"
+        if memory.valid_from is not None and memory.valid_from > self.moment:
+            return "not valid yet"
+        if memory.valid_until is not None and memory.valid_until <= self.moment:
+            return "no longer valid"
+        if self.as_of is not None and memory.created > self.as_of:
+            return "not stored yet at that time"
+        return None
+
+    def replaced(self, memory: Memory) -> str | None:
+        """Say what replaced a memory, if something did by the time asked for and it was not asked for."""
+        if self.as_of is not None:
+            gone = memory.superseded_at is not None and memory.superseded_at <= self.as_of
+        else:
+            gone = memory.superseded_by is not None and not self.include_superseded
+        return f"replaced by {memory.superseded_by}" if gone else None
+
+    def _filtered(self, memory: Memory) -> str | None:
+        if self.kinds and memory.kind not in self.kinds:
+            return f"of kind {memory.kind}"
+        if not self.tags <= set(memory.tags):
+            return f"without the tag {min(self.tags - set(memory.tags))}"
+        if self.path is not None and not (memory.source and fnmatchcase(memory.source.path, self.path)):
+            return f"not under {self.path}"
+        if self.since is not None and (memory.date is None or memory.date < self.since):
+            return "older than asked for"
+        if self.before is not None and (memory.date is None or memory.date >= self.before):
+            return "newer than asked for"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question as the caller put it; `now` is a value, so that ranking needs no clock."""
+
+    text: str
+    where: Where = field(default_factory=Where)
+    limit: int = 6
+    offset: int = 0
+    strict: bool = False
+
+    @property
+    def now(self) -> float:
+        """Return the moment the question was asked."""
+        return self.where.now
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A memory on its way through ranking, with its key and its trail."""
+
+    memory: Memory
+    tier: int = 0
+    score: float = 0.0
+    trail: Trail = ()
+    also: tuple[Memory, ...] = ()
+    confidence: float | None = None
+
+    @property
+    def id(self) -> MemoryId:
+        """Return the memory's id."""
+        return self.memory.id
+
+    @property
+    def key(self) -> Key:
+        """Return what the hit is ordered by before ties are broken."""
+        return self.tier, self.score
+
+    def after(self, step: Step) -> Hit:
+        """Apply a step: the only way a key ever changes."""
+        tier, score = apply((self.tier, self.score), step)
+        return Hit(self.memory, tier, score, (*self.trail, step), self.also, self.confidence)
+
+    def with_also(self, memory: Memory) -> Hit:
+        """Remember another chunk of the same file under this hit."""
+        return replace(self, also=(*self.also, memory))
+
+    def explain(self) -> str:
+        """Tell how this hit came to its score; the figures are the computation itself."""
+        return render(self.trail)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Ordered hits, and those dropped with the reason at the end of their trail."""
+
+    hits: tuple[Hit, ...] = ()
+    dropped: tuple[Hit, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    def find(self, identity: MemoryId) -> Hit | None:
+        """Return the hit or dropped hit with this id."""
+        return next((hit for hit in (*self.hits, *self.dropped) if hit.id == identity), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """All that a stage may read, gathered before ranking starts."""
+
+    query: Query
+    analysis: Analysis
+    memories: Mapping[MemoryId, Memory]
+    signals: Mapping[str, Signal] = field(default_factory=dict)
+    names: Mapping[MemoryId, NameMatch] = field(default_factory=dict)
+    statistics: Statistics | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Results(Sequence[Hit]):
+    """The answer to one query: hits, what was dropped, and what the answer says about itself."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    verdict: Verdict
+    recipe: str
+    analysis: Analysis
+    dropped: tuple[Hit, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[index]
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
