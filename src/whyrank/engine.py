@@ -16,6 +16,7 @@ from .analysis.text import clean
 from .embedding.providers import embedder_named
 from .errors import ConfigError, NotFound, StoreError
 from .ingest.chunks import ChunkSize
+from .ingest.documents import memories_of
 from .ingest.entries import content_hash, entry_for, id_for
 from .ingest.ingestor import Ingestor, Progress, Report, Settings
 from .ports import Changes, Embedder, Store, StoreStatus, Vector
@@ -23,9 +24,10 @@ from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
 from .search.searcher import Searcher
 from .search.why import Why, why
-from .types import GLOBAL, CATEGORIES, KINDS, Memory, MemoryId, Query, Ranking, Results, Run, Scope, Source, Where, visible
+from .types import CATEGORIES, GLOBAL, KINDS, Document, Memory, MemoryId, Query, Ranking, Results, Run, Scope, Source, Where, visible
 
 Scopes = str | Scope | Iterable[str | Scope] | None
+_MEMORIES_PER_TRANSACTION = 256
 STORE_FOLDER = ".whyrank"
 
 
@@ -140,6 +142,14 @@ class Engine:
         )  # fmt: skip
         self.put([memory])
         return memory
+
+    def add_documents(self, documents: Iterable[Document]) -> int:
+        """Store documents that come without files; return how many memories they made."""
+        size = ChunkSize(self._config["chunk.tokens"], self._config["chunk.overlap"])
+        memories = list(memories_of(documents, size, self._clock()))
+        for start in range(0, len(memories), _MEMORIES_PER_TRANSACTION):
+            self.put(memories[start : start + _MEMORIES_PER_TRANSACTION])
+        return len(memories)
 
     def put(self, memories: Sequence[Memory]) -> None:
         """Store whole memories as they are given, for importers and evaluation; one transaction."""

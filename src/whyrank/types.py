@@ -128,6 +128,21 @@ class Memory:
 _NOWHERE = Source("")
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text that comes without a file: from a corpus, an export, another system."""
+
+    id: str
+    text: str
+    title: str = ""
+    scope: Scope = GLOBAL
+    slug: str = ""
+    owner: str = ""
+    date: str = ""
+    session: str = ""
+    speaker: str = ""
+
+
 class Candidate(NamedTuple):
     """A memory proposed by one retriever; a higher score is always better."""
 

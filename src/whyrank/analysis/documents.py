@@ -7,18 +7,20 @@ from ..types import Memory
 
 def searchable_text(memory: Memory) -> str:
     """Return the text whose words are indexed: what it is called, where it stands, what it says."""
-    lines = (_called(memory), memory.slug, " ".join(memory.headings), memory.summary, memory.text)
-    return "\n".join(line for line in lines if line)
+    # A turn is not called after its log.
+    called = memory.name or ("" if memory.is_turn else memory.title)
+    return _joined(memory, called, " ".join(memory.headings), memory.summary)
 
 
 def embedded_text(memory: Memory) -> str:
-    """Return the text that is embedded: the heading trail in front, so that a chunk knows its subject."""
-    trail = " › ".join(memory.headings)
-    lines = (_called(memory), trail, memory.summary, memory.text)
-    return "\n".join(line for line in lines if line)
+    """Return the text that is embedded: name and heading trail in front, so that a chunk knows its subject.
+
+    The path stays out, so that a renamed file keeps its vectors.
+    """
+    return _joined(memory, memory.name, " › ".join(memory.headings))
 
 
-def _called(memory: Memory) -> str:
-    """Return what the memory is called, unless its headings say so already; a turn is not called after its log."""
-    called = memory.name or ("" if memory.is_turn else memory.title)
-    return "" if called in memory.headings else called
+def _joined(memory: Memory, called: str, *context: str) -> str:
+    # What a heading says already need not be said twice.
+    name = "" if called in memory.headings else called
+    return "\n".join(line for line in (name, memory.slug, *context, memory.text) if line)

@@ -1,0 +1,1 @@
+"""Measures, sets and the harness; takes any engine it is given."""

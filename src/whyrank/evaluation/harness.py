@@ -1,0 +1,161 @@
+"""Run a set through an engine, recipe by recipe, with the single runs and the ceiling always beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from ..trail import replay, total
+from ..types import Document, Results
+from .measures import MAIN, MEASURES, Judgements, Scores, mean, score
+from .sets import EvaluationSet, Question
+from .significance import Comparison, Interval, bootstrap, compare
+
+DEPTH = 100  # results per query: what a run file holds
+SINGLE_RUNS = ("keyword", "vector")
+CEILING = "ceiling"
+
+Tick = Callable[[int, int, str], None]
+
+
+class Subject(Protocol):
+    """What an evaluation needs of an engine."""
+
+    def ingest(self, *paths: str | Path, base: str | Path | None = None) -> object:
+        """Index files."""
+
+    def add_documents(self, documents: Iterable[Document]) -> int:
+        """Index documents."""
+
+    def search(self, query: str, *, limit: int, recipe: str, scope: object) -> Results:
+        """Answer a query."""
+
+
+@dataclass
+class Line:
+    """One recipe over one set: the ranked documents and the measures of every query."""
+
+    name: str
+    ranked: dict[str, list[str]] = field(default_factory=dict)
+    scores: dict[str, Scores] = field(default_factory=dict)
+
+    def values(self, measure: str = MAIN) -> list[float]:
+        """Return one measure for all queries, in their order."""
+        return [scores[measure] for scores in self.scores.values()]
+
+    def means(self) -> dict[str, float]:
+        """Return every measure's mean."""
+        return mean(self.scores.values())
+
+    def interval(self) -> Interval:
+        """Return the 95 % interval of the main measure."""
+        return bootstrap(self.values())
+
+
+@dataclass
+class Evaluation:
+    """All lines of one set, and whether every trail replayed to its key."""
+
+    set_name: str
+    questions: Sequence[Question]
+    recipes: Sequence[str]
+    lines: dict[str, Line] = field(default_factory=dict)
+    trails: int = 0
+    broken_trails: list[str] = field(default_factory=list)
+    notices: dict[str, int] = field(default_factory=dict)
+
+    def comparison(self, recipe: str) -> Comparison:
+        """Compare a recipe with the first one, query by query."""
+        return compare(self.lines[self.recipes[0]].values(), self.lines[recipe].values())
+
+    def by_kind(self, line: str) -> dict[str, tuple[int, dict[str, float]]]:
+        """Return the means of each kind of query, with its number of queries."""
+        groups: dict[str, list[Scores]] = {}
+        for question in self.questions:
+            groups.setdefault(question.kind, []).append(self.lines[line].scores[question.id])
+        return {kind: (len(rows), mean(rows)) for kind, rows in sorted(groups.items())} if len(groups) > 1 else {}
+
+
+def evaluate(dataset: EvaluationSet, engine: Subject, recipes: Sequence[str], tick: Tick) -> Evaluation:
+    """Index a set as a user's data would be, ask every question by every recipe, and measure."""
+    if dataset.files is not None:
+        engine.ingest(dataset.files, base=dataset.files)
+    else:
+        engine.add_documents(dataset.documents)
+    evaluation = Evaluation(dataset.name, dataset.questions, recipes)
+    names = list(dict.fromkeys((*recipes, *SINGLE_RUNS)))
+    ceiling = Line(CEILING)
+    for step, name in enumerate(names):
+        line = evaluation.lines[name] = Line(name)
+        for number, question in enumerate(dataset.questions, 1):
+            results = engine.search(question.text, limit=DEPTH, recipe=name, scope=question.scope)
+            judged = dataset.judgements[question.id]
+            _record(line, question, documents_in(results), judged)
+            _check_trails(evaluation, question, results)
+            if step == 0:
+                _record(ceiling, question, _attainable(results, judged), judged)
+            tick(step * len(dataset.questions) + number, len(names) * len(dataset.questions), f"{dataset.name} {name}")
+    evaluation.lines[CEILING] = ceiling
+    return evaluation
+
+
+def documents_in(results: Results) -> list[str]:
+    """Return the documents of the results in order; a document's best chunk counts."""
+    paths = (hit.memory.source.path for hit in results if hit.memory.source)
+    return list(dict.fromkeys(paths))
+
+
+def _record(line: Line, question: Question, ranked: list[str], judged: Judgements) -> None:
+    line.ranked[question.id] = ranked
+    line.scores[question.id] = score(ranked, judged)
+
+
+def _attainable(results: Results, judged: Judgements) -> list[str]:
+    """Order the candidates of all runs as well as anybody could: the most relevant first."""
+    candidates = {hit.memory.source.path for hit in (*results.hits, *results.dropped) if hit.memory.source}
+    return sorted(candidates, key=lambda document: (-judged.get(document, 0), document))[:DEPTH]
+
+
+def _check_trails(evaluation: Evaluation, question: Question, results: Results) -> None:
+    """Replay every trail: the explanation must be the computation."""
+    for hit in (*results.hits, *results.dropped):
+        evaluation.trails += 1
+        sums = all(total(step.parts) == step.value for step in hit.trail if step.parts)
+        if replay(hit.trail) != hit.key or not sums:
+            evaluation.broken_trails.append(f"{question.id}: {hit.id}")
+    for notice in results.notices:
+        evaluation.notices[notice.code] = evaluation.notices.get(notice.code, 0) + 1
+
+
+def write_run(file: Path, line: Line, tag: str) -> None:
+    """Write a TREC run file; the score falls strictly with the rank."""
+    with file.open("w", encoding="utf-8") as out:
+        for question, ranked in line.ranked.items():
+            for rank, document in enumerate(ranked, 1):
+                out.write(f"{question} Q0 {document} {rank} {1 / rank:.6f} {tag}\n")
+
+
+def as_data(evaluation: Evaluation) -> dict[str, object]:
+    """Return an evaluation as plain data."""
+    return {
+        "set": evaluation.set_name,
+        "queries": len(evaluation.questions),
+        "lines": {
+            name: {
+                "measures": line.means(),
+                "interval": line.interval()._asdict(),
+                "kinds": {kind: {"queries": n, **means} for kind, (n, means) in evaluation.by_kind(name).items()},
+            }
+            for name, line in evaluation.lines.items()
+        },
+        "comparisons": {
+            recipe: {"against": evaluation.recipes[0], **evaluation.comparison(recipe)._asdict()}
+            for recipe in evaluation.lines
+            if recipe not in (evaluation.recipes[0], CEILING)
+        },
+        "trails": {"replayed": evaluation.trails, "broken": len(evaluation.broken_trails)},
+        "notices": evaluation.notices,
+        "measures": [measure.name for measure in MEASURES],
+    }

@@ -1,0 +1,122 @@
+"""Evaluation sets on disk: a corpus or files, queries, and judgements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import BadDataset
+from ..types import GLOBAL, Document, Scope
+
+
+class Question(NamedTuple):
+    """A query of a set: its kind may be empty, its scope global."""
+
+    id: str
+    text: str
+    kind: str
+    scope: Scope
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """Documents (or a folder of files), questions, and which documents answer them."""
+
+    name: str
+    language: str
+    documents: tuple[Document, ...]
+    files: Path | None
+    questions: tuple[Question, ...]
+    judgements: Mapping[str, Mapping[str, int]]
+
+
+def load_set(folder: Path) -> EvaluationSet:
+    """Read a set, or say what is wrong with it."""
+    if not folder.is_dir():
+        raise BadDataset(f"{folder} is no folder", "give a folder with corpus.jsonl or files/, queries.jsonl, qrels.tsv")
+    about = _about(folder / "set.json")
+    files = folder / "files"
+    corpus = folder / "corpus.jsonl"
+    if not corpus.is_file() and not files.is_dir():
+        raise BadDataset(f"{folder} has neither corpus.jsonl nor files/", "a set needs one of them")
+    documents = tuple(_documents(corpus)) if corpus.is_file() else ()
+    judgements = _judgements(folder / "qrels.tsv")
+    questions = tuple(question for question in _questions(folder / "queries.jsonl") if question.id in judgements)
+    if not questions:
+        raise BadDataset(f"no query of {folder} has a relevant document", "check queries.jsonl and qrels.tsv")
+    return EvaluationSet(
+        name=str(about.get("name") or folder.resolve().name),
+        language=str(about.get("lang") or "en"),
+        documents=documents,
+        files=None if documents else files,
+        questions=questions,
+        judgements=judgements,
+    )
+
+
+def _about(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        return {}
+    try:
+        about = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadDataset(f"{file}: {error}", "set.json must be a JSON object") from error
+    return about if isinstance(about, dict) else {}
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    if not file.is_file():
+        raise BadDataset(f"{file} is missing")
+    with file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                row["id"], row["text"]
+            except (ValueError, TypeError, KeyError) as error:
+                raise BadDataset(f"{file}:{number}: {error!r}", "each line is an object with id and text") from error
+            yield row
+
+
+def _documents(file: Path) -> Iterator[Document]:
+    for row in _rows(file):
+        meta = row.get("meta") or {}
+        yield Document(
+            id=str(row["id"]),
+            text=str(row["text"]),
+            title=str(row.get("title") or ""),
+            scope=_scope(meta.get("scope")),
+            slug=str(meta.get("slug") or ""),
+            owner=str(meta.get("owner") or ""),
+            date=str(meta.get("date") or ""),
+            session=str(meta.get("session") or ""),
+            speaker=str(meta.get("speaker") or ""),
+        )
+
+
+def _questions(file: Path) -> Iterator[Question]:
+    for row in _rows(file):
+        yield Question(str(row["id"]), str(row["text"]), str(row.get("kind") or ""), _scope(row.get("scope")))
+
+
+def _scope(name: object) -> Scope:
+    return Scope("user", str(name)) if name else GLOBAL
+
+
+def _judgements(file: Path) -> dict[str, dict[str, int]]:
+    if not file.is_file():
+        raise BadDataset(f"{file} is missing")
+    judged: dict[str, dict[str, int]] = {}
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines()[1:], 2):
+        if not line.strip():
+            continue
+        try:
+            question, document, gain = line.split("\t")
+            judged.setdefault(question, {})[document] = int(gain)
+        except ValueError as error:
+            raise BadDataset(f"{file}:{number}: {error}", "each line is query, document and gain, with tabs") from error
+    return {question: gains for question, gains in judged.items() if any(gain > 0 for gain in gains.values())}

@@ -1,0 +1,63 @@
+"""Documents without files to memories: long ones as chunks, turns of a session one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from ..analysis.text import clean
+from ..types import Document, Memory, Source
+from .chunks import ChunkSize, chunk
+from .dates import parse_date
+from .entries import content_hash, id_for, occurrences
+from .markdown import parse_plain
+
+
+def memories_of(documents: Iterable[Document], size: ChunkSize, now: float) -> Iterator[Memory]:
+    """Return the memories of documents; those of one session stand in their order."""
+    positions: Counter[tuple[str, str]] = Counter()
+    for document in documents:
+        place = (str(document.scope), document.session)
+        if document.session and document.speaker:
+            yield _turn(document, positions[place], now)
+            positions[place] += 1
+        else:
+            yield from _chunks(document, size, now)
+
+
+def _turn(document: Document, position: int, now: float) -> Memory:
+    text = clean(document.text).text
+    return Memory(
+        id=id_for(document.scope, document.id, text),
+        text=text,
+        kind="chunk",
+        title=document.title,
+        source=Source(document.id, content_hash=content_hash(text)),
+        scope=document.scope,
+        created=now,
+        date=parse_date(document.date),
+        trust="ingested",
+        session=document.session,
+        speaker=document.speaker,
+        position=position,
+    )
+
+
+def _chunks(document: Document, size: ChunkSize, now: float) -> Iterator[Memory]:
+    pieces = chunk(parse_plain(clean(document.text).text), size)
+    numbered = occurrences(piece.text for piece in pieces)
+    for piece, (text, occurrence) in zip(pieces, numbered, strict=True):
+        yield Memory(
+            id=id_for(document.scope, document.id, text, occurrence),
+            text=text,
+            kind="chunk",
+            name=document.title,
+            title=document.title,
+            slug=document.slug,
+            owner=document.owner,
+            source=Source(document.id, piece.start_line, piece.end_line, content_hash(text)),
+            scope=document.scope,
+            created=now,
+            date=parse_date(document.date),
+            trust="ingested",
+        )

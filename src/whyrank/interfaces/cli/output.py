@@ -1,0 +1,138 @@
+"""What people see on a terminal: colour where it helps, none where NO_COLOR or a pipe says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...analysis.snippets import snippet
+from ...analysis.text import estimated_tokens
+from ...types import Hit, Memory, Notice, Results
+from ..shapes import moment
+
+_CONTROL = {code: "\ufffd" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code not in (0x09, 0x0A)}
+_CONTROL |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))  # text that reorders what is shown
+
+_BOLD, _DIM, _YELLOW, _RED, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[31m", "\x1b[0m"
+
+
+def coloured() -> bool:
+    """Tell whether the output may be coloured."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def say(text: str = "") -> None:
+    """Print a line; what a terminal would obey is shown instead."""
+    print(text if "\x1b" in text and coloured() else printable(text))
+
+
+def say_json(data: dict[str, Any]) -> None:
+    """Print one JSON object."""
+    print(json.dumps(data, ensure_ascii=False, indent=2))
+
+
+def complain(text: str) -> None:
+    """Print a line to standard error."""
+    print(printable(text), file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Replace control characters, so that a memory cannot drive the terminal it is shown on."""
+    return text.translate(_CONTROL)
+
+
+def style(text: str, code: str) -> str:
+    """Colour printable text if colours are wanted."""
+    return f"{code}{printable(text)}{_RESET}" if coloured() else text
+
+
+def bold(text: str) -> str:
+    """Make text bold."""
+    return style(text, _BOLD)
+
+
+def dim(text: str) -> str:
+    """Make text faint."""
+    return style(text, _DIM)
+
+
+def show_results(answer: Results, *, explain: bool, offset: int) -> None:
+    """Print an answer: verdict first where it is not plain, then the hits, then what the answer says about itself."""
+    if answer.verdict == "nothing":
+        say(style("Nothing relevant was found." + (" The nearest:" if answer.hits else ""), _YELLOW))
+    elif answer.verdict == "weak":
+        say(style("Only weak matches were found.", _YELLOW))
+    for rank, hit in enumerate(answer.hits, offset + 1):
+        _show_hit(rank, hit, answer.analysis.terms, explain)
+    if explain and answer.dropped:
+        say(dim(f"{len(answer.dropped)} further candidates:"))
+        for hit in answer.dropped:
+            say(dim(f"  {hit.id}  {hit.score:.4f}  {place(hit.memory)}  {hit.trail[-1].stage}: {hit.trail[-1].why}"))
+    show_notices(answer.notices)
+
+
+def _show_hit(rank: int, hit: Hit, terms: tuple[str, ...], explain: bool) -> None:
+    confidence = f"{hit.confidence:.0%}" if hit.confidence is not None else "–"
+    say(f"{rank:>2}. {bold(heading(hit.memory))}  {dim(f'score {hit.score:.3f} · confidence {confidence}')}")
+    day = (moment(hit.memory.date) or "")[:10]
+    say("    " + dim(" · ".join(part for part in (place(hit.memory), day, hit.id) if part)))
+    before, after = (_BOLD, _RESET) if coloured() else ("**", "**")
+    say("    " + snippet(printable(hit.memory.text), terms).marked(before, after))
+    if explain:
+        for line in hit.explain().splitlines():
+            say("      " + dim(line))
+    say()
+
+
+def heading(memory: Memory) -> str:
+    """Return what a memory is called: its title, and the heading it stands under."""
+    last = memory.headings[-1] if memory.headings else ""
+    return " › ".join(dict.fromkeys(part for part in (memory.title, last) if part)) or memory.text[:60]
+
+
+def place(memory: Memory) -> str:
+    """Return where a memory comes from."""
+    return str(memory.source) if memory.source and memory.source.path else f"{memory.kind} in {memory.scope}"
+
+
+def show_notices(notices: tuple[Notice, ...]) -> None:
+    """Print what the answer says about itself to standard error, so that pipes get the answer alone."""
+    for notice in notices:
+        if notice.code != "uncalibrated":
+            complain(f"notice: {notice.message}")
+
+
+def within(answer: tuple[Hit, ...], max_tokens: int | None) -> tuple[Hit, ...]:
+    """Keep the first hits whose texts fit into a budget of tokens; whole memories only."""
+    if max_tokens is None:
+        return answer
+    kept: list[Hit] = []
+    left = max_tokens
+    for hit in answer:
+        left -= estimated_tokens(hit.memory.text)
+        if left < 0:
+            break
+        kept.append(hit)
+    return tuple(kept)
+
+
+@contextmanager
+def progress(label: str, *, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
+    """Show a progress bar on a terminal; nothing in a pipe."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total, name: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc=label, unit="", leave=False, file=sys.stderr) as bar:
+
+        def tick(done: int, total: int, name: str) -> None:
+            bar.total = total
+            bar.set_postfix_str(printable(name)[-40:], refresh=False)
+            bar.update(done - bar.n)
+
+        yield tick

@@ -1,0 +1,153 @@
+"""What users may type, and the help that teaches it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from ...errors import ConfigError
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints look like all our errors."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage and leaving."""
+        raise ConfigError(message, f"`{self.prog} --help` shows what can be typed")
+
+
+def build() -> Parser:
+    """Return the parser of the whole command line."""
+    parser = Parser(
+        prog="whyrank",
+        description="Memory search for AI agents that can say why.",
+        epilog="Begin with: whyrank ingest notes/ && whyrank search 'what did we decide about the server?'",
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and leave")
+    common = _common()
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+    _ingest(_verb(verbs, common, "ingest", "index files and folders", _INGEST))
+    _search(_verb(verbs, common, "search", "find memories", _SEARCH))
+    _why(_verb(verbs, common, "why", "explain a rank, or an absence", _WHY))
+    _show(_verb(verbs, common, "show", "print one memory whole", "Print one memory with all its fields."))
+    _list(_verb(verbs, common, "list", "list memories", "List memories in the order of their files and lines."))
+    _verb(verbs, common, "status", "what the store holds", "Count memories, files, scopes and vectors.")
+    _config(_verb(verbs, common, "config", "show or change settings", _CONFIG))
+    _recipes(_verb(verbs, common, "recipes", "show how results are ranked", _RECIPES))
+    _eval(_verb(verbs, common, "eval", "measure on an evaluation set", _EVAL))
+    return parser
+
+
+_INGEST = """Index markdown, text and turn logs (JSONL). Unchanged files cost a stat, changed ones re-embed only
+changed chunks, deleted ones vanish. .gitignore and .whyrankignore are honoured.
+
+  whyrank ingest notes/            index a folder
+  whyrank ingest notes/ --dry-run  say what would happen, change nothing"""
+_SEARCH = """Find memories by words, meaning and names.
+
+  whyrank search "what to do when a task seems impossible"
+  whyrank search "Remind Me"            an exact name comes first
+  whyrank search 'api "exact phrase"'   a phrase counts as one word
+  whyrank search tea --explain          with the arithmetic behind every rank"""
+_WHY = """Say why a memory has its rank, or in which run or stage it was lost and by how much.
+Ids are in the output of search and list.
+
+  whyrank why "what does Suzy drink?" m_4gdlx4pv3q3jlonw"""
+_CONFIG = """Without arguments, print every setting and where it came from. With a key, print that one.
+With a key and a value, write it into whyrank.toml of the workspace.
+
+  whyrank config embedding none"""
+_RECIPES = """Print the recipes that ship. A recipe is a printable value: which runs are asked, how their
+scores are fused, and the stages after that.
+
+  whyrank recipes default"""
+_EVAL = """Measure recipes on a folder with corpus.jsonl (or files/), queries.jsonl and qrels.tsv.
+A throw-away store is built; the keyword-only, vector-only and ceiling lines are always beside.
+
+  whyrank eval "$DATA/scifact" --recipe default --recipe rrf"""
+
+
+def _common() -> Parser:
+    common = Parser(add_help=False)
+    common.add_argument("--store", metavar="PATH", help="the store (else WHYRANK_STORE, else .whyrank/memory.db)")
+    common.add_argument("--workspace", metavar="DIR", help="the workspace (else WHYRANK_WORKSPACE, else this folder)")
+    common.add_argument("--embedding", metavar="NAME", help="the embedder: wordllama or none")
+    common.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    return common
+
+
+def _verb(
+    verbs: argparse._SubParsersAction[Parser], common: Parser, name: str, short: str, long: str
+) -> argparse.ArgumentParser:
+    return verbs.add_parser(
+        name,
+        help=short,
+        description=long,
+        parents=[common],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _filters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scope", action="append", metavar="S", help="whose memories besides the global ones (user:42)")
+    parser.add_argument("--kind", metavar="K", help="chunk or fact")
+    parser.add_argument("--tag", action="append", default=[], metavar="T", help="only with this tag; may be repeated")
+    parser.add_argument("--path", metavar="GLOB", help="only from files whose path matches")
+    parser.add_argument("--since", metavar="D", help="only from this date on (2026-03-14)")
+    parser.add_argument("--before", metavar="D", help="only from before this date")
+    parser.add_argument("--as-of", metavar="T", help="answer as of that time")
+    parser.add_argument("--include-superseded", action="store_true", help="also what has been replaced")
+
+
+def _paging(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--limit", type=int, metavar="N", help=f"how many {what}")
+    parser.add_argument("--offset", type=int, default=0, metavar="N", help=f"skip the first {what}")
+
+
+def _ingest(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files and folders")
+    parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
+    parser.add_argument("--scope", default="global", metavar="S", help="whose memories these are (global)")
+
+
+def _search(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="+", help="the question, a name, or words")
+    _paging(parser, "results")
+    _filters(parser)
+    parser.add_argument("--recipe", metavar="R", help="how results are ranked; `whyrank recipes` lists them")
+    parser.add_argument("--strict", action="store_true", help="no results at all when nothing relevant was found")
+    parser.add_argument("--explain", action="store_true", help="show how every score was made, and what was dropped")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="stop before the texts exceed about N tokens")
+
+
+def _why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", help="the question that was asked")
+    parser.add_argument("id", help="the memory in question")
+    parser.add_argument("--limit", type=int, metavar="N", help="how many results were asked for")
+    _filters(parser)
+    parser.add_argument("--recipe", metavar="R", help="how results are ranked")
+
+
+def _show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", help="the memory's id")
+    parser.add_argument("--scope", action="append", metavar="S", help="whose memories besides the global ones")
+
+
+def _list(parser: argparse.ArgumentParser) -> None:
+    _paging(parser, "memories")
+    _filters(parser)
+
+
+def _config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("key", nargs="?", help="a setting")
+    parser.add_argument("value", nargs="?", help="its new value")
+
+
+def _recipes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", help="print this recipe only")
+
+
+def _eval(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("sets", nargs="+", metavar="SET", help="folders of evaluation sets")
+    parser.add_argument("--recipe", action="append", metavar="R", help="a recipe to measure; may be repeated")
+    parser.add_argument("--run-out", metavar="FILE", help="write a TREC run of the first recipe (one set only)")

@@ -1,0 +1,174 @@
+"""The verbs of the command line, each a thin layer over the engine."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ... import config as settings
+from ...engine import Engine, open_engine
+from ...ranking.recipes import RECIPES, recipe_named
+from .. import shapes
+from ..failures import OK, PARTLY_READ
+from . import output
+
+Verb = Callable[[argparse.Namespace], int]
+
+
+def ingest(asked: argparse.Namespace) -> int:
+    """Index files and report what happened."""
+    with _engine(asked) as engine, output.progress("ingest", quiet=asked.json) as tick:
+        report = engine.ingest(*asked.paths, scope=asked.scope, dry_run=asked.dry_run, progress=tick)
+    if asked.json:
+        output.say_json(shapes.report(report))
+    else:
+        _say_report(report)
+    return PARTLY_READ.exit_status if report.failed else OK
+
+
+def _say_report(report: Any) -> None:
+    counts = {**report.files, "unchanged": report.unchanged}
+    files = ", ".join(f"{count} {action}" for action, count in counts.items() if count) or "none found"
+    would = "would be " if report.dry_run else ""
+    output.say(f"files: {files}")
+    output.say(f"chunks: {report.chunks} {would}written, {report.removed} {would}removed, {report.embedded} embedded")
+    if report.dry_run:
+        for path, action in report.plans:
+            output.say(f"  {action:8} {path}")
+    if report.without_vector:
+        output.say(f"without a vector: {report.without_vector} (they can be found by words)")
+    for path, reason, failed in report.skipped:
+        output.complain(f"{'could not read' if failed else 'skipped'} {path}: {reason}")
+    for path, remark in report.remarks:
+        output.complain(f"{path}: {remark}")
+
+
+def search(asked: argparse.Namespace) -> int:
+    """Find memories."""
+    with _engine(asked) as engine:
+        answer = engine.search(
+            " ".join(asked.query),
+            limit=asked.limit,
+            offset=asked.offset,
+            recipe=asked.recipe,
+            strict=asked.strict,
+            **_filters(asked),
+        )
+    answer = replace(answer, hits=output.within(answer.hits, asked.max_tokens))
+    if asked.json:
+        output.say_json(shapes.results(answer, explain=asked.explain))
+    else:
+        output.show_results(answer, explain=asked.explain, offset=asked.offset)
+    return OK
+
+
+def why(asked: argparse.Namespace) -> int:
+    """Explain a rank or an absence."""
+    with _engine(asked) as engine:
+        answer = engine.why(asked.query, asked.id, limit=asked.limit, recipe=asked.recipe, **_filters(asked))
+    if asked.json:
+        output.say_json(shapes.why(answer))
+    else:
+        output.say(str(answer))
+    return OK
+
+
+def show(asked: argparse.Namespace) -> int:
+    """Print one memory whole."""
+    with _engine(asked) as engine:
+        memory = engine.get(asked.id, scope=asked.scope)
+    data = shapes.memory(memory)
+    if asked.json:
+        output.say_json(data)
+        return OK
+    for key, value in data.items():
+        if value not in (None, "", [], {}) and key not in ("text", "format"):
+            output.say(f"{key}: {', '.join(value) if isinstance(value, list) else value}")
+    output.say()
+    output.say(memory.text)
+    return OK
+
+
+def list_memories(asked: argparse.Namespace) -> int:
+    """List memories."""
+    with _engine(asked) as engine:
+        found = engine.list(limit=50 if asked.limit is None else asked.limit, offset=asked.offset, **_filters(asked))
+    if asked.json:
+        output.say_json({"memories": [shapes.memory(memory) for memory in found], "format": shapes.FORMAT})
+        return OK
+    for memory in found:
+        output.say(f"{memory.id}  {output.place(memory)}  {output.heading(memory)}")
+    return OK
+
+
+def status(asked: argparse.Namespace) -> int:
+    """Count what the store holds."""
+    with _engine(asked) as engine:
+        data = shapes.status(engine.status(), engine.space)
+    if asked.json:
+        output.say_json(data)
+        return OK
+    for key, value in data.items():
+        if key != "format":
+            text = ", ".join(f"{name} {count}" for name, count in value.items()) if isinstance(value, dict) else value
+            output.say(f"{key.replace('_', ' ')}: {'–' if text in (None, '') else text}")
+    return OK
+
+
+def config(asked: argparse.Namespace) -> int:
+    """Show or change settings."""
+    values = settings.load(_given(asked), workspace=asked.workspace)
+    if asked.value is not None:
+        settings.setting_named(asked.key)
+        file = settings.save(values, asked.key, asked.value)
+        values = settings.load(_given(asked), workspace=asked.workspace)
+        if not asked.json:
+            output.say(f"written to {file}")
+    keys = [settings.setting_named(asked.key).key] if asked.key else list(settings.SETTINGS)
+    if asked.json:
+        data = shapes.config(values)
+        output.say_json({**data, "settings": {key: data["settings"][key] for key in keys}})
+        return OK
+    for key in keys:
+        value, origin = values.values[key]
+        output.say(f"{key} = {'unset' if value is None else value}  {output.dim(f'({origin}; {settings.SETTINGS[key].meaning})')}")
+    return OK
+
+
+def recipes(asked: argparse.Namespace) -> int:
+    """Print recipes."""
+    chosen = [recipe_named(asked.name)] if asked.name else list(RECIPES.values())
+    if asked.json:
+        output.say_json({"recipes": {recipe.name: repr(recipe) for recipe in chosen}, "format": shapes.FORMAT})
+        return OK
+    for recipe in chosen:
+        output.say(output.bold(recipe.name))
+        output.say(f"  runs: {', '.join(recipe.plan.runs)}; terms joined by {recipe.plan.join.upper()}; pool {recipe.plan.pool}")
+        for vote in recipe.fusion.votes:
+            output.say(f"  vote: {vote.signal} × {'open' if vote.weight is None else vote.weight}, {vote.normaliser!r}")
+        for stage in recipe.stages:
+            output.say(f"  stage: {stage!r}")
+    return OK
+
+
+def _engine(asked: argparse.Namespace) -> Engine:
+    return open_engine(asked.store, workspace=asked.workspace, embedding=asked.embedding)
+
+
+def _given(asked: argparse.Namespace) -> dict[str, Any]:
+    return {"store": asked.store, "embedding": asked.embedding}
+
+
+def _filters(asked: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "scope": asked.scope,
+        "kind": asked.kind,
+        "tags": asked.tag,
+        "path": asked.path,
+        "since": asked.since,
+        "before": asked.before,
+        "as_of": asked.as_of,
+        "include_superseded": asked.include_superseded,
+    }

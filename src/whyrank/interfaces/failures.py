@@ -1,0 +1,47 @@
+"""One table for all doors: what each error is called and how a process ends on it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .. import errors
+
+
+class Failure(NamedTuple):
+    """How an error looks from outside."""
+
+    code: str
+    exit_status: int
+
+
+OK = 0
+INTERRUPTED = 130
+
+# The most special first: the first class that fits decides.
+FAILURES: tuple[tuple[type[errors.WhyrankError], Failure], ...] = (
+    (errors.ConfigError, Failure("config", 2)),
+    (errors.NotFound, Failure("not-found", 3)),
+    (errors.StoreLocked, Failure("store-locked", 4)),
+    (errors.SchemaTooNew, Failure("schema-too-new", 5)),
+    (errors.StoreDamaged, Failure("store-damaged", 6)),
+    (errors.StoreFull, Failure("store-full", 7)),
+    (errors.StoreError, Failure("store", 8)),
+    (errors.SpaceMismatch, Failure("space-mismatch", 9)),
+    (errors.ProviderError, Failure("provider", 10)),
+    (errors.MissingExtra, Failure("missing-extra", 11)),
+    (errors.IngestError, Failure("ingest", 12)),
+    (errors.BadDataset, Failure("bad-dataset", 13)),
+    (errors.WhyrankError, Failure("error", 1)),
+)
+PARTLY_READ = Failure("partly-read", 14)
+TRAIL_BROKEN = Failure("trail-broken", 15)
+
+
+def failure_of(error: errors.WhyrankError) -> Failure:
+    """Return how an error looks from outside."""
+    return next(failure for kind, failure in FAILURES if isinstance(error, kind))
+
+
+def as_data(error: errors.WhyrankError) -> dict[str, object]:
+    """Return an error as plain data."""
+    return {"error": {"code": failure_of(error).code, "message": error.message, "hint": error.hint}, "format": 1}

@@ -1,0 +1,192 @@
+"""The one JSON shape of every answer; versioned by `format`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from ..analysis.snippets import snippet
+from ..config import Config
+from ..ingest.ingestor import Report
+from ..ports import StoreStatus
+from ..search.why import Why
+from ..trail import Step
+from ..types import Hit, Memory, Notice, Results
+
+FORMAT = 1
+MARK = "**"
+
+
+def results(answer: Results, *, explain: bool = False) -> dict[str, Any]:
+    """Return the answer to a search; with `explain`, every trail and every dropped candidate."""
+    data: dict[str, Any] = {
+        "query": answer.query,
+        "verdict": answer.verdict,
+        "recipe": answer.recipe,
+        "notices": notices(answer.notices),
+        "hits": [hit(found, answer.analysis.terms, explain=explain) for found in answer.hits],
+        "timings": {stage: round(spent, 3) for stage, spent in answer.timings.items()},
+        "format": FORMAT,
+    }
+    if explain:
+        data["analysis"] = {
+            "language": answer.analysis.language,
+            "kind": answer.analysis.kind,
+            "terms": list(answer.analysis.terms),
+            "entities": list(answer.analysis.entities),
+        }
+        data["dropped"] = [hit(found, answer.analysis.terms, explain=True) for found in answer.dropped]
+    return data
+
+
+def hit(found: Hit, terms: tuple[str, ...], *, explain: bool) -> dict[str, Any]:
+    """Return one hit."""
+    data = {
+        "id": found.id,
+        "score": found.score,
+        "tier": found.tier,
+        "confidence": found.confidence,
+        **_place_and_text(found.memory),
+        "snippet": snippet(found.memory.text, terms).marked(MARK, MARK),
+        "also": [str(memory.source) for memory in found.also],
+    }
+    if explain:
+        data["trail"] = [step(taken) for taken in found.trail]
+    return data
+
+
+def step(taken: Step) -> dict[str, Any]:
+    """Return one step of a trail."""
+    return {
+        "stage": taken.stage,
+        "op": taken.op,
+        "value": taken.value,
+        "why": taken.why,
+        "parts": [
+            {
+                "signal": part.signal,
+                "value": part.value,
+                "weight": part.weight,
+                "normalised": part.normalised,
+                "raw": part.raw,
+                "rank": part.rank,
+                "coverage": part.coverage,
+                "terms": dict(part.terms),
+            }
+            for part in taken.parts
+        ],
+    }
+
+
+def memory(found: Memory) -> dict[str, Any]:
+    """Return one memory whole."""
+    return {
+        "id": found.id,
+        **_place_and_text(found),
+        "name": found.name,
+        "slug": found.slug,
+        "aliases": list(found.aliases),
+        "summary": found.summary,
+        "category": found.category,
+        "entities": list(found.entities),
+        "importance": found.importance,
+        "created": moment(found.created),
+        "expires": moment(found.expires),
+        "supersedes": found.supersedes,
+        "superseded_by": found.superseded_by,
+        "trust": found.trust,
+        "session": found.session,
+        "speaker": found.speaker,
+        "format": FORMAT,
+    }
+
+
+def _place_and_text(found: Memory) -> dict[str, Any]:
+    source = found.source
+    has_place = source is not None and bool(source.path)
+    return {
+        "text": found.text,
+        "title": found.title,
+        "headings": list(found.headings),
+        "path": source.path if source and has_place else None,
+        "start_line": (source.start_line or None) if source and has_place else None,
+        "end_line": (source.end_line or None) if source and has_place else None,
+        "kind": found.kind,
+        "scope": str(found.scope),
+        "tags": list(found.tags),
+        "date": moment(found.date),
+    }
+
+
+def moment(seconds: float | None) -> str | None:
+    """Return a moment in ISO 8601, UTC; one that no calendar holds as nothing."""
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def notices(said: Iterable[Notice]) -> list[dict[str, str]]:
+    """Return notices."""
+    return [{"code": notice.code, "message": notice.message} for notice in said]
+
+
+def why(answer: Why) -> dict[str, Any]:
+    """Return the answer to "why"."""
+    return {
+        "query": answer.query,
+        "id": answer.memory.id,
+        "outcome": answer.outcome,
+        "summary": answer.summary,
+        "details": list(answer.details),
+        "rank": answer.rank,
+        "score": answer.hit.score if answer.hit else None,
+        "trail": [step(taken) for taken in answer.hit.trail] if answer.hit else [],
+        "format": FORMAT,
+    }
+
+
+def report(done: Report) -> dict[str, Any]:
+    """Return what an ingest did."""
+    return {
+        "dry_run": done.dry_run,
+        "files": {"unchanged": done.unchanged, **done.files},
+        "chunks": done.chunks,
+        "removed": done.removed,
+        "embedded": done.embedded,
+        "without_vector": done.without_vector,
+        "plans": [{"path": path, "action": action} for path, action in done.plans],
+        "skipped": [{"path": path, "reason": reason, "failed": failed} for path, reason, failed in done.skipped],
+        "remarks": [{"path": path, "remark": remark} for path, remark in done.remarks],
+        "format": FORMAT,
+    }
+
+
+def status(store: StoreStatus, space: str) -> dict[str, Any]:
+    """Return what a store holds."""
+    return {
+        "store": store.location,
+        "schema": store.schema,
+        "engine": store.engine,
+        "keyword_index": store.keyword_index,
+        "memories": store.memories,
+        "files": store.files,
+        "scopes": dict(store.scopes),
+        "space": space or None,
+        "spaces": dict(store.spaces),
+        "without_vector": store.without_vector,
+        "bytes": store.bytes,
+        "format": FORMAT,
+    }
+
+
+def config(values: Config) -> dict[str, Any]:
+    """Return every setting with where it came from."""
+    return {
+        "settings": {key: {"value": value, "origin": origin} for key, (value, origin) in values.values.items()},
+        "workspace": str(values.workspace),
+        "format": FORMAT,
+    }
