@@ -85,7 +85,9 @@ SETTINGS: dict[str, Setting] = {
         Setting("chunk.tokens", 400, _whole(16, 4_000), "the length of a chunk, in estimated tokens"),
         Setting("chunk.overlap", 80, _whole(0, 2_000), "how much of a chunk the next one repeats"),
         Setting("ingest.max_bytes", 10 * 1024 * 1024, _whole(1, 2**31), "files larger than this are skipped"),
-        Setting("ranking.vector_weight", None, _number(0, 1, optional=True), "the vector vote; unset: the embedder's own"),
+        Setting(
+            "ranking.vector_weight", None, _number(0, 1, optional=True), "the vector vote; unset: the embedder's own"
+        ),
         Setting("ranking.recency_weight", 0.0, _number(0, 1), "how much age may cost; 0 switches it off"),
         Setting("ranking.recency_half_life_days", 30.0, _number(0.001, 1e6), "after how many days that is half"),
         Setting("ranking.min_vector", None, _number(-1, 1, optional=True), "drop hits below this cosine and coverage"),
@@ -230,5 +232,7 @@ def save(config: Config, key: str, raw: Any) -> Path:
     try:
         file.write_text(tomlkit.dumps(document), encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"{file} cannot be written: {error.strerror}", "check the permissions of the folder") from error
+        raise ConfigError(
+            f"{file} cannot be written: {error.strerror}", "check the permissions of the folder"
+        ) from error
     return file

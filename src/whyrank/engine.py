@@ -24,7 +24,22 @@ from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
 from .search.searcher import Searcher
 from .search.why import Why, why
-from .types import CATEGORIES, GLOBAL, KINDS, Document, Memory, MemoryId, Query, Ranking, Results, Run, Scope, Source, Where, visible
+from .types import (
+    CATEGORIES,
+    GLOBAL,
+    KINDS,
+    Document,
+    Memory,
+    MemoryId,
+    Query,
+    Ranking,
+    Results,
+    Run,
+    Scope,
+    Source,
+    Where,
+    visible,
+)
 
 Scopes = str | Scope | Iterable[str | Scope] | None
 _MEMORIES_PER_TRANSACTION = 256
@@ -76,7 +91,9 @@ class Engine:
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     @property
@@ -273,12 +290,14 @@ def _open_store(path: Path) -> Store:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"{path.parent} cannot be made: {error.strerror}", "choose another place with --store") from error
+        raise StoreError(
+            f"{path.parent} cannot be made: {error.strerror}", "choose another place with --store"
+        ) from error
     return SqliteStore(path)
 
 
 def _workspace_of(config: settings.Config) -> Path:
-    """Return the folder paths are stored relative to: the store's own, so that it does not depend on where one stands."""
+    """Return the folder paths are stored relative to: the store's own, wherever one stands."""
     folder = config.store.parent
     return folder.parent if folder.name == STORE_FOLDER else folder
 

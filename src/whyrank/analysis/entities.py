@@ -21,7 +21,9 @@ def entities_in(text: str, known: Collection[str] = ()) -> tuple[str, ...]:
     """Return the entities a text names, in order of appearance, each once."""
     composed = compose(text)
     spans = [(match.start(), match.group()) for match in _IDENTIFIER.finditer(composed)]
-    spans += [(match.start(), span) for match in _CAPITALISED.finditer(composed) if (span := _without_stops(match.group()))]
+    spans += [
+        (match.start(), span) for match in _CAPITALISED.finditer(composed) if (span := _without_stops(match.group()))
+    ]
     spans += [(composed.find(name), name) for name in known if name in composed]
     found: dict[str, str] = {}
     for _, span in sorted(spans):

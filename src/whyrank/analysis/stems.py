@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Protocol
 
 import snowballstemmer
@@ -30,7 +30,7 @@ class _Stemmer(Protocol):
     def stemWord(self, word: str) -> str: ...  # noqa: N802 (the library's name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _stemmer(language: str) -> _Stemmer | None:
     algorithm = _ALGORITHMS.get(language)
     stemmer: _Stemmer | None = snowballstemmer.stemmer(algorithm) if algorithm else None

@@ -82,9 +82,9 @@ def _package_folder() -> Path:
     """Find the package without importing it: its import configures logging and loads what we do not need."""
     spec = importlib.util.find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtra("wordllama is not installed", "pip install whyrank, or set embedding = \"none\"")
+        raise MissingExtra("wordllama is not installed", 'pip install whyrank, or set embedding = "none"')
     folder = Path(next(iter(spec.submodule_search_locations)))
     for part in (TABLE, TOKENIZER):
         if not (folder / part).is_file():
-            raise ProviderError(f"wordllama's package lacks {part}", "reinstall wordllama, or set embedding = \"none\"")
+            raise ProviderError(f"wordllama's package lacks {part}", 'reinstall wordllama, or set embedding = "none"')
     return folder

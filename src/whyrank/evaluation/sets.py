@@ -36,7 +36,9 @@ class EvaluationSet:
 def load_set(folder: Path) -> EvaluationSet:
     """Read a set, or say what is wrong with it."""
     if not folder.is_dir():
-        raise BadDataset(f"{folder} is no folder", "give a folder with corpus.jsonl or files/, queries.jsonl, qrels.tsv")
+        raise BadDataset(
+            f"{folder} is no folder", "give a folder with corpus.jsonl or files/, queries.jsonl, qrels.tsv"
+        )
     about = _about(folder / "set.json")
     files = folder / "files"
     corpus = folder / "corpus.jsonl"

@@ -32,8 +32,8 @@ class Settings:
 
     workspace: Path
     language: str
-    size: ChunkSize = ChunkSize()
-    max_bytes: int = 10 * 1024 * 1024
+    size: ChunkSize
+    max_bytes: int
 
 
 @dataclass(frozen=True)

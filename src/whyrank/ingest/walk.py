@@ -49,7 +49,7 @@ class Content:
 
 def walk(root: Path) -> Iterator[Found | Skipped]:
     """Yield the readable files at or below a path, in order, and what was passed over."""
-    if not root.is_dir() or root.is_symlink() and not root.is_dir():
+    if not root.is_dir() or (root.is_symlink() and not root.is_dir()):
         yield _look(root, root.parent)
         return
     yield from _walk_folder(root, root, ())

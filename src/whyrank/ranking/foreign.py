@@ -15,7 +15,9 @@ from .stages import Dedup, GroupBySource, NameFirst, Recency
 _NEED_MEMORIES = (Dedup, GroupBySource, NameFirst, Recency)
 
 
-def rank_foreign(runs: Sequence[Run], recipe: Recipe, weights: Mapping[str, float] | None = None, limit: int = 10) -> Ranking:
+def rank_foreign(
+    runs: Sequence[Run], recipe: Recipe, weights: Mapping[str, float] | None = None, limit: int = 10
+) -> Ranking:
     """Rank the union of the runs' candidates; stages that need a memory's text are skipped with a notice."""
     names = [run.name for run in runs]
     if len(set(names)) != len(names):
@@ -43,7 +45,9 @@ def _for_runs(recipe: Recipe, names: Sequence[str], weights: Mapping[str, float]
     for name in names:
         vote = own.get(name) or (replace(fusion.others, signal=name) if fusion.others else None)
         if vote is None:
-            raise ConfigError(f"the recipe {recipe.name!r} has no vote for a run called {name!r}", "use the recipe 'rrf'")
+            raise ConfigError(
+                f"the recipe {recipe.name!r} has no vote for a run called {name!r}", "use the recipe 'rrf'"
+            )
         votes.append(_weighted(vote, weights))
     return replace(recipe, fusion=replace(fusion, votes=tuple(votes)))
 

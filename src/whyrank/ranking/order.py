@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from ..trail import Step
 from ..types import Context, Hit, Ranking
 
-Stage = Callable[[Ranking, Context], Ranking]
+
+class Stage(Protocol):
+    """A small frozen value that turns a ranking into a ranking."""
+
+    def __call__(self, ranking: Ranking, context: Context, /) -> Ranking:
+        """Return the ranking after this stage."""
 
 
 def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:

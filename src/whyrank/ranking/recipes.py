@@ -53,13 +53,13 @@ class Recipe:
 
 def rank(runs: Sequence[Run], recipe: Recipe, context: Context) -> Ranking:
     """Fuse the runs, then pass the ranking through each stage in order, then cut the page asked for."""
-    stages = (*recipe.stages, Top(context.query.limit, context.query.offset))
+    stages: tuple[Stage, ...] = (*recipe.stages, Top(context.query.limit, context.query.offset))
     return reduce(lambda ranking, stage: stage(ranking, context), stages, recipe.fusion(runs, context))
 
 
 _GUARDS: tuple[Stage, ...] = (InScope(), Superseded(), NotExpired())
 
-# Weights left open are the embedder's: 0.7 for transformers, 0.6 for static models, less where it does not know the language.
+# Open weights are the embedder's to declare: 0.6 for static models, less where it does not know the language.
 _VECTOR = Vote("vector", None, Theoretical(LOWEST_COSINE))
 _KEYWORD = Vote("keyword", None, Theoretical(LOWEST_WORD_SCORE))
 _ANY_RUN = Vote("*", 1.0, MinMax())

@@ -236,7 +236,9 @@ class GroupBySource:
                 kept.append(hit)
                 continue
             best = taken[0]
-            dropped.append(hit.after(Step("group", "drop", why=f"same file as {kept[best].id}, which is better placed")))
+            dropped.append(
+                hit.after(Step("group", "drop", why=f"same file as {kept[best].id}, which is better placed"))
+            )
             kept[best] = kept[best].with_also(hit.memory)
         return Ranking(tuple(kept), tuple(dropped), ranking.notices)
 
@@ -257,4 +259,3 @@ class Top:
             if not self.offset < rank <= end
         ]
         return Ranking(ranking.hits[self.offset : end], (*ranking.dropped, *gone), ranking.notices)
-

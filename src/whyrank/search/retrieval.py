@@ -47,7 +47,9 @@ class Retrieved:
     notices: tuple[Notice, ...]
 
 
-def retrieve(query: Query, recipe: Recipe, store: Store, embedder: Embedder | None, language: str, watch: Stopwatch) -> Retrieved:
+def retrieve(
+    query: Query, recipe: Recipe, store: Store, embedder: Embedder | None, language: str, watch: Stopwatch
+) -> Retrieved:
     """Ask every run of the recipe for its candidates, then score the union by every signal."""
     with watch.timing("analysis"):
         analysis = analyse(query.text, language)
@@ -65,7 +67,9 @@ def retrieve(query: Query, recipe: Recipe, store: Store, embedder: Embedder | No
     return Retrieved(runs, context, settled, vector, space, tuple(notices))
 
 
-def _query_vector(analysis: Analysis, recipe: Recipe, embedder: Embedder | None, notices: list[Notice]) -> Vector | None:
+def _query_vector(
+    analysis: Analysis, recipe: Recipe, embedder: Embedder | None, notices: list[Notice]
+) -> Vector | None:
     """Embed the question if the recipe asks for vectors; a failing embedder leaves the other runs at work."""
     if embedder is None or "vector" not in recipe.plan.runs or not analysis.text.strip():
         return None
@@ -75,7 +79,9 @@ def _query_vector(analysis: Analysis, recipe: Recipe, embedder: Embedder | None,
         notices.append(Notice("vector-off", f"the embedder failed, so words and names answer alone: {error}"))
         return None
     if not vector.any():
-        notices.append(Notice("vector-off", "the embedder knows no part of the question, so words and names answer alone"))
+        notices.append(
+            Notice("vector-off", "the embedder knows no part of the question, so words and names answer alone")
+        )
         return None
     return vector
 
@@ -122,7 +128,9 @@ def _context(
     )
 
 
-def _name_matches(analysis: Analysis, runs: tuple[Run, ...], memories: dict[MemoryId, Memory]) -> dict[MemoryId, NameMatch]:
+def _name_matches(
+    analysis: Analysis, runs: tuple[Run, ...], memories: dict[MemoryId, Memory]
+) -> dict[MemoryId, NameMatch]:
     proposed = (candidate.id for run in runs if run.name == "name" for candidate in run.candidates)
     matches: dict[MemoryId, NameMatch] = {}
     for identity in proposed:
@@ -145,7 +153,9 @@ def _run_notices(
         yield from _no_vectors(store, space, context.statistics)
     missing = _without_vector(context.signals.get("vector"), context)
     if missing:
-        message = f"{missing} of {len(context.memories)} candidates have no vector yet; their words speak for them alone"
+        message = (
+            f"{missing} of {len(context.memories)} candidates have no vector yet; their words speak for them alone"
+        )
         yield Notice("vectors-missing", message)
 
 

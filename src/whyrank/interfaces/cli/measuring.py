@@ -49,13 +49,17 @@ def _evaluate(folder: Path, recipes: list[str], asked: argparse.Namespace) -> Ev
 def _say(evaluation: Evaluation) -> None:
     names = [measure.name for measure in MEASURES]
     output.say(output.bold(f"{evaluation.set_name}: {len(evaluation.questions)} queries"))
-    output.say(f"{'':20}" + "".join(f"{name:>11}" for name in names) + "   95 % of ndcg@10   against " + evaluation.recipes[0])
+    output.say(
+        f"{'':20}" + "".join(f"{name:>11}" for name in names) + "   95 % of ndcg@10   against " + evaluation.recipes[0]
+    )
     for name, line in evaluation.lines.items():
         low, high = line.interval()
         figures = "".join(f"{line.means()[measure]:>11.4f}" for measure in names)
         output.say(f"{name:20}{figures}   {low:.4f} – {high:.4f}" + _against(evaluation, name))
     for kind, (count, means) in evaluation.by_kind(evaluation.recipes[0]).items():
-        output.say(f"  {kind or '–':18}" + "".join(f"{means[measure]:>11.4f}" for measure in names) + f"   {count} queries")
+        output.say(
+            f"  {kind or '–':18}" + "".join(f"{means[measure]:>11.4f}" for measure in names) + f"   {count} queries"
+        )
     if evaluation.broken_trails:
         output.say(f"{len(evaluation.broken_trails)} of {evaluation.trails} trails do not replay to their key")
     else:

@@ -89,7 +89,9 @@ def _verb(
 
 
 def _filters(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scope", action="append", metavar="S", help="whose memories besides the global ones (user:42)")
+    parser.add_argument(
+        "--scope", action="append", metavar="S", help="whose memories besides the global ones (user:42)"
+    )
     parser.add_argument("--kind", metavar="K", help="chunk or fact")
     parser.add_argument("--tag", action="append", default=[], metavar="T", help="only with this tag; may be repeated")
     parser.add_argument("--path", metavar="GLOB", help="only from files whose path matches")

@@ -133,7 +133,8 @@ def config(asked: argparse.Namespace) -> int:
         return OK
     for key in keys:
         value, origin = values.values[key]
-        output.say(f"{key} = {'unset' if value is None else value}  {output.dim(f'({origin}; {settings.SETTINGS[key].meaning})')}")
+        about = output.dim(f"({origin}; {settings.SETTINGS[key].meaning})")
+        output.say(f"{key} = {'unset' if value is None else value}  {about}")
     return OK
 
 
@@ -145,7 +146,8 @@ def recipes(asked: argparse.Namespace) -> int:
         return OK
     for recipe in chosen:
         output.say(output.bold(recipe.name))
-        output.say(f"  runs: {', '.join(recipe.plan.runs)}; terms joined by {recipe.plan.join.upper()}; pool {recipe.plan.pool}")
+        plan = recipe.plan
+        output.say(f"  runs: {', '.join(plan.runs)}; terms joined by {plan.join.upper()}; pool {plan.pool}")
         for vote in recipe.fusion.votes:
             output.say(f"  vote: {vote.signal} × {'open' if vote.weight is None else vote.weight}, {vote.normaliser!r}")
         for stage in recipe.stages:

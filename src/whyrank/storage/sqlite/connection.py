@@ -28,6 +28,9 @@ LOCK_SECONDS = 30.0
 WAL_BYTES_KEPT = 64 * 1024 * 1024
 
 Connection = sqlite3.Connection
+connect = sqlite3.connect
+complete_statement = sqlite3.complete_statement
+version = sqlite3.sqlite_version_info
 Row = tuple[Any, ...]
 
 
@@ -141,7 +144,7 @@ def _connect(path: Path, read_only: bool) -> Connection:
 
 
 def _address(path: Path, read_only: bool) -> str:
-    # On a read-only disk SQLite cannot make the shared-memory file that WAL needs, so it must be told that nobody writes.
+    # On a read-only disk SQLite cannot make the shared memory that WAL needs; it must be told that nobody writes.
     return path.absolute().as_uri() + ("?mode=ro&immutable=1" if read_only else "")
 
 

@@ -20,17 +20,14 @@ def clause_for(where: Where) -> Clause:
     parts = [in_scopes(where.scopes), *_life(where)]
     if where.kinds:
         parts.append(_one_of("m.kind", where.kinds))
-    for tag in sorted(where.tags):
-        parts.append(Clause("EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = ?)", (tag,)))
+    parts += [Clause("EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = ?)", (tag,)) for tag in sorted(where.tags)]
     if where.path is not None:
         parts.append(Clause("m.path GLOB ?", (where.path,)))
     if where.since is not None:
         parts.append(Clause("m.date >= ?", (where.since,)))
     if where.before is not None:
         parts.append(Clause("m.date < ?", (where.before,)))
-    return Clause(
-        " AND ".join(part.sql for part in parts), tuple(value for part in parts for value in part.parameters)
-    )
+    return Clause(" AND ".join(part.sql for part in parts), tuple(value for part in parts for value in part.parameters))
 
 
 def in_scopes(scopes: Collection[Scope]) -> Clause:

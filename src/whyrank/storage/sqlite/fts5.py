@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from ...types import Join
 from ..lexical import padded
 from ..pools import Scored, cut
-from .connection import Connection, sqlite3
+from .connection import Connection, version
 from .filters import Clause
 from .rows import CONTENT_KEY
 
@@ -35,7 +35,7 @@ class Fts5Index:
             f"tokens, tokenize=\"ascii tokenchars '{_TOKEN_SIGNS}'\")"
         )
         connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab(words, 'row')")
-        if sqlite3.sqlite_version_info >= _SECURE_DELETE_SINCE:
+        if version >= _SECURE_DELETE_SINCE:
             connection.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
 
     def put(self, connection: Connection, row: int, tokens: Sequence[str]) -> None:
@@ -88,6 +88,6 @@ class Fts5Index:
 
 
 def match_expression(terms: Sequence[str], join: Join) -> str:
-    """Write terms as an FTS5 query in which nothing is an operator: every token quoted, a phrase in one pair of quotes."""
+    """Write terms as an FTS5 query in which nothing is an operator: every token or phrase in quotes."""
     quoted = ('"' + term.replace('"', '""') + '"' for term in terms)
     return (" OR " if join == "or" else " AND ").join(quoted)

@@ -49,7 +49,7 @@ class NameIndex:
         """Return the memories whose names are related to the query; the score only orders the proposals."""
         rows = self._candidates(connection, generation, probe)
         scored: list[Scored] = []
-        for row, group, tie, names in _named(connection, rows, where):
+        for group, tie, names in _named(connection, rows, where):
             match = match_name(probe, names)
             if match is not None:
                 scored.append(Scored(proposal_score(match), tie, group))
@@ -109,7 +109,7 @@ def _with_all_prefixes(connection: Connection, words: tuple[str, ...]) -> set[in
 
 def _named(
     connection: Connection, rows: set[int], where: Clause
-) -> Iterable[tuple[int, str, tuple[str, int, str, str], list[Name]]]:
+) -> Iterable[tuple[str, tuple[str, int, str, str], list[Name]]]:
     """Yield the visible ones of these rows with their names."""
     ordered = sorted(rows)
     for start in range(0, len(ordered), 500):
@@ -125,4 +125,4 @@ def _named(
         ):
             names.setdefault(row, []).append(Name(text, key, tuple(words.split()), specificity))
         for row, group, *tie in visible:
-            yield row, group, tuple(tie), names.get(row, [])
+            yield group, tuple(tie), names.get(row, [])

@@ -18,9 +18,7 @@ COLUMNS = (
 DERIVED = ("grouping", "length", "embed_text", "embed_hash")
 
 SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
-INSERT = (
-    f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
-)
+INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
 # How ties are broken, in SQL; the same as Memory.content_key.
 CONTENT_KEY = "m.path, m.start_line, m.content_hash, m.id"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import SchemaTooNew, StoreDamaged
-from .connection import Connection, Database, sqlite3, translated
+from .connection import Connection, Database, complete_statement, connect, translated
 
 APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's databases
 
@@ -148,7 +148,7 @@ def _run(connection: Connection, migration: Migration) -> None:
     statement = ""
     for line in migration.statements.splitlines(keepends=True):
         statement += line
-        if sqlite3.complete_statement(statement):
+        if complete_statement(statement):
             connection.execute(statement)
             statement = ""
 
@@ -159,7 +159,7 @@ def _backup_path(path: Path, version: int) -> Path:
 
 def back_up(source: Connection, target: Path) -> None:
     """Copy a whole database through SQLite, never through the file system."""
-    copy = sqlite3.connect(str(target), isolation_level=None)
+    copy = connect(str(target), isolation_level=None)
     try:
         source.backup(copy)
     finally:

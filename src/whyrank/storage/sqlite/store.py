@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ...errors import StoreError
 from ...ports import Changes, FileRecord, StoreStatus, Vector
-from ...types import Candidate, Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
+from ...types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
 from .. import lexical
 from ..pools import Scored, best
-from .connection import LIBRARY, Connection, Database, translated
+from .connection import LIBRARY, Connection, Database, Row, translated
 from .filters import clause_for, in_scopes
 from .fts5 import Fts5Index
 from .keyword import KeywordIndex
@@ -88,7 +88,8 @@ class SqliteStore:
 
     def _write_manifest(self, connection: Connection, changes: Changes) -> None:
         connection.executemany(
-            "DELETE FROM files WHERE scope = ? AND path = ?", ((str(scope), path) for scope, path in changes.forget_files)
+            "DELETE FROM files WHERE scope = ? AND path = ?",
+            ((str(scope), path) for scope, path in changes.forget_files),
         )
         connection.executemany(
             "INSERT INTO files (scope, path, size, mtime_ns, content_hash) VALUES (?, ?, ?, ?, ?) "
@@ -157,7 +158,9 @@ class SqliteStore:
             rows = self._rows(connection, ids)
             signals: list[Signal] = []
             if terms:
-                details = {rows[row]: scores for row, scores in self._word_scores(connection, rows, terms, where).items()}
+                details = {
+                    rows[row]: scores for row, scores in self._word_scores(connection, rows, terms, where).items()
+                }
                 values = {identity: lexical.word_score(scores) for identity, scores in details.items()}
                 ceiling = self.statistics(terms, where.scopes).mass(terms)
                 signals.append(Signal("keyword", values, ceiling, details))
@@ -197,7 +200,7 @@ class SqliteStore:
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
         rows = self._read("SELECT space, count(*) FROM vectors GROUP BY space ORDER BY space")
-        return {space: count for space, count in rows}
+        return dict(rows)
 
     def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
         """Return those of these embedded texts that already have a vector in the space."""
@@ -226,7 +229,7 @@ class SqliteStore:
         rows = self._read(
             "SELECT id, embed_hash FROM memories WHERE scope = ? AND path = ? AND kind = 'chunk'", (str(scope), path)
         )
-        return {identity: embed_hash for identity, embed_hash in rows}
+        return dict(rows)
 
     def status(self, space: str) -> StoreStatus:
         """Count what the store holds."""
@@ -238,12 +241,18 @@ class SqliteStore:
                 keyword_index=self._keyword.name,
                 memories=count("SELECT count(*) FROM memories"),
                 files=count("SELECT count(*) FROM files"),
-                scopes={row[0]: row[1] for row in self._read("SELECT scope, count(*) FROM memories GROUP BY scope ORDER BY scope")},
+                scopes={
+                    row[0]: row[1]
+                    for row in self._read("SELECT scope, count(*) FROM memories GROUP BY scope ORDER BY scope")
+                },
                 spaces=self.spaces(),
                 without_vector=count(
                     "SELECT count(*) FROM memories AS m WHERE NOT EXISTS "
-                    "(SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)", space
-                ) if space else 0,
+                    "(SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)",
+                    space,
+                )
+                if space
+                else 0,
                 bytes=count("PRAGMA page_count") * count("PRAGMA page_size"),
                 engine=LIBRARY,
             )
@@ -254,7 +263,7 @@ class SqliteStore:
 
     # -- helpers ---------------------------------------------------------------------------------------------
 
-    def _read(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
+    def _read(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
         with translated(self._database.path):
             return self._database.reader().execute(query, tuple(parameters)).fetchall()
 
@@ -269,7 +278,9 @@ class SqliteStore:
     def _rows(self, connection: Connection, ids: Iterable[MemoryId]) -> dict[int, MemoryId]:
         rows: dict[int, MemoryId] = {}
         for part in _portions(list(ids)):
-            rows.update(connection.execute(f"SELECT row, id FROM memories WHERE id IN ({_marks(part)})", part).fetchall())
+            rows.update(
+                connection.execute(f"SELECT row, id FROM memories WHERE id IN ({_marks(part)})", part).fetchall()
+            )
         return rows
 
 

@@ -72,7 +72,9 @@ class VectorIndex:
         notices = _damage(matrix)
         if not len(matrix.rows):
             return [], notices
-        groups = dict(connection.execute(f"SELECT m.row, m.grouping FROM memories AS m WHERE {where.sql}", where.parameters))
+        groups = dict(
+            connection.execute(f"SELECT m.row, m.grouping FROM memories AS m WHERE {where.sql}", where.parameters)
+        )
         positions = matrix.positions(sorted(groups))
         if limit is not None:
             positions = _near(matrix, positions, vector, limit, groups)
@@ -124,7 +126,9 @@ def _load(connection: Connection, generation: int, space: str) -> Matrix:
             continue
         rows.append(row)
         blobs.append(blob)
-    vectors = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(rows), -1) if rows else np.zeros((0, 0), np.float32)
+    vectors = (
+        np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(rows), -1) if rows else np.zeros((0, 0), np.float32)
+    )
     return Matrix(generation, np.array(rows, dtype=np.int64), vectors, damaged)
 
 
@@ -159,5 +163,8 @@ def _damage(matrix: Matrix) -> list[Notice]:
     if not matrix.damaged:
         return []
     return [
-        Notice("vectors-damaged", f"{matrix.damaged} vectors fail their checksum and were left out; ingest again to mend them")
+        Notice(
+            "vectors-damaged",
+            f"{matrix.damaged} vectors fail their checksum and were left out; ingest again to mend them",
+        )
     ]
