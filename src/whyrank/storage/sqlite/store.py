@@ -130,7 +130,12 @@ class SqliteStore:
             connection = self._database.reader()
             selected = self._keyword.select(connection, terms, clause_for(where), join, limit)
             scores = self._word_scores(connection, list(selected), terms, where)
-            exact = [Scored(lexical.word_score(scores[row]), found.tie, found.group) for row, found in selected.items()]
+            # The tokenizer of an index may split what our tokens keep whole; only what truly matches stays.
+            exact = [
+                Scored(lexical.word_score(scores[row]), found.tie, found.group)
+                for row, found in selected.items()
+                if scores[row]
+            ]
             return Run("keyword", best(exact, limit))
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:

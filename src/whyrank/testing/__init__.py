@@ -1,0 +1,1 @@
+"""Shipped for authors of stores and embedders: contract suites and fakes."""

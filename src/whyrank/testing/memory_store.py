@@ -1,0 +1,184 @@
+"""A store in plain dictionaries: slow, exact and short, for tests and as the oracle of real stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..analysis.names import match_name
+from ..ports import Changes, Entry, FileRecord, StoreStatus
+from ..storage import lexical
+from ..storage.pools import Scored, best
+from ..storage.sqlite.names import proposal_score
+from ..types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
+
+if TYPE_CHECKING:
+    from ..ports import Vector
+
+
+class MemoryStore:
+    """Everything in dictionaries; term statistics are those of the visible scopes."""
+
+    def __init__(self) -> None:
+        self._entries: dict[MemoryId, Entry] = {}
+        self._files: dict[tuple[Scope, str], FileRecord] = {}
+        self._vectors: dict[tuple[str, str], Vector] = {}
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold one view; nothing changes here while anybody reads."""
+        yield
+
+    def write(self, changes: Changes) -> None:
+        """Apply changes."""
+        import numpy as np
+
+        for identity in changes.remove:
+            self._entries.pop(identity, None)
+        for entry in changes.put:
+            self._entries[entry.memory.id] = entry
+        for identity, (by, at) in changes.superseded.items():
+            entry = self._entries[identity]
+            self._entries[identity] = replace(entry, memory=replace(entry.memory, superseded_by=by, superseded_at=at))
+        for place in changes.forget_files:
+            self._files.pop(place, None)
+        for record in changes.files:
+            self._files[record.scope, record.path] = record
+        for text_hash, vector in changes.vectors.items():
+            self._vectors[changes.space, text_hash] = vector / np.linalg.norm(vector)
+        alive = {entry.embed_hash for entry in self._entries.values()}
+        self._vectors = {key: vector for key, vector in self._vectors.items() if key[1] in alive}
+
+    def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
+        """Return those of these memories that the scopes may see."""
+        found = (self._entries[identity].memory for identity in ids if identity in self._entries)
+        return {memory.id: memory for memory in found if memory.scope in scopes}
+
+    def browse(self, where: Where, limit: int, offset: int = 0) -> list[Memory]:
+        """Return memories in the order of their content keys."""
+        found = sorted((entry.memory for entry in self._visible(where)), key=lambda memory: memory.content_key)
+        return found[offset : offset + limit]
+
+    def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
+        """Return the best memories by word score."""
+        enough = len(terms) if join == "and" else 1
+        scored = []
+        for entry, scores in self._word_scores(list(self._visible(where)), terms, where.scopes):
+            if terms and len(scores) >= enough:
+                scored.append(_scored(lexical.word_score(scores), entry.memory))
+        return Run("keyword", best(scored, limit))
+
+    def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
+        """Return the nearest memories by cosine."""
+        scored = [
+            _scored(cosine, entry.memory)
+            for entry in self._visible(where)
+            if (cosine := self._cosine(entry, vector, space)) is not None
+        ]
+        return Run("vector", best(scored, limit))
+
+    def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
+        """Propose memories whose names are related to the query."""
+        scored = [
+            _scored(proposal_score(match), entry.memory)
+            for entry in self._visible(where)
+            if (match := match_name(probe, entry.names)) is not None
+        ]
+        return Run("name", best(scored, limit))
+
+    def score(
+        self, ids: Sequence[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
+    ) -> list[Signal]:
+        """Score the given candidates by every signal."""
+        entries = [self._entries[identity] for identity in ids if identity in self._entries]
+        signals = []
+        if terms:
+            details = {entry.memory.id: scores for entry, scores in self._word_scores(entries, terms, where.scopes)}
+            values = {identity: lexical.word_score(scores) for identity, scores in details.items()}
+            signals.append(Signal("keyword", values, self.statistics(terms, where.scopes).mass(terms), details))
+        if vector is not None:
+            cosines = {entry.memory.id: self._cosine(entry, vector, space) for entry in entries}
+            found = {identity: cosine for identity, cosine in cosines.items() if cosine is not None}
+            signals.append(Signal("vector", found, 1.0))
+        return signals
+
+    def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
+        """Return the term statistics of what the scopes may see."""
+        seen = [entry for entry in self._entries.values() if entry.memory.scope in scopes]
+        frequency = {
+            term: sum(1 for entry in seen if lexical.needle(term) in lexical.padded(entry.tokens)) for term in terms
+        }
+        length = sum(len(entry.tokens) for entry in seen)
+        return Statistics(len(seen), length / len(seen) if seen else 0.0, frequency)
+
+    def spaces(self) -> dict[str, int]:
+        """Count the vectors of each embedding space."""
+        names = sorted({space for space, _ in self._vectors})
+        return {name: sum(1 for space, _ in self._vectors if space == name) for name in names}
+
+    def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
+        """Return those of these embedded texts that already have a vector in the space."""
+        return {text_hash for text_hash in hashes if (space, text_hash) in self._vectors}
+
+    def without_vector(self, space: str, limit: int) -> list[tuple[str, str]]:
+        """Return up to `limit` (hash, text) pairs that still need a vector in the space."""
+        texts = {entry.embed_hash: entry.embed_text for entry in self._entries.values()}
+        return [(key, text) for key, text in texts.items() if (space, key) not in self._vectors][:limit]
+
+    def manifest(self, scope: Scope) -> dict[str, FileRecord]:
+        """Return the files ingested into a scope, by path."""
+        return {path: record for (owner, path), record in self._files.items() if owner == scope}
+
+    def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
+        """Return the chunks of one file: id and hash of what was embedded."""
+        return {
+            entry.memory.id: entry.embed_hash
+            for entry in self._entries.values()
+            if entry.memory.kind == "chunk"
+            and entry.memory.scope == scope
+            and entry.memory.source
+            and entry.memory.source.path == path
+        }
+
+    def status(self, space: str) -> StoreStatus:
+        """Count what the store holds."""
+        scopes = [str(entry.memory.scope) for entry in self._entries.values()]
+        return StoreStatus(
+            location="memory",
+            schema=0,
+            keyword_index="exact",
+            memories=len(self._entries),
+            files=len(self._files),
+            scopes={scope: scopes.count(scope) for scope in sorted(set(scopes))},
+            spaces=self.spaces(),
+            without_vector=sum((space, entry.embed_hash) not in self._vectors for entry in self._entries.values()),
+            bytes=0,
+            engine="dictionaries",
+        )
+
+    def close(self) -> None:
+        """Release nothing."""
+
+    def _visible(self, where: Where) -> Iterator[Entry]:
+        return (entry for entry in self._entries.values() if where.allows(entry.memory))
+
+    def _word_scores(
+        self, entries: Sequence[Entry], terms: Sequence[str], scopes: frozenset[Scope]
+    ) -> Iterator[tuple[Entry, lexical.TermScores]]:
+        statistics = self.statistics(terms, scopes)
+        for entry in entries:
+            yield entry, lexical.term_scores(lexical.padded(entry.tokens), len(entry.tokens), terms, statistics)
+
+    def _cosine(self, entry: Entry, vector: Vector, space: str) -> float | None:
+        import numpy as np
+
+        stored = self._vectors.get((space, entry.embed_hash))
+        if stored is None:
+            return None
+        return float((stored.astype(np.float32).astype(np.float64) * vector.astype(np.float64)).sum())
+
+
+def _scored(score: float, memory: Memory) -> Scored:
+    return Scored(score, memory.content_key, memory.group)

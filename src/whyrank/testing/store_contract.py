@@ -1,0 +1,261 @@
+"""What every store must do, as tests: subclass `StoreContract`, say how to open your store, run pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ..analysis.names import probe_for
+from ..ingest.entries import content_hash, entry_for
+from ..ports import Changes, FileRecord, Store
+from ..types import GLOBAL, Memory, Run, Scope, Source, Where
+from .embedder import WordDirections
+
+USER, OTHER = Scope("user", "1"), Scope("user", "2")
+MINE = frozenset({GLOBAL, USER})
+NOW = 1_000_000.0
+
+
+def fact(identity: str, text: str, **fields: object) -> Memory:
+    """Return a memory for tests."""
+    memory = Memory(identity, text, created=NOW - 10, date=NOW - 10, source=Source("", content_hash=content_hash(text)))
+    return replace(memory, **fields)  # type: ignore[arg-type]  # the fields are those of Memory
+
+
+def ids(run: Run) -> list[str]:
+    """Return the ids of a run in order."""
+    return [candidate.id for candidate in run.candidates]
+
+
+class StoreContract:
+    """Subclass this and give `open_store`."""
+
+    embedder = WordDirections()
+
+    def open_store(self, folder: Path) -> Store:
+        """Return an empty store below a folder."""
+        raise NotImplementedError
+
+    def filled(self, folder: Path, memories: Sequence[Memory]) -> Store:
+        """Return a store that holds these memories, embedded."""
+        store = self.open_store(folder)
+        self.put(store, memories)
+        return store
+
+    def put(self, store: Store, memories: Sequence[Memory]) -> None:
+        """Write memories with their vectors."""
+        entries = [entry_for(memory, "en") for memory in memories]
+        rows = self.embedder.documents([entry.embed_text for entry in entries])
+        vectors = {entry.embed_hash: row for entry, row in zip(entries, rows, strict=True) if row.any()}
+        store.write(Changes(put=entries, space=self.embedder.fingerprint, vectors=vectors))
+
+    def where(self, **fields: object) -> Where:
+        """Return a filter for the caller of the tests."""
+        return replace(Where(scopes=MINE, now=NOW), **fields)  # type: ignore[arg-type]
+
+    def test_what_was_written_comes_back_whole(self, tmp_path: Path) -> None:
+        """Every field survives the store."""
+        memory = fact(
+            "m_1", "Suzy drinks tea", kind="chunk", name="Tea", title="Tea", slug="tea", owner="suzy", aliases=("cha",),
+            summary="hot", headings=("Drinks", "Tea"), source=Source("a/b.md", 3, 9, "h"), scope=USER, category="preference",
+            tags=("x", "y"), entities=("Suzy",), importance=4, evergreen=True, valid_from=1.0, valid_until=NOW + 5,
+            expires=NOW + 9, supersedes="m_0", trust="agent", session="s", speaker="Suzy", position=7,
+        )  # fmt: skip
+        store = self.filled(tmp_path, [memory])
+        assert store.get(["m_1", "m_2"], MINE) == {"m_1": memory}
+
+    def test_a_foreign_id_does_not_exist(self, tmp_path: Path) -> None:
+        """Scope is a wall for ids too."""
+        store = self.filled(tmp_path, [fact("m_1", "tea", scope=OTHER)])
+        assert store.get(["m_1"], MINE) == {}
+
+    def test_writing_an_id_again_replaces_it_everywhere(self, tmp_path: Path) -> None:
+        """No index keeps a trace of the old text."""
+        store = self.filled(tmp_path, [fact("m_1", "tea", name="Tea")])
+        self.put(store, [fact("m_1", "coffee", name="Coffee")])
+        assert ids(store.keyword(["tea"], self.where(), 10)) == []
+        assert ids(store.keyword(["coffe"], self.where(), 10)) == ["m_1"]
+        assert ids(store.named(probe_for("Tea"), self.where(), 10)) == []
+
+    def test_removed_means_gone_from_every_run(self, tmp_path: Path) -> None:
+        """A removed memory is nowhere, and neither is its vector."""
+        store = self.filled(tmp_path, [fact("m_1", "tea", name="Tea")])
+        store.write(Changes(remove=["m_1"]))
+        vector = self.embedder.query("tea")
+        assert store.get(["m_1"], MINE) == {}
+        assert ids(store.keyword(["tea"], self.where(), 10)) == []
+        assert ids(store.nearest(vector, self.embedder.fingerprint, self.where(), 10)) == []
+        assert ids(store.named(probe_for("Tea"), self.where(), 10)) == []
+        assert store.spaces() == {}
+
+    def test_a_vector_lives_as_long_as_any_memory_with_its_text(self, tmp_path: Path) -> None:
+        """Equal texts share a vector."""
+        store = self.filled(tmp_path, [fact("m_1", "tea"), fact("m_2", "tea")])
+        store.write(Changes(remove=["m_1"]))
+        assert ids(store.nearest(self.embedder.query("tea"), self.embedder.fingerprint, self.where(), 10)) == ["m_2"]
+
+    def test_keyword_orders_by_word_score_and_any_term_is_enough(self, tmp_path: Path) -> None:
+        """OR-join; more and rarer terms are better; higher is better."""
+        store = self.filled(
+            tmp_path,
+            [fact("m_1", "green tea"), fact("m_2", "black tea and milk"), fact("m_3", "coffee"), fact("m_4", "tea")],
+        )
+        run = store.keyword(["tea", "milk"], self.where(), 10)
+        assert ids(run)[0] == "m_2"
+        assert set(ids(run)) == {"m_1", "m_2", "m_4"}
+        assert [candidate.score for candidate in run.candidates] == sorted(
+            (candidate.score for candidate in run.candidates), reverse=True
+        )
+
+    def test_and_join_asks_for_every_term(self, tmp_path: Path) -> None:
+        """The AND-join exists to show what it loses."""
+        store = self.filled(tmp_path, [fact("m_1", "green tea"), fact("m_2", "black tea milk")])
+        assert ids(store.keyword(["tea", "milk"], self.where(), 10, "and")) == ["m_2"]
+
+    def test_a_phrase_matches_only_side_by_side(self, tmp_path: Path) -> None:
+        """A term of several tokens is a phrase."""
+        store = self.filled(tmp_path, [fact("m_1", "green tea pot"), fact("m_2", "tea is green")])
+        assert ids(store.keyword(["green tea"], self.where(), 10)) == ["m_1"]
+
+    def test_hostile_terms_match_nothing_and_raise_nothing(self, tmp_path: Path) -> None:
+        """Operators, quotes and signs are text."""
+        store = self.filled(tmp_path, [fact("m_1", "tea")])
+        for term in ['"', "AND", "NOT", "*", "te*", "tokens:tea", "(", "^tea", "NEAR", "c++", "'", "é" * 100]:
+            assert ids(store.keyword([term], self.where(), 10)) == []
+
+    def test_nearest_orders_by_cosine(self, tmp_path: Path) -> None:
+        """The same text is nearest, at cosine 1."""
+        store = self.filled(tmp_path, [fact("m_1", "green tea"), fact("m_2", "tea"), fact("m_3", "engine oil")])
+        run = store.nearest(self.embedder.query("tea"), self.embedder.fingerprint, self.where(), 10)
+        assert ids(run)[0] == "m_2"
+        assert abs(run.candidates[0].score - 1.0) < 1e-6
+
+    def test_filters_come_before_the_cut(self, tmp_path: Path) -> None:
+        """A hundred foreign rows do not starve one of ours."""
+        foreign = [fact(f"m_{i}", "tea tea tea", scope=OTHER) for i in range(100)]
+        store = self.filled(tmp_path, [*foreign, fact("m_mine", "some tea", scope=USER)])
+        vector = self.embedder.query("tea")
+        assert ids(store.keyword(["tea"], self.where(), 1)) == ["m_mine"]
+        assert ids(store.nearest(vector, self.embedder.fingerprint, self.where(), 1)) == ["m_mine"]
+
+    def test_every_filter_says_the_same_as_where(self, tmp_path: Path) -> None:
+        """Kinds, tags, paths, dates, expiry, validity and supersession are those of Where.allows."""
+        memories = [
+            fact("m_plain", "tea"),
+            fact("m_chunk", "tea", kind="chunk", source=Source("notes/a.md", 1, 2, "h")),
+            fact("m_tag", "tea", tags=("hot", "x")),
+            fact("m_old", "tea", date=NOW - 1e6),
+            fact("m_gone", "tea", superseded_by="m_plain", superseded_at=NOW - 5),
+            fact("m_expired", "tea", expires=NOW - 1),
+            fact("m_future", "tea", valid_from=NOW + 1),
+            fact("m_past", "tea", valid_until=NOW - 1),
+            fact("m_foreign", "tea", scope=OTHER),
+            fact("m_undated", "tea", date=None),
+        ]
+        store = self.filled(tmp_path, memories)
+        vector, space = self.embedder.query("tea"), self.embedder.fingerprint
+        for where in (
+            self.where(),
+            self.where(kinds=frozenset({"chunk"})),
+            self.where(tags=frozenset({"hot"})),
+            self.where(path="notes/*"),
+            self.where(since=NOW - 100),
+            self.where(before=NOW - 100),
+            self.where(include_superseded=True),
+            self.where(as_of=NOW - 7),
+            self.where(as_of=NOW - 100),
+        ):
+            expected = {memory.id for memory in memories if where.allows(memory)}
+            assert set(ids(store.keyword(["tea"], where, 50))) == expected
+            assert set(ids(store.nearest(vector, space, where, 50))) == expected
+            assert {memory.id for memory in store.browse(where, 50)} == expected
+
+    def test_the_pool_counts_sources_not_chunks(self, tmp_path: Path) -> None:
+        """One long file cannot eat the pool."""
+        long = [
+            fact(f"m_{i:02}", f"tea number{i}", kind="chunk", source=Source("long.md", i, i, str(i))) for i in range(40)
+        ]
+        store = self.filled(tmp_path, [*long, fact("m_fact", "tea once upon a time in a far away country")])
+        assert "m_fact" in ids(store.keyword(["tea"], self.where(), 2))
+
+    def test_ties_do_not_depend_on_the_order_of_inserts(self, tmp_path: Path) -> None:
+        """Content breaks ties, never the row number."""
+        memories = [fact(f"m_{i}", "tea") for i in range(6)]
+        first = self.filled(tmp_path / "1", memories)
+        second = self.filled(tmp_path / "2", memories[::-1])
+        vector, space = self.embedder.query("tea"), self.embedder.fingerprint
+        assert ids(first.keyword(["tea"], self.where(), 3)) == ids(second.keyword(["tea"], self.where(), 3))
+        assert ids(first.nearest(vector, space, self.where(), 3)) == ids(second.nearest(vector, space, self.where(), 3))
+
+    def test_names_are_found_by_key_words_prefix_window_and_typo(self, tmp_path: Path) -> None:
+        """The name run proposes every relation there is."""
+        store = self.filled(tmp_path, [fact("m_1", "sets alarms", name="Remind Me", slug="remind-me")])
+        for text in ("Remind Me", "remindme", "REMIND-ME", "me remind", "remi", "how do I use remind me"):
+            assert ids(store.named(probe_for(text), self.where(), 5)) == ["m_1"], text
+        assert ids(store.named(probe_for("remnd me", typos=True), self.where(), 5)) == ["m_1"]
+        assert ids(store.named(probe_for("remnd me", typos=False), self.where(), 5)) == []
+
+    def test_score_covers_candidates_that_no_run_listed(self, tmp_path: Path) -> None:
+        """Absence from a list is not evidence; absence of a vector is."""
+        store = self.filled(tmp_path, [fact("m_1", "green tea"), fact("m_2", "coffee")])
+        store.write(Changes(put=[entry_for(fact("m_3", "tea without vector"), "en")]))
+        signals = {
+            signal.name: signal
+            for signal in store.score(
+                ["m_1", "m_2", "m_3"], ["tea"], self.embedder.query("tea"), self.embedder.fingerprint, self.where()
+            )
+        }
+        assert set(signals["keyword"].values) == {"m_1", "m_2", "m_3"}
+        assert signals["keyword"].values["m_2"] == 0.0
+        assert set(signals["vector"].values) == {"m_1", "m_2"}
+
+    def test_scores_equal_those_of_the_run(self, tmp_path: Path) -> None:
+        """A run and `score` speak of the same numbers."""
+        store = self.filled(tmp_path, [fact("m_1", "green tea"), fact("m_2", "tea tea milk"), fact("m_3", "coffee")])
+        vector, space = self.embedder.query("green tea"), self.embedder.fingerprint
+        signals = store.score(["m_1", "m_2", "m_3"], ["green", "tea"], vector, space, self.where())
+        for run in (store.keyword(["green", "tea"], self.where(), 9), store.nearest(vector, space, self.where(), 9)):
+            values = next(signal.values for signal in signals if signal.name == run.name)
+            assert {candidate.id: candidate.score for candidate in run.candidates}.items() <= values.items()
+
+    def test_statistics_are_those_of_the_scope(self, tmp_path: Path) -> None:
+        """Another user's inserts change nothing for this one."""
+        store = self.filled(tmp_path, [fact("m_1", "tea", scope=USER), fact("m_2", "two words")])
+        before = store.statistics(["tea"], MINE)
+        self.put(store, [fact(f"m_x{i}", "tea", scope=OTHER) for i in range(20)])
+        assert store.statistics(["tea"], MINE) == before
+        assert (before.total, before.frequency["tea"]) == (2, 1)
+
+    def test_the_manifest_remembers_files(self, tmp_path: Path) -> None:
+        """Files come and go with their records."""
+        store = self.open_store(tmp_path)
+        record = FileRecord("a.md", USER, 3, 4, "h")
+        store.write(Changes(files=[record]))
+        assert store.manifest(USER) == {"a.md": record}
+        assert store.manifest(GLOBAL) == {}
+        store.write(Changes(files=[record._replace(size=9)]))
+        assert store.manifest(USER)["a.md"].size == 9
+        store.write(Changes(forget_files=[(USER, "a.md")]))
+        assert store.manifest(USER) == {}
+
+    def test_texts_without_a_vector_are_named(self, tmp_path: Path) -> None:
+        """The queue of what still has to be embedded."""
+        store = self.open_store(tmp_path)
+        store.write(Changes(put=[entry_for(fact("m_1", "tea"), "en")]))
+        space = self.embedder.fingerprint
+        [(text_hash, text)] = store.without_vector(space, 10)
+        assert text == "tea"
+        assert store.status(space).without_vector == 1
+        store.write(Changes(space=space, vectors={text_hash: self.embedder.query(text)}))
+        assert store.without_vector(space, 10) == []
+        assert store.known_vectors([text_hash, "other"], space) == {text_hash}
+
+    def test_supersession_is_written_with_its_moment(self, tmp_path: Path) -> None:
+        """The old memory knows what replaced it and when."""
+        store = self.filled(tmp_path, [fact("m_1", "tea")])
+        entry = entry_for(fact("m_2", "coffee", supersedes="m_1"), "en")
+        store.write(Changes(put=[entry], superseded={"m_1": ("m_2", NOW)}))
+        old = store.get(["m_1"], MINE)["m_1"]
+        assert (old.superseded_by, old.superseded_at) == ("m_2", NOW)
+        assert ids(store.keyword(["tea"], self.where(), 5)) == []

@@ -1,0 +1,21 @@
+"""The one contract suite, run on every store there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from whyrank.ports import Store
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.testing.memory_store import MemoryStore
+from whyrank.testing.store_contract import StoreContract
+
+
+class TestMemoryStore(StoreContract):
+    def open_store(self, folder: Path) -> Store:
+        return MemoryStore()
+
+
+class TestSqliteStore(StoreContract):
+    def open_store(self, folder: Path) -> Store:
+        folder.mkdir(parents=True, exist_ok=True)
+        return SqliteStore(folder / "memory.db")

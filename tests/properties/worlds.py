@@ -1,0 +1,179 @@
+"""Small generated worlds: memories, runs over them, and what stages may read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from whyrank.analysis.query import analyse
+from whyrank.ingest.entries import content_hash
+from whyrank.ranking.fusion import Fuse, Vote
+from whyrank.ranking.normalisers import (
+    Above,
+    Atan,
+    BatchMax,
+    DistributionBased,
+    MinMax,
+    Normaliser,
+    ReciprocalRank,
+    Saturating,
+    Sigmoid,
+    Theoretical,
+)
+from whyrank.ranking.order import Stage
+from whyrank.ranking.recipes import Plan, Recipe
+from whyrank.ranking.stages import (
+    Dedup,
+    Evidence,
+    GroupBySource,
+    InScope,
+    NameFirst,
+    NotExpired,
+    OpenClawSelection,
+    Recency,
+    Superseded,
+)
+from whyrank.types import (
+    GLOBAL,
+    Candidate,
+    Context,
+    Memory,
+    NameMatch,
+    Query,
+    Run,
+    Scope,
+    Signal,
+    Source,
+    Statistics,
+    Where,
+)
+
+NOW = 1_700_000_000.0
+DAY = 86_400.0
+ANN, BOB = Scope("user", "ann"), Scope("user", "bob")
+SEEN = frozenset({GLOBAL, ANN})
+WORDS = ("tea", "milk", "green", "pot", "oil", "engine", "remind", "note")
+NAMES = ("", "", "Remind Me", "Tea Pot", "note")
+
+words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+scopes = st.sampled_from([GLOBAL, ANN, BOB])
+queries = st.one_of(words, st.sampled_from(["Remind Me", "remnd me", "tea pot", "what is in the tea?", ""]))
+
+
+@st.composite
+def memories(draw: st.DrawFn, identity: str) -> Memory:
+    text = draw(words)
+    path = draw(st.sampled_from(["", "", "a.md", "b.md"]))
+    line = draw(st.integers(1, 50))
+    return Memory(
+        id=identity,
+        text=text,
+        kind="chunk" if path else "fact",
+        name=draw(st.sampled_from(NAMES)),
+        scope=draw(scopes),
+        source=Source(path, line if path else 0, line if path else 0, content_hash(text)),
+        created=NOW - DAY,
+        date=draw(st.one_of(st.none(), st.floats(NOW - 400 * DAY, NOW + 2 * DAY))),
+        evergreen=draw(st.booleans()),
+        superseded_by=draw(st.sampled_from([None, None, None, "m_0"])),
+        superseded_at=NOW - 1,
+        expires=draw(st.sampled_from([None, None, None, NOW - 5, NOW + 5])),
+        tags=tuple(draw(st.sets(st.sampled_from(["x", "y"])))),
+    )
+
+
+@dataclass(frozen=True)
+class World:
+    """Runs over memories, every candidate scored by every signal that knows it."""
+
+    runs: tuple[Run, ...]
+    context: Context
+
+
+@st.composite
+def worlds(draw: st.DrawFn, visible_only: bool = False) -> World:
+    count = draw(st.integers(1, 10))
+    found = {f"m_{i}": draw(memories(f"m_{i}")) for i in range(count)}
+    if visible_only:
+        found = {identity: memory for identity, memory in found.items() if memory.scope in SEEN}
+    text = draw(queries)
+    vectorless = draw(st.sets(st.sampled_from(sorted(found)), max_size=2)) if found else set()
+    signals = {
+        "keyword": _signal(draw, "keyword", sorted(found), 0.0, 12.0),
+        "vector": _signal(draw, "vector", sorted(set(found) - vectorless), -1.0, 1.0),
+    }
+    runs = tuple(_run(draw, signals[name]) for name in ("keyword", "vector"))
+    query = Query(text, Where(scopes=SEEN, now=NOW), limit=draw(st.integers(0, 12)))
+    names = {
+        identity: NameMatch(draw(st.sampled_from(["equal", "one edit", "all words", "in a sentence"])), memory.name)
+        for identity, memory in found.items()
+        if memory.name and draw(st.booleans())
+    }
+    analysis = analyse(text)
+    statistics = Statistics(count, 4.0, {term: draw(st.integers(0, count)) for term in analysis.terms})
+    return World(runs, Context(query, analysis, found, signals, names, statistics))
+
+
+def _signal(draw: st.DrawFn, name: str, ids: list[str], low: float, high: float) -> Signal:
+    # Few distinct values, so that ties are common.
+    values = st.one_of(st.floats(low, high), st.sampled_from([low, (low + high) / 2, high]))
+    return Signal(name, {identity: draw(values) for identity in ids}, ceiling=high)
+
+
+def _run(draw: st.DrawFn, signal: Signal) -> Run:
+    ordered = sorted(signal.values.items(), key=lambda pair: (-pair[1], pair[0]))
+    length = draw(st.integers(0, len(ordered)))
+    return Run(signal.name, tuple(Candidate(identity, score) for identity, score in ordered[:length]))
+
+
+normalisers: st.SearchStrategy[Normaliser] = st.sampled_from(
+    [
+        ReciprocalRank(),
+        ReciprocalRank(k=1),
+        BatchMax(),
+        MinMax(),
+        Theoretical(-1.0),
+        Theoretical(0.0),
+        Sigmoid(),
+        Saturating(),
+        Above(0.5),
+        Atan(),
+        DistributionBased(),
+    ]
+)
+
+
+@st.composite
+def fusions(draw: st.DrawFn) -> Fuse:
+    weight = draw(st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0]))
+    return Fuse((Vote("vector", weight, draw(normalisers)), Vote("keyword", 1 - weight, draw(normalisers))))
+
+
+STAGES: tuple[Stage, ...] = (
+    NameFirst(),
+    Recency(),
+    Evidence(min_vector=0.3, min_coverage=0.3),
+    OpenClawSelection(),
+    Dedup(),
+    Superseded(),
+    NotExpired(),
+    GroupBySource(),
+    GroupBySource(2),
+)
+
+
+@st.composite
+def recipes(draw: st.DrawFn) -> Recipe:
+    stages = draw(st.lists(st.sampled_from(STAGES), max_size=6))
+    return Recipe("generated", draw(fusions()), (InScope(), *stages), Plan())
+
+
+def candidates(world: World) -> set[str]:
+    return {candidate.id for run in world.runs for candidate in run.candidates}
+
+
+def temporary(path: Path) -> Path:
+    path.mkdir(parents=True, exist_ok=True)
+    return path
