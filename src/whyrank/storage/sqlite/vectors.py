@@ -42,6 +42,8 @@ class Matrix:
 
     def cosines(self, positions: NDArray[np.int64], vector: Vector) -> NDArray[np.float64]:
         """Return cosines in float64, each computed from its own row alone."""
+        if not len(positions):
+            return np.zeros(0)
         products = self.vectors[positions].astype(np.float64) * vector.astype(np.float64)
         cosines: NDArray[np.float64] = products.sum(axis=1)
         return cosines
