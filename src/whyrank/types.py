@@ -230,13 +230,14 @@ class NameMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What the text of a query was understood to ask."""
+    """What the text of a query was understood to ask; `variants` are a term's stems in other languages."""
 
     text: str
     language: str
     kind: QueryKind
     terms: tuple[str, ...]
     probe: NameProbe
+    variants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     entities: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
 

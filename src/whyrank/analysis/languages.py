@@ -30,7 +30,7 @@ _SCRIPTS = {
     "hy": regex.compile(r"\p{Armenian}"),
 }
 _LATIN = regex.compile(r"\p{Latin}")
-_LATIN_LANGUAGES = tuple(language for language in STOP_WORDS if language != "ru")
+LATIN_LANGUAGES = tuple(language for language in STOP_WORDS if language != "ru")
 
 # A Japanese text is mostly Han; a fifth of kana is enough to tell it from Chinese.
 _KANA_SHARE = 0.2
@@ -57,7 +57,7 @@ def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Let the stop words vote; the default wins ties and silence."""
     votes: Counter[str] = Counter()
     for word, count in Counter(_voting_words(text)).items():
-        for language in _LATIN_LANGUAGES:
+        for language in LATIN_LANGUAGES:
             if word in STOP_WORDS[language]:
                 votes[language] += count
     if not votes:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import regex
 
-from .languages import DEFAULT_LANGUAGE, latin_language, word_language
+from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, latin_language, word_language
 from .stems import stem
 from .stopwords import STOP_WORDS
 from .text import UNSPACED, clean, compose, fold
@@ -50,6 +50,22 @@ def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Toke
         unspaced = match.group("unspaced")
         tokens.extend(_bigrams(unspaced) if unspaced else run_tokens(match.group(), latin))
     return tokens
+
+
+def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[str, tuple[str, ...]]:
+    """Return, for each plain Latin word of a short text, its stems in the languages the text was not taken for."""
+    composed = compose(clean(text).text)
+    latin = latin_language(composed, default_language)
+    found: dict[str, tuple[str, ...]] = {}
+    for match in _RUN.finditer(composed):
+        tokens = run_tokens(match.group(), latin)
+        if match.group("unspaced") or len(tokens) != 1 or tokens[0].is_stop_word:
+            continue
+        others = (run_tokens(match.group(), language) for language in LATIN_LANGUAGES)
+        stems = dict.fromkeys(other[0].text for other in others if len(other) == 1 and not other[0].is_stop_word)
+        stems.pop(tokens[0].text, None)
+        found[tokens[0].text] = tuple(stems)
+    return found
 
 
 def _bigrams(letters: str) -> list[Token]:

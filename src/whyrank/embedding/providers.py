@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import cache
 
 from ..errors import ConfigError
 from ..ports import Embedder
@@ -10,6 +11,7 @@ from ..ports import Embedder
 NAMES = ("wordllama", "none")
 
 
+@cache  # an embedder has no state but its model, which need not be loaded twice
 def embedder_named(name: str) -> Embedder | None:
     """Return an embedder, or None for `none`, which is a mode of its own: keywords and names alone."""
     if name == "none":

@@ -58,7 +58,9 @@ def retrieve(
         vector = _query_vector(analysis, recipe, embedder, notices)
     space = embedder.fingerprint if embedder else ""
     with store.reading():
-        analysis = replace(analysis, probe=_with_typos(analysis.probe, store, query))
+        analysis = replace(
+            analysis, probe=_with_typos(analysis.probe, store, query), terms=_known_terms(analysis, store, query)
+        )
         runs = _runs(query, analysis, recipe, store, vector, space, watch)
         with watch.timing("scoring"):
             context = _context(query, analysis, runs, store, vector, space)
@@ -93,6 +95,22 @@ def _with_typos(probe: NameProbe, store: Store, query: Query) -> NameProbe:
     terms = tokens_of(probe.key)
     statistics = store.statistics(terms, query.where.scopes)
     return replace(probe, typos=not any(statistics.frequency.values()))
+
+
+def _known_terms(analysis: Analysis, store: Store, query: Query) -> tuple[str, ...]:
+    """Stem a word that is unknown in the query's language as another language does, if that is known.
+
+    A query of one German word shows nothing of its language; the memories do.
+    """
+    frequency = store.statistics(analysis.terms, query.where.scopes).frequency
+    unknown = [term for term in analysis.terms if not frequency[term] and analysis.variants.get(term)]
+    if not unknown:
+        return analysis.terms
+    others = [variant for term in unknown for variant in analysis.variants[term]]
+    known = store.statistics(others, query.where.scopes).frequency
+    better = {term: max(analysis.variants[term], key=lambda variant: known[variant]) for term in unknown}
+    chosen = (better[term] if term in better and known[better[term]] else term for term in analysis.terms)
+    return tuple(dict.fromkeys(chosen))
 
 
 def _runs(

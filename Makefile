@@ -1,0 +1,54 @@
+# Everything sets itself up: a fresh machine needs Python 3.11 to 3.13, make, and a package index.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+DATA ?=
+
+.PHONY: demo test check format mutants eval bench soak clean
+
+demo: $(VENV)/.user
+	@$(BIN)/python examples/demo.py
+
+test: check
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+mutants: $(VENV)/.dev
+	$(BIN)/python -m tests.mutants
+
+eval: $(VENV)/.user
+	@test -n "$(DATA)" || { echo "say where the sets are: make eval DATA=folder"; exit 2; }
+	$(BIN)/whyrank eval $(patsubst %/queries.jsonl,%,$(wildcard $(DATA)/*/queries.jsonl))
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.startup
+	$(BIN)/python -m benchmarks.search
+
+soak: $(VENV)/.dev
+	WHYRANK_SOAK=1 $(BIN)/python -m pytest tests/soak tests/properties tests/contract
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+		|| { echo "whyrank needs Python 3.11 to 3.13; name one with PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.user: $(VENV)/.python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.user pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@

@@ -1,0 +1,184 @@
+"""Plant bugs and see the tests die: a law that no bug can break proves nothing. Run by `make mutants`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+LAWS = "tests/properties/test_ranking_laws.py"
+SEARCH_LAWS = "tests/properties/test_search_laws.py"
+CONTRACT = "tests/contract"
+
+
+class Mutant(NamedTuple):
+    """One planted bug: in which file, what is replaced by what, and the tests that must notice."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+MUTANTS = (
+    Mutant("sign flipped", "storage/sqlite/fts5.py", "SELECT -bm25(words)", "SELECT bm25(words)", "tests/regressions"),
+    Mutant(
+        "unlisted counted as zero",
+        "ranking/fusion.py",
+        "signal = context.signals.get(vote.signal) or as_signal(run, ids)",
+        "signal = as_signal(run, ids, unlisted=0.0)",
+        LAWS,
+    ),
+    Mutant(
+        "filter after the cut",
+        "storage/sqlite/fts5.py",
+        'f"WHERE words MATCH ? AND {where.sql} ORDER BY',
+        'f"WHERE words MATCH ? AND (1 OR {where.sql}) ORDER BY',
+        CONTRACT,
+    ),
+    Mutant(
+        "threshold on the fused score",
+        "ranking/stages.py",
+        "if not asked or any(value >= least for _, value, least in asked):",
+        "if hit.score >= 0.35:",
+        "tests/regressions tests/unit/ranking",
+    ),
+    Mutant(
+        "unstable tie",
+        "ranking/order.py",
+        "key=lambda hit: (-hit.tier, -hit.score, hit.memory.content_key)",
+        "key=lambda hit: (-hit.tier, -hit.score)",
+        LAWS,
+    ),
+    Mutant(
+        "lost candidate",
+        "ranking/fusion.py",
+        "ids = sorted({candidate.id for run in runs for candidate in run.candidates})",
+        "ids = sorted({candidate.id for run in runs[-1:] for candidate in run.candidates})",
+        LAWS,
+    ),
+    Mutant(
+        "dropped hit forgotten",
+        "ranking/order.py",
+        'dropped.append(hit.after(Step(stage, "drop", why=why)))',
+        "pass",
+        LAWS,
+    ),
+    Mutant(
+        "NaN from an empty reach",
+        "ranking/normalisers.py",
+        "        if reach <= 0:\n            return [0.0] * len(scores)",
+        "        if reach <= 0:\n            return [float('nan')] * len(scores)",
+        LAWS,
+    ),
+    Mutant(
+        "foreign scope in the statistics",
+        "storage/sqlite/fts5.py",
+        'f"WHERE words MATCH ? AND {scopes.sql}",',
+        'f"WHERE words MATCH ? AND (1 OR {scopes.sql})",',
+        f"{CONTRACT} {SEARCH_LAWS}",
+    ),
+    Mutant(
+        "score changed behind the trail",
+        "ranking/stages.py",
+        'return Step("recency", "scale", factor,',
+        'return Step("recency", "note", factor,',
+        "tests/unit/ranking",
+    ),
+    Mutant(
+        "explanation that does not add up",
+        "trail.py",
+        "        value += part.value\n    return value",
+        "        value += part.value\n    return value * 1.0000001",
+        LAWS,
+    ),
+    Mutant(
+        "normaliser upside down",
+        "ranking/normalisers.py",
+        "return [_unit(score / top) for score in scores]",
+        "return [_unit(1 / (1 + score / top)) for score in scores]",
+        LAWS,
+    ),
+    Mutant(
+        "pool follows the limit",
+        "search/retrieval.py",
+        "runs.append(store.nearest(vector, space, where, plan.pool))",
+        "runs.append(store.nearest(vector, space, where, query.limit))",
+        "tests/regressions",
+    ),
+    Mutant(
+        "empty run keeps its weight",
+        "ranking/fusion.py",
+        "live = [vote for vote in self.votes if vote.signal in found and vote.weight]",
+        "live = [vote for vote in self.votes if vote.weight]",
+        LAWS,
+    ),
+    Mutant(
+        "scope guard asleep",
+        "ranking/stages.py",
+        "inside = tuple(hit for hit in ranking.hits if hit.memory.scope in scopes)",
+        "inside = ranking.hits",
+        LAWS,
+    ),
+    Mutant(
+        "superseded memories answer",
+        "storage/sqlite/filters.py",
+        'parts.append(Clause("m.superseded_by IS NULL", ()))',
+        "pass",
+        CONTRACT,
+    ),
+    Mutant(
+        "tokens unquoted",
+        "storage/sqlite/fts5.py",
+        "quoted = ('\"' + term.replace('\"', '\"\"') + '\"' for term in terms)",
+        "quoted = (term for term in terms)",
+        f"{CONTRACT} tests/regressions",
+    ),
+    Mutant(
+        "names by bonus and not by tier",
+        "ranking/stages.py",
+        'return Step("name", "lift", tier,',
+        'return Step("name", "add", 0.1,',
+        "tests/regressions",
+    ),
+)
+
+
+def survives(mutant: Mutant) -> bool:
+    """Plant one bug in a copy of the source and tell whether the tests stay green."""
+    with tempfile.TemporaryDirectory(prefix="whyrank-mutant-") as place:
+        copy = Path(place) / "src"
+        shutil.copytree(ROOT / "src", copy)
+        file = copy / "whyrank" / mutant.file
+        source = file.read_text(encoding="utf-8")
+        if source.count(mutant.old) != 1:
+            sys.exit(f"{mutant.name}: the text to replace is not once in {mutant.file}; mend tests/mutants.py")
+        file.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutant.tests.split()]
+        environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):
+            sys.exit(f"{mutant.name}: pytest did not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return done.returncode == 0
+
+
+def main() -> None:
+    """Plant every mutant; fail if one survives."""
+    alive = []
+    for mutant in MUTANTS:
+        lives = survives(mutant)
+        print(f"{'SURVIVED' if lives else 'killed  '}  {mutant.name}", flush=True)
+        if lives:
+            alive.append(mutant.name)
+    print(f"{len(MUTANTS) - len(alive)} of {len(MUTANTS)} mutants killed")
+    sys.exit(bool(alive))
+
+
+if __name__ == "__main__":
+    main()

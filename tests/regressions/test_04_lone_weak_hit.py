@@ -1,0 +1,22 @@
+"""Failure 4: batch-max makes one lone, weak keyword hit a 1.0."""
+
+from __future__ import annotations
+
+from tests.regressions.conftest import OpenEngine
+from whyrank.trail import part_of
+
+
+def test_the_score_orders_and_the_confidence_speaks(open_engine: OpenEngine) -> None:
+    engine = open_engine(
+        "the printer stands in the cellar", "lunch is at noon", "the cat sleeps on the sofa", embedding="none"
+    )
+    results = engine.search("quarterly revenue forecast spreadsheet for the printer division")
+    lone = results[0]
+    assert lone.score == 1.0  # the best of its batch, so the order says 1 …
+    keyword = part_of(lone.trail, "keyword")
+    assert keyword is not None
+    assert keyword.coverage is not None
+    assert 0 < keyword.coverage < 0.2  # one word of six matched
+    assert lone.confidence is not None
+    assert lone.confidence < 0.5  # … and the confidence says weak
+    assert results.verdict in ("weak", "nothing")

@@ -1,0 +1,82 @@
+"""Language by script, then by a vote of the stop words, else by setting."""
+
+from __future__ import annotations
+
+import pytest
+
+from whyrank.analysis.languages import language_of, latin_language, script_language, word_language
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Кошка спит на окне", "ru"),
+        ("昨日は海へ行きました", "ja"),
+        ("我们明天去公园", "zh"),
+        ("고양이가 잡니다", "ko"),
+        ("แมวนอนหลับ", "th"),
+        ("η γάτα κοιμάται", "el"),
+        ("החתול ישן", "he"),
+        ("القطة نائمة", "ar"),
+        ("बिल्ली सो रही है", "hi"),
+        ("பூனை தூங்குகிறது", "ta"),
+        ("կատուն քնած է", "hy"),
+    ],
+)
+def test_a_script_of_its_own_tells_the_language(text: str, language: str) -> None:
+    assert language_of(text) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("the cat is asleep on the chair", "en"),
+        ("die Katze schläft auf dem Stuhl und träumt", "de"),
+        ("le chat dort sur la chaise avec une souris", "fr"),
+        ("el gato duerme en la silla con un ratón", "es"),
+        ("il gatto dorme sulla sedia con gli occhi chiusi", "it"),
+        ("o gato dorme na cadeira e não acorda", "pt"),
+        ("de kat slaapt op een stoel en droomt", "nl"),
+        ("katten sover på stolen och drömmer om en mus", "sv"),
+    ],
+)
+def test_latin_languages_are_told_by_their_stop_words(text: str, language: str) -> None:
+    assert language_of(text) == language
+
+
+@pytest.mark.parametrize("text", ["", "   ", "12345", "!!!", "kubectl rollout", "x = y"])
+def test_where_nothing_tells_the_setting_decides(text: str) -> None:
+    assert language_of(text, "sv") == "sv"
+
+
+def test_a_tie_of_votes_goes_to_the_setting() -> None:
+    # "in" and "was" are one stop word each in English, German and Dutch: 2 votes each.
+    assert latin_language("in was", "de") == "de"
+    assert latin_language("in was", "en") == "en"
+
+
+def test_single_letters_have_no_vote() -> None:
+    assert latin_language("o = e + y", "en") == "en"  # all three are words of Portuguese, Spanish or Italian
+
+
+def test_a_contraction_votes_for_its_language() -> None:
+    assert latin_language("don't touch", "de") == "en"
+
+
+def test_a_few_foreign_characters_do_not_turn_a_latin_text() -> None:
+    assert script_language("We saw 東京 from the train window") is None  # 2 · 3 = 6 < 26 Latin letters
+
+
+def test_one_chinese_character_weighs_three_letters() -> None:
+    assert script_language("abcdef東京") == "zh"  # 2 · 3 = 6 ≥ 6
+    assert script_language("abcdefg東京") is None  # 2 · 3 = 6 < 7
+
+
+def test_a_fifth_of_kana_tells_japanese_from_chinese() -> None:
+    assert script_language("漢漢漢漢の") == "ja"  # 1 of 5 = 0.2
+    assert script_language("漢漢漢漢漢の") == "zh"  # 1 of 6 < 0.2
+
+
+@pytest.mark.parametrize(("word", "language"), [("кошка", "ru"), ("chat", "fr"), ("γάτα", "el")])
+def test_a_word_is_stemmed_in_its_own_script_or_in_the_text_s_latin_language(word: str, language: str) -> None:
+    assert word_language(word, "fr") == language

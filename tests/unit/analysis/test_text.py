@@ -1,0 +1,78 @@
+"""The gate for all text: what is replaced, what is folded, how long it counts."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from whyrank.analysis.text import clean, compose, estimated_tokens, fold, unspaced_letters
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("a\x00b", "a\ufffdb"),
+        ("\x00\x00", "\ufffd\ufffd"),
+        ("high \ud83d alone", "high \ufffd alone"),
+        ("low \udc00 alone", "low \ufffd alone"),
+    ],
+)
+def test_nul_and_lone_surrogates_are_replaced_and_the_replacement_is_said(given: str, kept: str) -> None:
+    assert clean(given) == (kept, True)
+
+
+def test_good_text_passes_the_gate_untouched() -> None:
+    text = "Café 東京 😀\ttab\nline"
+
+    assert clean(text) == (text, False)
+
+
+def test_cleaned_text_can_always_be_encoded() -> None:
+    assert clean("x\ud800y\x00z\udfff").text.encode("utf-8") == "x\ufffdy\ufffdz\ufffd".encode()
+
+
+@pytest.mark.parametrize(
+    ("given", "folded"),
+    [
+        ("ＡＢＣ", "abc"),
+        ("ﬁsh", "fish"),
+        ("Straße", "strasse"),
+        ("ΣΊΣΥΦΟΣ", "σίσυφοσ"),
+        ("ｶﾞ", "ガ"),
+        ("e\u0301", "é"),
+        ("H₂O", "h2o"),
+    ],
+)
+def test_text_is_matched_in_nfkc_and_case_folded(given: str, folded: str) -> None:
+    assert fold(given) == folded
+
+
+@pytest.mark.parametrize("text", ["ΐ", "ﬃ", "Ǆ", "ẞ", "İ", "ᾳ\u0345", "Ⓐ", "㎏"])
+def test_folding_twice_changes_nothing_more(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+    assert unicodedata.is_normalized("NFKC", fold(text))
+
+
+def test_composing_keeps_the_case_for_display_and_for_camel_case() -> None:
+    assert compose("ＣamelＣase") == "CamelCase"
+
+
+@pytest.mark.parametrize(("text", "letters"), [("東京 Tokyo", 2), ("カナ", 2), ("한글!", 2), ("ไทย", 3), ("plain", 0)])
+def test_letters_of_unspaced_scripts_are_counted(text: str, letters: int) -> None:
+    assert unspaced_letters(text) == letters
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        ("a", 1),  # ceil(1 / 4)
+        ("abcd", 1),  # ceil(4 / 4)
+        ("abcde", 2),  # ceil(5 / 4)
+        ("東京", 2),  # 2 + ceil(0 / 4)
+        ("東京 tower", 2 + 2),  # 2 + ceil(6 / 4)
+    ],
+)
+def test_four_latin_characters_or_one_unspaced_letter_count_as_a_token(text: str, tokens: int) -> None:
+    assert estimated_tokens(text) == tokens

@@ -1,0 +1,106 @@
+"""Markdown as blocks with lines, headings and front matter."""
+
+from __future__ import annotations
+
+import pytest
+
+from whyrank.ingest.markdown import Block, Document, parse_markdown, parse_plain
+
+
+def texts(document: Document) -> list[str]:
+    return ["\n".join(document.lines[block.start : block.end]).rstrip("\n") for block in document.blocks]
+
+
+def test_blocks_point_at_their_lines() -> None:
+    document = parse_markdown("# Boats\n\nA red one.\nAnd more.\n\n- oar\n- sail\n")
+
+    assert texts(document) == ["# Boats", "A red one.\nAnd more.", "- oar\n- sail"]
+
+
+def test_headings_have_level_and_title() -> None:
+    document = parse_markdown("# One\n\n### Three `code` ###\n\nTwo\n---\n")
+
+    assert [(block.level, block.title) for block in document.blocks] == [(1, "One"), (3, "Three `code`"), (2, "Two")]
+
+
+def test_a_heading_inside_a_code_block_is_code() -> None:
+    document = parse_markdown("```sh\n# not a heading\n\nls\n```\n")
+
+    assert [block.level for block in document.blocks] == [0]
+    assert texts(document) == ["```sh\n# not a heading\n\nls\n```"]
+
+
+def test_a_table_is_one_block() -> None:
+    table = "| boat | colour |\n|------|--------|\n| Ida | red |\n| Ulf | blue |"
+
+    assert texts(parse_markdown(f"before\n\n{table}\n\nafter\n")) == ["before", table, "after"]
+
+
+def test_front_matter_becomes_fields_with_lower_case_keys() -> None:
+    document = parse_markdown("---\nTitle: Boats\ntags: [a, b]\n---\nbody\n")
+
+    assert document.fields == {"title": "Boats", "tags": ["a", "b"]}
+    assert document.problem == ""
+
+
+def test_blocks_behind_front_matter_keep_the_lines_of_the_file() -> None:
+    document = parse_markdown("---\ntitle: Boats\n---\n\n# One\n")
+
+    assert document.blocks == (Block(4, 5, 1, "One"),)
+    assert document.lines[4] == "# One"
+
+
+def test_front_matter_may_end_in_dots() -> None:
+    document = parse_markdown("---\ntitle: Boats\n...\nbody\n")
+
+    assert document.fields == {"title": "Boats"}
+    assert texts(document) == ["body"]
+
+
+@pytest.mark.parametrize(
+    "broken", ["title: [unclosed", "a: b: c", "date: 2031-13-45", "\tx: 1", "x: !!python/name:os.system"]
+)
+def test_broken_front_matter_is_said_and_the_body_read(broken: str) -> None:
+    document = parse_markdown(f"---\n{broken}\n---\nbody\n")
+
+    assert document.problem.startswith("front matter could not be read")
+    assert document.fields == {}
+    assert texts(document) == ["body"]
+
+
+def test_empty_front_matter_is_no_problem() -> None:
+    document = parse_markdown("---\n---\nbody\n")
+
+    assert (document.fields, document.problem, texts(document)) == ({}, "", ["body"])
+
+
+def test_front_matter_that_is_never_closed_is_text() -> None:
+    document = parse_markdown("---\ntitle: Boats\n")
+
+    assert document.fields == {}
+    assert any("title: Boats" in text for text in texts(document))
+
+
+def test_a_rule_in_the_middle_of_a_file_starts_no_front_matter() -> None:
+    assert parse_markdown("intro\n\n---\ntitle: Boats\n---\n").fields == {}
+
+
+def test_front_matter_that_holds_no_fields_stays_text() -> None:
+    document = parse_markdown("---\njust a sentence\n---\nbody\n")
+
+    assert document.fields == {}
+    assert any("just a sentence" in text for text in texts(document))
+
+
+def test_paragraphs_of_a_plain_text_are_its_blocks() -> None:
+    assert parse_plain("one\ntwo\n\n \nthree").blocks == (Block(0, 2), Block(4, 5))
+
+
+def test_marks_of_markdown_mean_nothing_in_a_plain_text() -> None:
+    assert parse_plain("# no heading\n").blocks == (Block(0, 1),)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n\n", "   \n\t\n"])
+def test_an_empty_text_has_no_blocks(text: str) -> None:
+    assert parse_markdown(text).blocks == ()
+    assert parse_plain(text).blocks == ()

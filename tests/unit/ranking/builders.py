@@ -1,0 +1,48 @@
+"""Short ways to build what ranking reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from whyrank.analysis.query import analyse
+from whyrank.trail import Part, Step
+from whyrank.types import Context, Hit, Memory, NameMatch, Query, Ranking, Signal, Source, Statistics, Where
+
+NOW = 1_700_000_000.0
+DAY = 86_400.0
+
+
+def memory(identity: str, text: str = "", path: str = "", **fields: object) -> Memory:
+    source = Source(path, 1, 2, identity) if path else None
+    made = Memory(identity, text or identity, kind="chunk" if path else "fact", source=source)
+    return replace(made, **fields)  # type: ignore[arg-type]  # the fields are those of Memory
+
+
+def context(
+    *memories: Memory,
+    text: str = "tea",
+    signals: Mapping[str, Signal] | None = None,
+    names: Mapping[str, NameMatch] | None = None,
+    statistics: Statistics | None = None,
+    where: Where | None = None,
+) -> Context:
+    query = Query(text, where or Where(now=NOW), limit=10)
+    found = {memory.id: memory for memory in memories}
+    return Context(query, analyse(text), found, signals or {}, names or {}, statistics)
+
+
+def hit(
+    memory: Memory, score: float, cosine: float | None = None, coverage: float | None = None, rank: int | None = 1
+) -> Hit:
+    """Return a hit whose fusion step has this score and names this evidence."""
+    parts = []
+    if cosine is not None:
+        parts.append(Part("vector", score, 1.0, score, raw=cosine, rank=rank, ceiling=1.0))
+    if coverage is not None:
+        parts.append(Part("keyword", 0.0, 0.0, 0.0, raw=coverage, rank=rank, ceiling=1.0))
+    return Hit(memory).after(Step("fusion", "set", score, parts=tuple(parts)))
+
+
+def ranking(*hits: Hit) -> Ranking:
+    return Ranking(tuple(hits))

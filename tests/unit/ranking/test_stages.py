@@ -1,0 +1,202 @@
+"""Each stage on a ranking small enough to follow."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.ranking.builders import DAY, NOW, context, hit, memory, ranking
+from whyrank.errors import ConfigError
+from whyrank.ranking.stages import (
+    Dedup,
+    Evidence,
+    GroupBySource,
+    InScope,
+    NameFirst,
+    NotExpired,
+    OpenClawSelection,
+    Recency,
+    Superseded,
+    Top,
+)
+from whyrank.types import Hit, NameMatch, Ranking, Scope, Statistics, Where
+
+
+def ids(ranked: Ranking) -> list[str]:
+    return [found.id for found in ranked.hits]
+
+
+def reason(found: Hit) -> str:
+    return found.trail[-1].why
+
+
+def test_an_equal_name_is_lifted_above_every_score() -> None:
+    a, b = memory("a"), memory("b")
+    ranked = NameFirst()(ranking(hit(a, 0.9), hit(b, 0.1)), context(a, b, names={"b": NameMatch("equal", "Tea")}))
+    assert ids(ranked) == ["b", "a"]
+    assert ranked.hits[0].score == 0.1  # the score stays what it was
+    assert ranked.hits[0].tier == 16  # tier 4 of 4 places each
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (NameMatch("equal", "x"), NameMatch("same words", "x")),
+        (NameMatch("same words", "x"), NameMatch("one edit", "x")),
+        (NameMatch("one edit", "x"), NameMatch("two edits", "x")),
+        (NameMatch("equal", "x", specificity=3), NameMatch("equal", "x", specificity=1)),
+        (NameMatch("same words", "x"), NameMatch("one edit", "x", specificity=3)),
+    ],
+)
+def test_name_tiers_are_ordered(better: NameMatch, worse: NameMatch) -> None:
+    a, b = memory("a"), memory("b")
+    ranked = NameFirst()(ranking(hit(a, 0.9), hit(b, 0.1)), context(a, b, names={"a": worse, "b": better}))
+    assert ids(ranked) == ["b", "a"]
+
+
+def test_a_part_of_a_name_gets_a_bounded_bonus() -> None:
+    a = memory("a")
+    names = {"a": NameMatch("first words", "Tea Pot", covered=0.5)}
+    ranked = NameFirst()(ranking(hit(a, 0.4)), context(a, names=names))
+    # 0.1 · (1.0 + 0.9 · 0.5)
+    assert ranked.hits[0].score == 0.4 + 0.1 * (1.0 + 0.9 * 0.5)
+
+
+def test_a_name_inside_a_sentence_gets_its_share_of_the_idf() -> None:
+    a = memory("a")
+    statistics = Statistics(10, 5.0, {"tea": 1, "pot": 1, "boil": 1})
+    names = {"a": NameMatch("in a sentence", "Tea Pot", words=("tea", "pot"))}
+    ranked = NameFirst()(ranking(hit(a, 0.4)), context(a, text="boil tea pot", names=names, statistics=statistics))
+    # two of three terms of equal idf: 0.3 · 2/3
+    assert ranked.hits[0].score == pytest.approx(0.4 + 0.3 * 2 / 3)
+
+
+def test_a_name_that_is_a_small_part_of_a_sentence_gets_nothing() -> None:
+    a = memory("a")
+    statistics = Statistics(10, 5.0, dict.fromkeys(["tea", "boil", "water", "kettl"], 1))
+    names = {"a": NameMatch("in a sentence", "Tea", words=("tea",))}
+    asked = context(a, text="boil water kettle tea", names=names, statistics=statistics)
+    assert NameFirst()(ranking(hit(a, 0.4)), asked).hits[0].score == 0.4  # 1/4 < 0.3
+
+
+def test_a_name_inside_a_sentence_yields_to_a_name_of_the_whole_query() -> None:
+    a, b = memory("a"), memory("b")
+    statistics = Statistics(10, 5.0, {"tea": 1, "pot": 1})
+    names = {"a": NameMatch("in a sentence", "Tea", words=("tea",)), "b": NameMatch("all words", "Tea Pot Shop")}
+    asked = context(a, b, text="tea pot", names=names, statistics=statistics)
+    scores = {found.id: found.score for found in NameFirst()(ranking(hit(a, 0.4), hit(b, 0.3)), asked).hits}
+    assert scores["a"] == 0.4
+
+
+def test_recency_halves_its_weight_at_the_half_life() -> None:
+    a = memory("a", date=NOW - 30 * DAY)
+    ranked = Recency(half_life_days=30, weight=0.2)(ranking(hit(a, 1.0)), context(a))
+    # 1 − 0.2 + 0.2 · 2^(−1)
+    assert ranked.hits[0].score == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"date": NOW + 5 * DAY}, {"date": NOW - 900 * DAY, "evergreen": True}, {"date": None}]
+)
+def test_the_future_the_evergreen_and_the_undated_do_not_age(fields: dict[str, object]) -> None:
+    a = memory("a", **fields)
+    assert Recency()(ranking(hit(a, 0.7)), context(a)).hits[0].score == 0.7
+
+
+@pytest.mark.parametrize(("half_life", "weight"), [(0.0, 0.2), (-1.0, 0.2), (30.0, 1.5), (30.0, -0.1)])
+def test_recency_refuses_settings_that_make_no_sense(half_life: float, weight: float) -> None:
+    with pytest.raises(ConfigError):
+        Recency(half_life, weight)
+
+
+def test_evidence_keeps_what_passes_by_either_measure() -> None:
+    both, words, meaning, neither = (memory(name) for name in ("both", "words", "meaning", "neither"))
+    ranked = Evidence(min_vector=0.4, min_coverage=0.3)(
+        ranking(
+            hit(both, 0.01, cosine=0.5, coverage=0.5),
+            hit(words, 0.02, cosine=0.1, coverage=0.5),
+            hit(meaning, 0.03, cosine=0.5, coverage=0.1),
+            hit(neither, 0.99, cosine=0.1, coverage=0.1),
+        ),
+        context(both, words, meaning, neither),
+    )
+    assert set(ids(ranked)) == {"both", "words", "meaning"}
+    assert reason(ranked.dropped[0]) == "cosine 0.100 is below 0.4, coverage 0.100 is below 0.3"
+
+
+def test_evidence_drops_no_hit_for_a_signal_it_does_not_have() -> None:
+    a = memory("a")
+    assert ids(Evidence(min_vector=0.9)(ranking(hit(a, 0.5, coverage=0.2)), context(a))) == ["a"]
+
+
+def test_openclaw_keeps_what_reaches_the_minimum_and_drops_the_rest() -> None:
+    a, b = memory("a"), memory("b")
+    ranked = OpenClawSelection(0.35)(ranking(hit(a, 0.4, cosine=0.4), hit(b, 0.3, cosine=0.3)), context(a, b))
+    assert ids(ranked) == ["a"]
+    assert "no keyword speaks for it" in reason(ranked.dropped[0])
+
+
+def test_openclaw_keeps_keyword_rows_when_nothing_reaches_the_minimum() -> None:
+    a, b = memory("a"), memory("b")
+    ranked = OpenClawSelection(0.35)(
+        ranking(hit(a, 0.3, cosine=0.3, coverage=0.4), hit(b, 0.2, cosine=0.2)), context(a, b)
+    )
+    assert ids(ranked) == ["a"]
+
+
+def test_of_equal_texts_the_best_placed_stands_for_the_rest() -> None:
+    a, b = memory("a", "Green  TEA"), memory("b", "green tea")
+    ranked = Dedup()(ranking(hit(a, 0.9), hit(b, 0.5)), context(a, b))
+    assert ids(ranked) == ["a"]
+    assert reason(ranked.dropped[0]) == "same text as a"
+
+
+def test_of_equal_texts_with_equal_keys_the_newer_stays() -> None:
+    a, b = memory("a", "tea", date=1.0), memory("b", "tea", date=2.0)
+    assert ids(Dedup()(ranking(hit(a, 0.5), hit(b, 0.5)), context(a, b))) == ["b"]
+
+
+def test_a_foreign_hit_is_removed_unlisted_and_reported_without_content() -> None:
+    foreign = memory("secret", scope=Scope("user", "other"))
+    ranked = InScope()(ranking(hit(foreign, 0.9)), context(foreign))
+    assert (ranked.hits, ranked.dropped) == ((), ())
+    assert ranked.notices[0].code == "scope-defect"
+    assert "secret" not in ranked.notices[0].message
+
+
+def test_the_guards_drop_what_the_store_should_have_filtered() -> None:
+    old, expired = memory("old", superseded_by="new"), memory("expired", expires=NOW - 1)
+    asked = context(old, expired)
+    ranked = NotExpired()(Superseded()(ranking(hit(old, 0.9), hit(expired, 0.8)), asked), asked)
+    assert ranked.hits == ()
+    assert [reason(found) for found in ranked.dropped] == ["replaced by new", "expired"]
+
+
+def test_the_guards_let_through_what_was_asked_for() -> None:
+    old = memory("old", superseded_by="new")
+    asked = context(old, where=Where(now=NOW, include_superseded=True))
+    assert ids(Superseded()(ranking(hit(old, 0.9)), asked)) == ["old"]
+
+
+def test_a_file_is_shown_once_with_its_other_chunks_under_it() -> None:
+    first, second, other = memory("1", path="a.md"), memory("2", path="a.md"), memory("3", path="b.md")
+    ranked = GroupBySource()(ranking(hit(first, 0.9), hit(second, 0.8), hit(other, 0.7)), context())
+    assert ids(ranked) == ["1", "3"]
+    assert [also.id for also in ranked.hits[0].also] == ["2"]
+    assert reason(ranked.dropped[0]) == "same file as 1, which is better placed"
+
+
+def test_turns_and_facts_are_never_grouped() -> None:
+    turns = [memory(str(i), path="log.jsonl", session="s") for i in range(2)]
+    facts = [memory(f"f{i}") for i in range(2)]
+    everything = [hit(found, 0.5) for found in (*turns, *facts)]
+    assert len(GroupBySource()(ranking(*everything), context()).hits) == 4
+
+
+def test_the_page_asked_for_is_cut_and_the_rest_keeps_its_rank() -> None:
+    found = [memory(name) for name in "abcd"]
+    ranked = Top(limit=2, offset=1)(ranking(*(hit(m, 0.5) for m in found)), context(*found))
+    assert ids(ranked) == ["b", "c"]
+    assert [reason(gone) for gone in ranked.dropped] == [
+        "rank 1; results 2 to 3 were asked for",
+        "rank 4; results 2 to 3 were asked for",
+    ]
