@@ -42,8 +42,8 @@ def main() -> None:
         whyrank(store, "search", "who do I call if the stage fan is too loud?", "--limit", "2")
         title("An exact name comes first")
         whyrank(store, "search", "Remind Me", "--limit", "2")
-        title("A question that shares hardly a word with its answer")
-        whyrank(store, "search", "how do I avoid giving up too early", "--limit", "2")
+        title("A question that shares no word with its answer")
+        whyrank(store, "search", "railway journeys", "--limit", "2")
         title("Why is that the first? The explanation is the computation")
         question = "what to do when a task seems impossible"
         whyrank(store, "search", question, "--limit", "1", "--explain", quiet=True)

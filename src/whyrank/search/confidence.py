@@ -19,6 +19,9 @@ COVERAGE_THRESHOLDS = Thresholds(weak=0.1, found=0.25)
 CONFIDENCE_AT_WEAK = 0.2
 CONFIDENCE_AT_FOUND = 0.8
 
+# What these stages drop answers the query all the same: it is on another page, or its file is shown already.
+_STILL_ANSWERS = frozenset({"top", "group"})
+
 UNCALIBRATED = Notice(
     "uncalibrated", "confidence and verdict rest on the model's default thresholds, not on this store's own"
 )
@@ -28,38 +31,44 @@ def judged(ranking: Ranking, embedder: Embedder | None) -> tuple[Ranking, Verdic
     """Give every hit its confidence, and the answer its verdict."""
     thresholds = embedder.thresholds if embedder else COVERAGE_THRESHOLDS
     hits = tuple(replace(hit, confidence=_confidence(hit, thresholds)) for hit in ranking.hits)
-    return replace(ranking, hits=hits), _verdict(hits, thresholds)
+    return replace(ranking, hits=hits), _verdict(_answering(ranking), thresholds)
 
 
-def evidence(hit: Hit) -> float:
-    """Return a hit's cosine plus its coverage."""
-    vector, keyword = part_of(hit.trail, "vector"), part_of(hit.trail, "keyword")
-    cosine = vector.raw if vector and vector.raw is not None else 0.0
-    coverage = keyword.coverage if keyword and keyword.coverage is not None else 0.0
-    return max(0.0, cosine) + coverage
+def evidence(*hits: Hit) -> float:
+    """Return the best cosine plus the best coverage among these hits."""
+    cosines, coverages = [0.0], [0.0]
+    for hit in hits:
+        vector, keyword = part_of(hit.trail, "vector"), part_of(hit.trail, "keyword")
+        if vector is not None and vector.raw is not None:
+            cosines.append(vector.raw)
+        if keyword is not None and keyword.coverage is not None:
+            coverages.append(keyword.coverage)
+    return max(cosines) + max(coverages)
+
+
+def _answering(ranking: Ranking) -> list[Hit]:
+    """Return all that answers the query, on the page asked for or not, so that the verdict does not depend on it."""
+    beyond = (hit for hit in ranking.dropped if hit.trail[-1].stage in _STILL_ANSWERS)
+    return [*ranking.hits, *beyond]
 
 
 def _confidence(hit: Hit, thresholds: Thresholds) -> float:
     """Read the logistic curve that passes through both thresholds; a name that is the query is certain."""
     if hit.tier:
         return 1.0
-    return _logistic(evidence(hit), thresholds)
-
-
-def _logistic(value: float, thresholds: Thresholds) -> float:
     low, high = _logit(CONFIDENCE_AT_WEAK), _logit(CONFIDENCE_AT_FOUND)
     slope = (high - low) / (thresholds.found - thresholds.weak)
-    return 1 / (1 + math.exp(-(low + slope * (value - thresholds.weak))))
+    return 1 / (1 + math.exp(-(low + slope * (evidence(hit) - thresholds.weak))))
 
 
 def _logit(share: float) -> float:
     return math.log(share / (1 - share))
 
 
-def _verdict(hits: tuple[Hit, ...], thresholds: Thresholds) -> Verdict:
+def _verdict(hits: list[Hit], thresholds: Thresholds) -> Verdict:
     if not hits:
         return "nothing"
-    best = max(math.inf if hit.tier else evidence(hit) for hit in hits)
-    if best >= thresholds.found:
+    found = evidence(*hits)
+    if found >= thresholds.found or any(hit.tier for hit in hits):
         return "found"
-    return "weak" if best >= thresholds.weak else "nothing"
+    return "weak" if found >= thresholds.weak else "nothing"

@@ -60,7 +60,8 @@ class StoreContract:
             "m_1", "Suzy drinks tea", kind="chunk", name="Tea", title="Tea", slug="tea", owner="suzy", aliases=("cha",),
             summary="hot", headings=("Drinks", "Tea"), source=Source("a/b.md", 3, 9, "h"), scope=USER,
             category="preference", tags=("x", "y"), entities=("Suzy",), importance=4, evergreen=True, valid_from=1.0,
-            valid_until=NOW + 5, expires=NOW + 9, supersedes="m_0", trust="agent", session="s", speaker="Suzy", position=7,
+            valid_until=NOW + 5, expires=NOW + 9, supersedes="m_0", trust="agent", session="s", speaker="Suzy",
+            position=7,
         )  # fmt: skip
         store = self.filled(tmp_path, [memory])
         assert store.get(["m_1", "m_2"], MINE) == {"m_1": memory}

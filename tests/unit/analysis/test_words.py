@@ -146,7 +146,7 @@ def test_forms_that_fold_alike_give_the_same_tokens(left: str, right: str) -> No
     assert tokens_of(left)
 
 
-@pytest.mark.parametrize("bad", ["\x00", "\ud800", "\udfff"])
+@pytest.mark.parametrize("bad", ["\x00", "\ud800"])
 def test_nul_and_lone_surrogates_part_words_and_raise_nothing(bad: str) -> None:
     assert tokens_of(f"lamp{bad}post") == ("lamp", "post")
 

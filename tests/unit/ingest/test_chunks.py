@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from whyrank.analysis.text import estimated_tokens
@@ -100,7 +102,7 @@ def test_a_heading_is_not_left_behind_at_the_end_of_a_chunk() -> None:
 
     chunks = markdown_chunks(text)
 
-    assert [piece.text.split("\n")[0] for piece in chunks] == ["short", "# Boats"]
+    assert [piece.text.split() for piece in chunks] == [["short"], ["#", "Boats", *["word"] * 30]]
 
 
 def test_a_code_block_that_fits_is_kept_whole() -> None:
@@ -108,7 +110,6 @@ def test_a_code_block_that_fits_is_kept_whole() -> None:
     text = paragraphs(2) + f"\n{code}\n\n" + paragraphs(2)
 
     assert sum(code in piece.text for piece in markdown_chunks(text)) == 1
-    assert all(piece.text.count("```") in (0, 2) for piece in markdown_chunks(text))
 
 
 def test_a_table_that_fits_is_kept_whole() -> None:
@@ -131,11 +132,10 @@ def test_a_code_block_that_does_not_fit_is_cut_at_its_lines() -> None:
 def test_the_end_of_a_chunk_is_repeated_by_the_next() -> None:
     chunks = markdown_chunks("\n".join(f"row {number:02}" for number in range(60)))
 
-    for before, after in zip(chunks, chunks[1:], strict=False):
-        repeated = range(after.start_line, before.end_line + 1)
-        assert (
-            1 <= len(repeated) <= 4
-        )  # "row 00" and a line break are 7 characters: 4 rows are ceil(27/4) = 7 ≤ 8 tokens
+    assert len(chunks) > 1
+    for before, after in pairwise(chunks):
+        # A row has 6 characters and a line break: 4 rows are ceil(27/4) = 7 tokens, 5 rows ceil(34/4) = 9 > 8.
+        assert before.end_line + 1 - after.start_line == 4
 
 
 def test_without_overlap_no_line_stands_in_two_chunks() -> None:

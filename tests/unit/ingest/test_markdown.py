@@ -36,6 +36,12 @@ def test_a_table_is_one_block() -> None:
     assert texts(parse_markdown(f"before\n\n{table}\n\nafter\n")) == ["before", table, "after"]
 
 
+def test_a_table_right_under_a_line_of_text_is_a_block_of_its_own() -> None:
+    table = "| boat | colour |\n|------|--------|\n| Ida | red |"
+
+    assert texts(parse_markdown(f"the boats:\n{table}\n")) == ["the boats:", table]
+
+
 def test_front_matter_becomes_fields_with_lower_case_keys() -> None:
     document = parse_markdown("---\nTitle: Boats\ntags: [a, b]\n---\nbody\n")
 

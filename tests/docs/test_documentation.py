@@ -1,0 +1,122 @@
+"""The documentation is executed, and nothing a user meets is missing from it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from whyrank import errors
+from whyrank.config import SETTINGS
+from whyrank.interfaces.cli.parser import build
+from whyrank.interfaces.failures import FAILURES, PARTLY_READ, TRAIL_BROKEN
+from whyrank.ranking.recipes import RECIPES
+
+ROOT = Path(__file__).parent.parent.parent
+REFERENCE = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def python_in(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
+
+
+def run(code: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "<documentation>", "exec"), {"__name__": "documentation"})
+    return out.getvalue()
+
+
+def test_the_readme_code_runs_and_finds_tea(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    [code] = python_in(ROOT / "README.md")
+    told = run(code)
+    assert "Suzy prefers tea" in told
+    assert "fusion:" in told
+    assert "it cannot answer: replaced by" in told
+
+
+@pytest.mark.filterwarnings("ignore")  # what LanceDB warns of is not ours to mend
+def test_the_worked_example_fuses_lancedb_and_fts5_as_it_says() -> None:
+    page = ROOT / "docs/how-to/fuse-lists.md"
+    [code] = python_in(page)
+    first, *explanation = run(code).splitlines()
+    expected = re.search(r"```text\n(.*?)\n```", page.read_text(encoding="utf-8"), flags=re.S)
+    assert expected is not None
+    assert first == expected.group(1)
+    assert explanation[0] == "= fusion: 1.0000"
+
+
+def test_every_verb_and_option_is_in_the_reference() -> None:
+    verbs = next(action for action in build()._actions if action.dest == "verb").choices
+    assert verbs
+    for verb, parser in dict(verbs).items():  # type: ignore[call-overload]
+        assert f"`whyrank {verb}" in REFERENCE, verb
+        for action in parser._actions:
+            for option in action.option_strings:
+                if option.startswith("--") and option != "--help":
+                    assert option in REFERENCE, f"{verb} {option}"
+
+
+@pytest.mark.parametrize("key", list(SETTINGS))
+def test_every_setting_is_in_the_reference_with_its_default(key: str) -> None:
+    default = SETTINGS[key].default
+    shown = "unset" if default is None else f"`{default}`"
+    assert re.search(rf"^\| `{re.escape(key)}` \| {re.escape(shown)} \|", REFERENCE, flags=re.M)
+
+
+@pytest.mark.parametrize("recipe", list(RECIPES))
+def test_every_recipe_is_in_the_reference(recipe: str) -> None:
+    assert f"`{recipe}`" in REFERENCE
+
+
+def test_every_error_is_in_the_reference() -> None:
+    names = [name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert len(names) > 10
+    for name in names:
+        assert f"`{name}`" in REFERENCE or f"whyrank.{name}`" in REFERENCE, name
+        assert name in (errors.__doc__ or ""), name
+
+
+def test_every_exit_status_is_in_the_reference() -> None:
+    for failure in (*(failure for _, failure in FAILURES), PARTLY_READ, TRAIL_BROKEN):
+        assert f"| {failure.exit_status} | `{failure.code}` |" in REFERENCE
+
+
+def test_every_notice_is_in_the_reference() -> None:
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    codes = {code for source in sources for code in re.findall(r'Notice\(\s*"([a-z-]+)"', source)}
+    assert len(codes) > 8
+    for code in sorted(codes):
+        assert f"`{code}`" in REFERENCE, code
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def test_every_room_is_in_the_drawing_of_the_house() -> None:
+    drawing = (ROOT / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")
+    package = ROOT / "src/whyrank"
+    rooms = [entry.stem for entry in package.iterdir() if not entry.name.startswith(("__pycache__", "__init__", "py."))]
+    for room in rooms:
+        assert room in drawing, room
+    assert len(drawing.splitlines()) <= 250
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    contents = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert page.relative_to(ROOT / "docs").as_posix() in contents
+
+
+def test_documentation_names_no_place_of_one_machine() -> None:
+    for page in PAGES:
+        assert not re.search(r"(?<![\w.$])/(home|root|work|tmp|Users)/", page.read_text(encoding="utf-8")), page

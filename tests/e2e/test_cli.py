@@ -1,0 +1,439 @@
+"""What users type: every verb, as text and as JSON, through the real command where the process matters."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import whyrank
+from whyrank import Part, Step, replay
+
+from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
+
+VERBS = ("ingest", "search", "why", "show", "list", "status", "config", "recipes", "eval")
+
+# An example of every verb, a word its text must hold, and the keys its JSON must have.
+EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
+    "ingest": (["ingest", "notes"], "6 unchanged", {"files", "chunks", "removed", "embedded", "skipped", "remarks"}),
+    "search": (["search", "green tea"], "notes/tea.md:7-9", {"query", "verdict", "notices", "hits", "timings"}),
+    "why": (["why", "green tea", "TEA"], "it is result 1", {"query", "id", "outcome", "summary", "rank", "trail"}),
+    "show": (["show", "TEA"], "behind the flour", {"id", "text", "title", "path", "tags", "scope", "created"}),
+    "list": (["list"], "notes/garden/compost.md:1-3", {"memories"}),
+    "status": (["status"], "memories: 7", {"store", "schema", "memories", "files", "scopes", "spaces"}),
+    "config": (["config"], "limit = 6", {"settings", "workspace"}),
+    "recipes": (["recipes"], "default", {"recipes"}),
+    "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),
+}
+DOCUMENTED_KEYS = {"query", "verdict", "notices", "hits", "timings", "format"}
+DOCUMENTED_HIT_KEYS = {
+    "id", "score", "confidence", "text", "snippet", "title", "headings", "path", "start_line", "end_line", "kind",
+    "scope", "tags", "date",
+}  # fmt: skip
+QUESTIONS = ["green tea", "where is the ferry moored?", "Compost", "compots", "snow in February", "zeppelin"]
+
+
+@pytest.fixture
+def example(workspace: Path, engine: whyrank.Engine) -> dict[str, list[str]]:
+    """Return the examples with a real id and a real evaluation set in them."""
+    tea = engine.list(path="notes/tea.md")[0].id
+    places = {"TEA": tea, "SET": str(_evaluation_set(workspace / "measured"))}
+    return {verb: [places.get(word, word) for word in words] for verb, (words, _, _) in EXAMPLES.items()}
+
+
+def _evaluation_set(folder: Path) -> Path:
+    folder.mkdir()
+    corpus = [{"id": "d1", "title": "Kites", "text": "Kites need wind."}, {"id": "d2", "text": "Bread needs yeast."}]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)), encoding="utf-8")
+    (folder / "queries.jsonl").write_text(json.dumps({"id": "q1", "text": "yeast for bread"}), encoding="utf-8")
+    (folder / "qrels.tsv").write_text("query\tdocument\tgain\nq1\td2\t1\n", encoding="utf-8")
+    return folder
+
+
+def _trail(steps: list[dict[str, Any]]) -> list[Step]:
+    return [Step(step["stage"], step["op"], step["value"], step["why"]) for step in steps]
+
+
+def _searched(call: Run, *arguments: str) -> Any:
+    return call("search", *arguments, "--json").data
+
+
+# -- every verb ----------------------------------------------------------------------------------------------
+
+
+def test_every_verb_has_an_example_here(call: Run) -> None:
+    complaint = call("nonsense").err
+    choices = re.search(r"choose from ([^)]*)\)", complaint)
+    assert choices is not None
+    assert set(re.findall(r"[a-z-]+", choices.group(1))) == set(VERBS) == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_prints_text(verb: str, call: Run, example: dict[str, list[str]]) -> None:
+    done = call(*example[verb])
+    assert (done.status, done.err) == (0, "")
+    assert EXAMPLES[verb][1] in done.out
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_prints_json_of_format_1(verb: str, call: Run, example: dict[str, list[str]]) -> None:
+    done = call(*example[verb], "--json")
+    assert (done.status, done.err, done.data["format"]) == (0, "", 1)
+    assert done.data.keys() >= EXAMPLES[verb][2]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_works_as_a_real_command(verb: str, run: Run, example: dict[str, list[str]]) -> None:
+    done = run(*example[verb], "--json")
+    assert (done.status, done.err) == (0, "")
+    assert done.data.keys() >= EXAMPLES[verb][2]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_has_help_that_shows_its_options(verb: str, call: Run) -> None:
+    done = call(verb, "--help")
+    assert (done.status, done.err) == (0, "")
+    assert all(option in done.out for option in ("--store", "--json", "--workspace", "--embedding"))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_the_command_names_every_verb(verb: str, call: Run) -> None:
+    assert re.search(rf"^ +{verb} +\w", call("--help").out, re.MULTILINE)
+
+
+def test_the_command_alone_prints_its_help(run: Run) -> None:
+    done = run()
+    assert done == Finished(0, run("--help").out, "")
+    assert "Begin with: whyrank ingest" in done.out
+
+
+def test_the_version_is_the_package_version(run: Run) -> None:
+    assert run("--version") == Finished(0, f"whyrank {whyrank.__version__}\n", "")
+
+
+# -- search --------------------------------------------------------------------------------------------------
+
+
+def test_search_has_the_documented_keys(call: Run) -> None:
+    assert _searched(call, "tea").keys() >= DOCUMENTED_KEYS
+
+
+def test_every_hit_has_the_documented_keys(call: Run) -> None:
+    hits = _searched(call, "tea")["hits"]
+    assert hits
+    assert all(hit.keys() >= DOCUMENTED_HIT_KEYS for hit in hits)
+
+
+def test_a_hit_tells_where_it_was_read(call: Run) -> None:
+    hit = _searched(call, "green tea")["hits"][0]
+    told = {key: hit[key] for key in ("path", "start_line", "end_line", "title", "headings", "tags", "kind", "scope")}
+    assert told == {
+        "path": "notes/tea.md",
+        "start_line": 7,
+        "end_line": 9,
+        "title": "Suzy's tea",
+        "headings": ["Tea"],
+        "tags": ["kitchen", "suzy"],
+        "kind": "chunk",
+        "scope": "global",
+    }
+
+
+def test_a_hit_has_the_date_of_its_front_matter(call: Run) -> None:
+    assert _searched(call, "green tea")["hits"][0]["date"] == "2026-03-14T00:00:00Z"
+
+
+def test_the_snippet_marks_what_matched(call: Run) -> None:
+    assert "**oarlock**" in _searched(call, "oarlock")["hits"][0]["snippet"]
+
+
+def test_the_words_of_a_query_need_no_quotes(call: Run) -> None:
+    assert _searched(call, "green", "tea")["query"] == "green tea"
+
+
+def test_hits_come_best_first(call: Run) -> None:
+    keys = [(hit["tier"], hit["score"]) for hit in _searched(call, "tea for the boat in the garden")["hits"]]
+    assert len(keys) > 2
+    assert keys == sorted(keys, reverse=True)
+
+
+def test_one_result_is_the_head_of_many(call: Run) -> None:
+    many = _searched(call, "tea for the boat", "--limit", "50")["hits"]
+    assert _searched(call, "tea for the boat", "--limit", "1")["hits"] == many[:1]
+
+
+def test_an_offset_continues_where_the_limit_ended(call: Run) -> None:
+    many = _searched(call, "tea for the boat", "--limit", "4")["hits"]
+    assert _searched(call, "tea for the boat", "--limit", "2", "--offset", "2")["hits"] == many[2:]
+
+
+@pytest.mark.parametrize(
+    ("filters", "paths"),
+    [
+        (["--tag", "kitchen"], {"notes/tea.md"}),
+        (["--path", "notes/garden/*"], {"notes/garden/compost.md"}),
+        (["--since", "2026-04-01", "--before", "2026-04-03"], {"notes/chat.jsonl"}),
+        (["--kind", "fact"], set()),
+        (["--as-of", "2001-01-01"], set()),
+    ],
+)
+def test_a_filter_lets_only_its_own_through(filters: list[str], paths: set[str], call: Run) -> None:
+    hits = _searched(call, "tea boat compost pier", *filters)["hits"]
+    assert {hit["path"] for hit in hits} == paths
+
+
+def test_strict_gives_no_results_when_nothing_is_relevant(call: Run) -> None:
+    answer = _searched(call, "zeppelin", "--strict", "--embedding", "none")
+    assert (answer["verdict"], answer["hits"]) == ("nothing", [])
+
+
+def test_a_token_budget_keeps_whole_memories_only(call: Run) -> None:
+    everything = _searched(call, "green tea")["hits"]
+    kept = _searched(call, "green tea", "--max-tokens", "40")["hits"]
+    assert kept == everything[: len(kept)]
+    assert 0 < len(kept) < len(everything)
+
+
+# -- explain -------------------------------------------------------------------------------------------------
+
+
+def test_without_explain_there_is_no_trail(call: Run) -> None:
+    answer = _searched(call, "tea")
+    assert "dropped" not in answer
+    assert not any("trail" in hit for hit in answer["hits"])
+
+
+def test_explain_adds_the_trail_of_every_hit(call: Run) -> None:
+    hits = _searched(call, "tea", "--explain")["hits"]
+    assert hits
+    assert all(hit["trail"] for hit in hits)
+
+
+def test_explain_adds_what_was_dropped_with_the_reason(call: Run) -> None:
+    dropped = _searched(call, "tea for the boat", "--limit", "1", "--explain")["dropped"]
+    assert dropped
+    assert all(hit["trail"][-1]["op"] == "drop" and hit["trail"][-1]["why"] for hit in dropped)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_parts_of_a_step_add_up_to_it(question: str, call: Run) -> None:
+    answer = _searched(call, question, "--explain", "--limit", "2")
+    steps = [step for hit in answer["hits"] + answer["dropped"] for step in hit["trail"] if step["parts"]]
+    assert steps
+    for step in steps:
+        added = 0.0
+        for part in step["parts"]:
+            added += part["value"]
+        assert added == step["value"]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_part_is_its_weight_times_its_normalised_score(question: str, call: Run) -> None:
+    hits = _searched(call, question, "--explain")["hits"]
+    parts = [part for hit in hits for step in hit["trail"] for part in step["parts"]]
+    assert parts
+    for part in parts:
+        assert part["value"] == pytest.approx(part["weight"] * part["normalised"], abs=1e-12)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_printed_trail_replays_to_the_printed_score(question: str, call: Run) -> None:
+    hits = _searched(call, question, "--explain")["hits"]
+    assert hits
+    for hit in hits:
+        assert replay(_trail(hit["trail"])) == (hit["tier"], hit["score"])
+
+
+def test_explain_as_text_shows_the_arithmetic(call: Run) -> None:
+    out = call("search", "oarlock", "--explain", "--embedding", "none").out
+    assert re.search(r"keyword: 1\.0000 = 1\.000 × 1\.0000  \(rank 1, raw \d", out)
+
+
+def test_why_names_the_run_that_did_not_propose_a_memory(call: Run, engine: whyrank.Engine) -> None:
+    boat = engine.list(path="notes/boat.md")[0].id
+    told = call("why", "green tea", boat, "--embedding", "none", "--json").data
+    assert (told["outcome"], told["rank"]) == ("not a candidate", None)
+    assert "keyword: no shared term" in told["details"]
+
+
+# -- one answer through every door ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("recipe", sorted(whyrank.RECIPES))
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_library_and_command_line_give_the_same_answer(
+    question: str, recipe: str, call: Run, engine: whyrank.Engine
+) -> None:
+    printed = _searched(call, question, "--recipe", recipe)
+    answer = engine.search(question, recipe=recipe)
+    assert [(hit["id"], hit["tier"], hit["score"]) for hit in printed["hits"]] == [
+        (hit.id, hit.tier, hit.score) for hit in answer
+    ]
+    assert printed["verdict"] == answer.verdict
+
+
+def test_the_real_command_gives_the_same_answer_too(run: Run, engine: whyrank.Engine) -> None:
+    printed = run("search", "where is the ferry moored?", "--json").data
+    answer = engine.search("where is the ferry moored?")
+    assert [(hit["id"], hit["score"]) for hit in printed["hits"]] == [(hit.id, hit.score) for hit in answer]
+
+
+def test_the_same_question_twice_gives_the_same_answer(call: Run) -> None:
+    first, second = (_searched(call, "tea for the boat", "--explain") for _ in range(2))
+    assert first.pop("timings").keys() == second.pop("timings").keys()
+    assert first == second
+
+
+def test_parts_in_the_library_are_parts_on_the_command_line(call: Run, engine: whyrank.Engine) -> None:
+    printed = _searched(call, "oarlock", "--explain")["hits"][0]["trail"][0]["parts"]
+    parts: tuple[Part, ...] = engine.search("oarlock")[0].trail[0].parts
+    assert [(part["signal"], part["value"], part["raw"]) for part in printed] == [
+        (part.signal, part.value, part.raw) for part in parts
+    ]
+
+
+# -- ingest and settings -------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_says_what_would_happen_and_changes_nothing(call: Run, workspace: Path) -> None:
+    (workspace / "notes" / "stove.md").write_text("# Stove\n\nSweep the chimney in autumn.\n", encoding="utf-8")
+    report = call("ingest", "notes", "--dry-run", "--json").data
+    assert {"path": "notes/stove.md", "action": "new"} in report["plans"]
+    assert call("status", "--json").data["memories"] == 7
+
+
+def test_a_new_file_is_found_after_the_next_ingest(call: Run, workspace: Path) -> None:
+    (workspace / "notes" / "stove.md").write_text("# Stove\n\nSweep the chimney in autumn.\n", encoding="utf-8")
+    call("ingest", "notes")
+    assert _searched(call, "chimney")["hits"][0]["path"] == "notes/stove.md"
+
+
+def test_a_deleted_file_is_gone_after_the_next_ingest(call: Run, workspace: Path) -> None:
+    (workspace / "notes" / "boat.md").unlink()
+    call("ingest", "notes")
+    assert "notes/boat.md" not in {memory["path"] for memory in call("list", "--json").data["memories"]}
+
+
+def test_what_was_ingested_for_a_user_is_hidden_from_others(call: Run, workspace: Path) -> None:
+    (workspace / "private.md").write_text("# Diary\n\nThe treasure is under the walnut tree.\n", encoding="utf-8")
+    call("ingest", "private.md", "--scope", "user:mara")
+    paths = {
+        scope: {hit["path"] for hit in _searched(call, "walnut treasure", "--scope", scope)["hits"]}
+        for scope in ("user:mara", "user:ivo")
+    }
+    assert "private.md" in paths["user:mara"]
+    assert "private.md" not in paths["user:ivo"]
+
+
+def test_another_store_is_another_memory(call: Run) -> None:
+    assert call("status", "--store", "other.db", "--json").data["memories"] == 0
+
+
+def test_the_environment_names_the_store(call: Run, workspace: Path) -> None:
+    named = call("status", "--json", WHYRANK_STORE="elsewhere.db").data["store"]
+    assert named == str(workspace / "elsewhere.db")
+
+
+def test_a_written_setting_is_read_with_its_origin(call: Run, workspace: Path) -> None:
+    call("config", "limit", "2")
+    setting = call("config", "limit", "--json").data["settings"]["limit"]
+    assert setting == {"value": 2, "origin": str(workspace / "whyrank.toml")}
+
+
+def test_a_written_setting_is_honoured(call: Run) -> None:
+    call("config", "limit", "2")
+    assert len(_searched(call, "tea for the boat")["hits"]) == 2
+
+
+def test_the_environment_beats_the_workspace_file(call: Run) -> None:
+    call("config", "limit", "2")
+    setting = call("config", "limit", "--json", WHYRANK_LIMIT="3").data["settings"]["limit"]
+    assert setting == {"value": 3, "origin": "environment (WHYRANK_LIMIT)"}
+
+
+# -- terminals and pipes -------------------------------------------------------------------------------------
+
+
+def _on_a_terminal(workspace: Path, variables: dict[str, str], *arguments: str) -> bytes:
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [COMMAND, *arguments], cwd=workspace, env={**os.environ, "TERM": "xterm", **variables}, stdout=theirs
+    ) as process:
+        os.close(theirs)
+        printed = b"".join(iter(lambda: _read(ours), b""))
+        process.wait(SECONDS)
+    os.close(ours)
+    return printed
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65_536)
+    except OSError:  # Linux says so when the other side has closed
+        return b""
+
+
+def test_a_terminal_gets_colours(workspace: Path) -> None:
+    assert b"\x1b[" in _on_a_terminal(workspace, {}, "search", "oarlock", "--embedding", "none")
+
+
+def test_no_color_takes_the_colours_away(workspace: Path) -> None:
+    printed = _on_a_terminal(workspace, {"NO_COLOR": "1"}, "search", "oarlock", "--embedding", "none")
+    assert b"**oarlock**" in printed
+    assert b"\x1b" not in printed
+
+
+def test_a_pipe_gets_no_colours(run: Run) -> None:
+    done = run("search", "oarlock", "--embedding", "none")
+    assert "**oarlock**" in done.out
+    assert "\x1b" not in done.said
+
+
+def test_a_reader_that_leaves_early_causes_no_complaint(workspace: Path, call: Run) -> None:
+    turns = (json.dumps({"speaker": "Mara", "text": f"The ferry was {n} minutes late."}) for n in range(2_000))
+    (workspace / "long.jsonl").write_text("\n".join(turns), encoding="utf-8")
+    call("ingest", "long.jsonl", "--embedding", "none")
+    # The list is longer than a pipe holds, so the command is still printing when head leaves.
+    piped = subprocess.run(
+        f"{COMMAND} list --limit 3000 --json | head -1", shell=True, cwd=workspace, capture_output=True, timeout=SECONDS
+    )
+    assert (piped.stdout, piped.stderr) == (b"{\n", b"")
+
+
+def test_the_output_survives_a_terminal_that_knows_only_ascii(workspace: Path, run: Run, call: Run) -> None:
+    (workspace / "notes" / "cafe.md").write_text("# Café ☕\n\nОткрыто до полуночи.\n", encoding="utf-8")
+    call("ingest", "notes", "--embedding", "none")
+    done = run("list", PYTHONIOENCODING="ascii")
+    assert (done.status, done.err) == (0, "")
+    assert "notes/cafe.md:1-3  Caf? ?" in done.out
+
+
+def test_control_characters_of_a_memory_do_not_reach_a_pipe(workspace: Path, run: Run, call: Run) -> None:
+    (workspace / "notes" / "evil.md").write_text("# Evil\x1b[2J title\n\nSome \x1b]0;text\x07.\n", encoding="utf-8")
+    call("ingest", "notes", "--embedding", "none")
+    done = run("search", "evil title", "--embedding", "none")
+    assert "notes/evil.md" in done.out
+    assert not {"\x1b", "\x07"} & set(done.said)
+
+
+def test_every_verb_leaves_the_workspace_answering(call: Run, example: dict[str, list[str]]) -> None:
+    for verb in VERBS:
+        call(*example[verb])
+    assert still_answers(call)
+
+
+def test_a_store_made_without_vectors_answers_with_an_embedder(call: Run) -> None:
+    call("ingest", "notes", "--store", "words.db", "--embedding", "none")
+    assert _searched(call, "green tea", "--store", "words.db")["hits"][0]["path"] == "notes/tea.md"
+
+
+def test_the_store_is_made_where_it_was_asked_for(call: Run, workspace: Path) -> None:
+    call("ingest", "notes", "--store", "deep/er/words.db", "--embedding", "none")
+    assert (workspace / "deep" / "er" / "words.db").is_file()
+    assert (workspace / STORE).is_file()

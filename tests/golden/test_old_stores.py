@@ -1,0 +1,31 @@
+"""Stores written by every schema so far are opened, brought forward, and answer."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import whyrank
+from whyrank.storage.sqlite.schema import MIGRATIONS
+
+STORES = Path(__file__).parent / "stores"
+
+
+def test_there_is_a_store_for_every_schema() -> None:
+    assert {file.stem for file in STORES.glob("*.db")} == {f"schema{migration.version}" for migration in MIGRATIONS}
+
+
+@pytest.mark.parametrize("file", sorted(STORES.glob("*.db")), ids=lambda file: file.stem)
+def test_an_old_store_answers(file: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "memory.db"
+    shutil.copy(file, copy)
+    with whyrank.open(copy, workspace=tmp_path) as engine:
+        assert engine.search("Tea Pot")[0].memory.text.endswith("one litre.")
+        assert [hit.memory.text for hit in engine.search("what does Suzy drink", scope="user:42", kind="fact")][0] == (
+            "Suzy prefers tea"
+        )
+        assert engine.search("котлы", kind="fact")[0].memory.text == "Котёл чистят в октябре"
+        assert engine.status().schema == MIGRATIONS[-1].version
+        assert engine.status().without_vector == 0

@@ -1,0 +1,104 @@
+"""`eval` on a set small enough to know the answer."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import whyrank
+from whyrank.errors import BadDataset
+from whyrank.evaluation.harness import CEILING, as_data, evaluate, write_run
+from whyrank.evaluation.sets import load_set
+
+DOCUMENTS = [
+    {"id": "tea", "title": "Tea", "text": "green tea in the afternoon", "meta": {"scope": "ann"}},
+    {"id": "oil", "text": "change the engine oil in spring", "meta": {"scope": "ann"}},
+    {"id": "foreign", "title": "Tea", "text": "green tea in the afternoon", "meta": {"scope": "bob"}},
+]
+QUERIES = [
+    {"id": "q1", "text": "green tea", "scope": "ann", "kind": "words"},
+    {"id": "q2", "text": "engine", "scope": "ann", "kind": "name"},
+    {"id": "q3", "text": "has no judgement", "scope": "ann"},
+]
+
+
+def lines(rows: list[dict[str, object]]) -> str:
+    return "\n".join(json.dumps(row) for row in rows)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "small"
+    made.mkdir()
+    (made / "corpus.jsonl").write_text(lines(DOCUMENTS))
+    (made / "queries.jsonl").write_text(lines(QUERIES))
+    (made / "qrels.tsv").write_text("query-id\tdoc-id\trelevance\nq1\ttea\t1\nq2\toil\t1\n")
+    return made
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> whyrank.Engine:
+    return whyrank.open(tmp_path / "memory.db", workspace=tmp_path)
+
+
+def test_an_easy_set_is_answered_wholly_and_within_its_scope(folder: Path, engine: whyrank.Engine) -> None:
+    evaluation = evaluate(load_set(folder), engine, ["default", "rrf"], lambda *_: None)
+    assert evaluation.lines["default"].means()["ndcg@10"] == 1.0
+    assert evaluation.lines["default"].ranked["q1"][0] == "tea"
+    assert all("foreign" not in ranked for line in evaluation.lines.values() for ranked in line.ranked.values())
+    engine.close()
+
+
+def test_single_runs_and_ceiling_are_always_beside(folder: Path, engine: whyrank.Engine) -> None:
+    evaluation = evaluate(load_set(folder), engine, ["default"], lambda *_: None)
+    assert list(evaluation.lines) == ["default", "keyword", "vector", CEILING]
+    assert set(evaluation.by_kind("default")) == {"words", "name"}
+    assert evaluation.trails > 0
+    assert evaluation.broken_trails == []
+    engine.close()
+
+
+def test_the_run_file_falls_strictly(folder: Path, engine: whyrank.Engine, tmp_path: Path) -> None:
+    evaluation = evaluate(load_set(folder), engine, ["default"], lambda *_: None)
+    file = tmp_path / "out.run"
+    write_run(file, evaluation.lines["default"], "tag")
+    rows = [line.split() for line in file.read_text().splitlines() if line.startswith("q1 ")]
+    assert [row[3] for row in rows] == [str(i) for i in range(1, len(rows) + 1)]
+    scores = [float(row[4]) for row in rows]
+    assert all(higher > lower for higher, lower in pairwise(scores))
+    engine.close()
+
+
+def test_as_data_holds_every_line(folder: Path, engine: whyrank.Engine) -> None:
+    data = as_data(evaluate(load_set(folder), engine, ["default", "rrf"], lambda *_: None))
+    assert json.loads(json.dumps(data)) == data
+    assert data["trails"] == {"replayed": data["trails"]["replayed"], "broken": 0}  # type: ignore[index]
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("corpus.jsonl", "{not json", "corpus.jsonl:1"),
+        ("corpus.jsonl", '{"text": "no id"}', "corpus.jsonl:1"),
+        ("queries.jsonl", "[]", "queries.jsonl:1"),
+        ("qrels.tsv", "header\nq1\ttea\n", "qrels.tsv:2"),
+        ("qrels.tsv", "header\nq1\ttea\tmuch\n", "qrels.tsv:2"),
+        ("qrels.tsv", "header\n", "no query"),
+        ("set.json", "{", "set.json"),
+    ],
+)
+def test_a_broken_set_says_where(folder: Path, file: str, content: str, said: str) -> None:
+    (folder / file).write_text(content)
+    with pytest.raises(BadDataset, match=said):
+        load_set(folder)
+
+
+def test_a_folder_that_is_no_set_says_what_it_needs(tmp_path: Path) -> None:
+    with pytest.raises(BadDataset, match=r"corpus\.jsonl"):
+        load_set(tmp_path)
+    with pytest.raises(BadDataset, match="no folder"):
+        load_set(tmp_path / "nowhere")

@@ -1,0 +1,93 @@
+"""Migrations: each once, backed up, and nothing that is not ours is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from whyrank.errors import SchemaTooNew, StoreDamaged
+from whyrank.storage.sqlite.connection import Database
+from whyrank.storage.sqlite.schema import MIGRATIONS, Migration, prepare
+from whyrank.storage.sqlite.store import SqliteStore
+
+NEXT = (
+    *MIGRATIONS,
+    Migration(MIGRATIONS[-1].version + 1, "CREATE TABLE extra (x INTEGER);\nINSERT INTO extra VALUES (7);"),
+)
+BROKEN = (
+    *MIGRATIONS,
+    Migration(MIGRATIONS[-1].version + 1, "CREATE TABLE extra (x INTEGER);\nINSERT INTO nowhere VALUES (1);"),
+)
+
+
+def fingerprint(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def foreign(path: Path, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def test_a_new_file_gets_the_newest_schema(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db")
+    assert store.status("").schema == MIGRATIONS[-1].version
+    store.close()
+
+
+def test_an_older_file_is_backed_up_and_brought_forward(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    SqliteStore(path).close()
+    database = Database(path)
+    prepare(database, NEXT)
+    assert database.reader().execute("SELECT x FROM extra").fetchone() == (7,)
+    backup = path.with_name(f"memory.db.schema{MIGRATIONS[-1].version}.bak")
+    old = sqlite3.connect(backup)
+    assert old.execute("PRAGMA user_version").fetchone() == (MIGRATIONS[-1].version,)
+    old.close()
+    database.close()
+
+
+def test_a_migration_that_fails_leaves_the_old_schema(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    SqliteStore(path).close()
+    database = Database(path)
+    with pytest.raises(Exception, match="nowhere"):
+        prepare(database, BROKEN)
+    assert database.reader().execute("PRAGMA user_version").fetchone() == (MIGRATIONS[-1].version,)
+    assert database.reader().execute("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'").fetchone() == (0,)
+    database.close()
+    SqliteStore(path).close()
+
+
+def test_a_newer_file_is_refused_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    SqliteStore(path).close()
+    foreign(path, "PRAGMA user_version = 99")
+    before = fingerprint(path)
+    with pytest.raises(SchemaTooNew, match="99"):
+        SqliteStore(path)
+    assert fingerprint(path) == before
+
+
+def test_somebody_elses_database_is_refused_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    foreign(path, "CREATE TABLE recipes (name TEXT)")
+    before = fingerprint(path)
+    with pytest.raises(StoreDamaged, match="not a whyrank store"):
+        SqliteStore(path)
+    assert fingerprint(path) == before
+
+
+def test_a_text_file_is_no_store(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("just a note, long enough to be taken for a header of a database file\n" * 20)
+    before = fingerprint(path)
+    with pytest.raises(StoreDamaged):
+        SqliteStore(path)
+    assert fingerprint(path) == before

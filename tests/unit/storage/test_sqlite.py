@@ -1,0 +1,152 @@
+"""What is special about the SQLite store: durability settings, locks, caches, damage."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from whyrank.errors import StoreError, StoreFull, StoreLocked
+from whyrank.ingest.entries import entry_for
+from whyrank.ports import Changes
+from whyrank.storage.sqlite.connection import Database, translated
+from whyrank.storage.sqlite.connection import sqlite3 as library  # type: ignore[attr-defined]
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.testing.embedder import WordDirections
+from whyrank.testing.store_contract import NOW, StoreContract, fact, ids
+from whyrank.types import Where
+
+EMBEDDER = WordDirections()
+SPACE = EMBEDDER.fingerprint
+EVERYTHING = Where(now=NOW)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    made = SqliteStore(tmp_path / "memory.db")
+    StoreContract().put(made, [fact("m_1", "green tea"), fact("m_2", "black tea")])
+    return made
+
+
+def test_connections_are_durable_and_careful(store: SqliteStore) -> None:
+    with store._database.writing() as connection:
+        settings = {
+            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in (
+                "journal_mode",
+                "synchronous",
+                "secure_delete",
+                "foreign_keys",
+                "trusted_schema",
+                "busy_timeout",
+            )
+        }
+    assert settings == {
+        "journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "foreign_keys": 1, "trusted_schema": 0,
+        "busy_timeout": 30_000,
+    }  # fmt: skip
+
+
+def test_readers_cannot_write(store: SqliteStore) -> None:
+    with pytest.raises(library.OperationalError, match="readonly"):
+        store._database.reader().execute("DELETE FROM memories")
+
+
+def test_a_failed_transaction_leaves_nothing(store: SqliteStore) -> None:
+    before = store.status(SPACE)
+
+    def fail_halfway() -> None:
+        with store._database.writing() as connection:
+            connection.execute("DELETE FROM memories")
+            connection.execute("INSERT INTO no_such_table VALUES (1)")
+
+    with pytest.raises(StoreError, match="no_such_table"):
+        fail_halfway()
+    assert store.status(SPACE) == before
+
+
+def test_a_reader_sees_one_moment_while_others_write(store: SqliteStore) -> None:
+    with store.reading():
+        before = ids(store.keyword(["tea"], EVERYTHING, 9))
+        writer = threading.Thread(target=store.write, args=(Changes(put=[entry_for(fact("m_3", "tea"), "en")]),))
+        writer.start()
+        writer.join()
+        assert ids(store.keyword(["tea"], EVERYTHING, 9)) == before
+    assert set(ids(store.keyword(["tea"], EVERYTHING, 9))) == {*before, "m_3"}
+
+
+def test_caches_notice_the_writes_of_another_process(store: SqliteStore) -> None:
+    vector = EMBEDDER.query("coffee")
+    assert ids(store.nearest(vector, SPACE, EVERYTHING, 9))[0] != "m_3"
+    other = SqliteStore(store._database.path)
+    StoreContract().put(other, [fact("m_3", "coffee", name="Coffee Bar")])
+    assert ids(store.nearest(vector, SPACE, EVERYTHING, 9))[0] == "m_3"
+    other.close()
+
+
+def test_two_writers_wait_for_each_other(store: SqliteStore) -> None:
+    other = SqliteStore(store._database.path)
+    stores = [store, other]
+
+    def write(number: int) -> None:
+        for i in range(10):
+            stores[number % 2].write(Changes(put=[entry_for(fact(f"m_{number}_{i}", f"tea {number} {i}"), "en")]))
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.status(SPACE).memories == 2 + 4 * 10
+    other.close()
+
+
+def test_a_damaged_vector_is_left_out_with_a_notice(store: SqliteStore) -> None:
+    with store._database.writing() as connection:
+        connection.execute(
+            "UPDATE vectors SET vector = zeroblob(length(vector)) WHERE hash = (SELECT min(hash) FROM vectors)"
+        )
+        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+    run = store.nearest(EMBEDDER.query("tea"), SPACE, EVERYTHING, 9)
+    assert len(run.candidates) == 1
+    assert [notice.code for notice in run.notices] == ["vectors-damaged"]
+
+
+def test_nothing_of_a_removed_text_stays_in_the_file(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db")
+    StoreContract().put(store, [fact("m_1", "zyzzyvacanary lives here"), fact("m_2", "tea")])
+    store.write(Changes(remove=["m_1"]))
+    store.close()
+    assert b"zyzzyvacanary" not in (tmp_path / "memory.db").read_bytes()
+
+
+def test_a_store_opened_before_a_fork_refuses_to_serve_the_child(store: SqliteStore) -> None:
+    store._database._pid -= 1
+    with pytest.raises(StoreError, match="fork"):
+        store.status(SPACE)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [("database is locked", StoreLocked), ("database or disk is full", StoreFull), ("disk I/O error", StoreError)],
+)
+def test_errors_of_the_library_become_ours(said: str, kind: type[StoreError]) -> None:
+    with pytest.raises(kind, match=r"memory\.db"), translated(Path("memory.db")):
+        raise library.OperationalError(said)
+
+
+def test_only_one_sqlite_library_is_loaded_by_the_store() -> None:
+    import sys
+
+    assert library.__name__.split(".")[0] in ("pysqlite3", "sqlite3")
+    if "pysqlite3" in sys.modules:
+        assert library is not sqlite3
+
+
+def test_a_database_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    database = Database(tmp_path / "memory.db")
+    database.read_only = True
+    with pytest.raises(StoreError, match="cannot be written"), database.writing():
+        pass

@@ -1,0 +1,43 @@
+"""The public list is what it says, and importing it costs next to nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import whyrank
+
+PUBLIC = {
+    "RECIPES", "AsyncEngine", "Engine", "Hit", "Memory", "Part", "Ranking", "Recipe", "Results", "Run", "Scope", "Step",
+    "Why", "WhyrankError", "open", "open_async", "rank", "replay",
+}  # fmt: skip
+
+
+def test_the_public_names_are_these() -> None:
+    assert set(whyrank.__all__) == PUBLIC
+
+
+def test_every_public_name_can_be_had_and_says_what_it_is() -> None:
+    for name in whyrank.__all__:
+        thing = getattr(whyrank, name)
+        assert name == "RECIPES" or (thing.__doc__ or "").strip(), name
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(whyrank, "no_such_name")
+
+
+def test_importing_whyrank_loads_neither_numpy_nor_a_model() -> None:
+    heavy = "{'numpy', 'tokenizers', 'safetensors', 'regex', 'yaml', 'sqlite3', 'pysqlite3', 'markdown_it'}"
+    code = f"import sys, whyrank; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_loads_neither_numpy_nor_a_model() -> None:
+    code = (
+        "import sys; from whyrank.interfaces.cli.parser import build; build().format_help();"
+        "print(sorted({'numpy', 'tokenizers', 'regex', 'markdown_it'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
