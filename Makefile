@@ -34,7 +34,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.search
 
 soak: $(VENV)/.dev
-	WHYRANK_SOAK=1 $(BIN)/python -m pytest tests/soak tests/properties tests/contract
+	SOAK=1 $(BIN)/python -m pytest tests/soak tests/properties tests/contract
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

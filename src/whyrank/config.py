@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .analysis.languages import LANGUAGES
 from .embedding.providers import NAMES as EMBEDDERS
 from .errors import ConfigError
 from .ranking.recipes import Recipe, recipe_named
@@ -17,6 +18,8 @@ from .ranking.settings import Adjustments, adjusted
 
 WORKSPACE_FILE = "whyrank.toml"
 DEFAULT_STORE = ".whyrank/memory.db"
+_PREFIX = "WHYRANK_"
+WORKSPACE_VARIABLE = "WHYRANK_WORKSPACE"
 
 
 class Setting(NamedTuple):
@@ -30,34 +33,43 @@ class Setting(NamedTuple):
     @property
     def variable(self) -> str:
         """Return the environment variable that sets it."""
-        return "WHYRANK_" + self.key.replace(".", "_").upper()
+        return _PREFIX + self.key.replace(".", "_").upper()
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise ValueError("must be a text")
     return value.strip()
 
 
 def _whole(low: int, high: int) -> Callable[[Any], int]:
     def read(value: Any) -> int:
-        if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        number = _as_number(value)
+        if number is None or number != number // 1:
             raise ValueError("must be a whole number")
-        number = int(value)
         if not low <= number <= high:
             raise ValueError(f"must be from {low} to {high}")
-        return number
+        return int(number)
 
     return read
+
+
+def _as_number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _number(low: float, high: float, *, optional: bool = False) -> Callable[[Any], float | None]:
     def read(value: Any) -> float | None:
         if optional and value in (None, "", "none"):
             return None
-        if isinstance(value, bool):
+        number = _as_number(value)
+        if number is None:
             raise ValueError("must be a number")
-        number = float(value)
         if not low <= number <= high:
             raise ValueError(f"must be from {low:g} to {high:g}")
         return number
@@ -79,7 +91,7 @@ SETTINGS: dict[str, Setting] = {
     for setting in (
         Setting("store", DEFAULT_STORE, _text, "where memories live: a path, taken from the workspace"),
         Setting("embedding", "wordllama", _one_of(*EMBEDDERS), "the embedder; none for words and names alone"),
-        Setting("language", "en", _text, "the language of texts that do not show theirs (ISO 639-1)"),
+        Setting("language", "en", _one_of(*LANGUAGES), "the language of texts that do not show theirs (ISO 639-1)"),
         Setting("recipe", "default", lambda name: recipe_named(_text(name)).name, "how results are ranked"),
         Setting("limit", 6, _whole(0, 1_000), "how many results a search gives"),
         Setting("chunk.tokens", 400, _whole(16, 4_000), "the length of a chunk, in estimated tokens"),
@@ -135,13 +147,18 @@ def load(
     environment: Mapping[str, str] = os.environ,
 ) -> Config:
     """Gather the settings: arguments, then environment, workspace file, user file, defaults."""
-    place = (workspace or Path(environment.get("WHYRANK_WORKSPACE") or ".")).absolute()
+    place = (workspace or Path(environment.get(WORKSPACE_VARIABLE) or ".")).absolute()
     values = {key: Value(setting.default, "default") for key, setting in SETTINGS.items()}
     for origin, given in _sources(place, environment, arguments or {}):
         for key, raw in given.items():
             values[key] = Value(_read(key, raw, origin), origin)
     config = Config(place, values)
     _check_workspace_store(config)
+    if config["chunk.overlap"] >= config["chunk.tokens"]:
+        raise ConfigError(
+            f"chunk.overlap is {config['chunk.overlap']}, chunk.tokens {config['chunk.tokens']}",
+            "chunk.overlap must be smaller",
+        )
     return config
 
 
@@ -150,12 +167,13 @@ def _sources(
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the sources from the weakest to the strongest."""
     for file in (user_file(environment), workspace / WORKSPACE_FILE):
-        if file.is_file():
+        if file.exists():
             yield str(file), flatten(_toml(file))
     variables = {setting.variable: setting.key for setting in SETTINGS.values()}
-    for name, key in variables.items():
-        if environment.get(name):
-            yield f"environment ({name})", {key: environment[name]}
+    for name, value in sorted(environment.items()):
+        if name.startswith(_PREFIX) and name != WORKSPACE_VARIABLE and value:
+            key = variables.get(name, name.removeprefix(_PREFIX).lower())
+            yield f"environment ({name})", {key: value}
     yield "argument", {key: value for key, value in arguments.items() if value is not None}
 
 
@@ -168,7 +186,7 @@ def user_file(environment: Mapping[str, str]) -> Path:
 def _toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", "mend the file, or move it away") from error
 
 
@@ -196,6 +214,8 @@ def _read(key: str, raw: Any, origin: str) -> Any:
     setting = setting_named(key, origin)
     try:
         return setting.read(raw)
+    except ConfigError as error:
+        raise ConfigError(f"{key} = {raw!r} from {origin}: {error.message}", error.hint) from error
     except (ValueError, TypeError) as error:
         raise ConfigError(f"{key} = {raw!r} from {origin}: {error}", f"{key} is {setting.meaning}") from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -13,8 +13,22 @@ from typing import Any
 
 from . import config as settings
 from .analysis.text import clean
+from .arguments import (
+    MAX_LISTED,
+    Filters,
+    Scopes,
+    check_budget,
+    check_category,
+    check_importance,
+    check_page,
+    fact_text,
+    moment,
+    scope_of,
+    scopes_of,
+    storable,
+)
 from .embedding.providers import embedder_named
-from .errors import ConfigError, NotFound, StoreError
+from .errors import NotFound, StoreError
 from .ingest.chunks import ChunkSize
 from .ingest.documents import memories_of
 from .ingest.entries import content_hash, entry_for, id_for
@@ -25,9 +39,7 @@ from .ranking.recipes import Recipe, recipe_named
 from .search.searcher import Searcher
 from .search.why import Why, why
 from .types import (
-    CATEGORIES,
     GLOBAL,
-    KINDS,
     Document,
     Memory,
     MemoryId,
@@ -37,43 +49,11 @@ from .types import (
     Run,
     Scope,
     Source,
-    Where,
     visible,
 )
 
-Scopes = str | Scope | Iterable[str | Scope] | None
 _MEMORIES_PER_TRANSACTION = 256
 STORE_FOLDER = ".whyrank"
-
-
-@dataclass(frozen=True)
-class Filters:
-    """What a caller may ask of the memories that answer."""
-
-    scope: Scopes = None
-    kind: str | None = None
-    tags: Sequence[str] = ()
-    path: str | None = None
-    since: object = None
-    before: object = None
-    as_of: object = None
-    include_superseded: bool = False
-
-    def where(self, now: float) -> Where:
-        """Return the filter the stores understand; refuse what makes no sense."""
-        if self.kind is not None and self.kind not in KINDS:
-            raise ConfigError(f"there is no kind {self.kind!r}", f"the kinds are {', '.join(KINDS)}")
-        return Where(
-            scopes=visible(_scopes(self.scope)),
-            kinds=frozenset({self.kind} if self.kind else ()),
-            tags=frozenset(self.tags),
-            path=self.path,
-            since=_moment("since", self.since),
-            before=_moment("before", self.before),
-            as_of=_moment("as_of", self.as_of),
-            include_superseded=self.include_superseded,
-            now=now,
-        )
 
 
 class Engine:
@@ -123,7 +103,7 @@ class Engine:
             max_bytes=config["ingest.max_bytes"],
         )
         ingestor = Ingestor(self._store, self._embedder, reading, *([progress] if progress else []))
-        return ingestor.ingest([Path(path) for path in paths], _scope(scope), dry_run=dry_run)
+        return ingestor.ingest([Path(path) for path in paths], scope_of(scope), dry_run=dry_run)
 
     def add(
         self,
@@ -139,12 +119,9 @@ class Engine:
         supersedes: MemoryId | None = None,
     ) -> Memory:
         """Store a fact; the same text in the same scope is not stored twice. It is durable on return."""
-        stored = _storable(text)
-        owner = _scope(scope)
-        if category not in CATEGORIES:
-            raise ConfigError(f"there is no category {category!r}", f"the categories are {', '.join(CATEGORIES)}")
-        if importance is not None and importance not in range(1, 6):
-            raise ConfigError(f"importance is {importance}", "give a whole number from 1 to 5")
+        stored, owner = fact_text(text), scope_of(scope)
+        check_category(category)
+        check_importance(importance)
         identity = id_for(owner, "", " ".join(stored.casefold().split()))
         known = self._store.get([identity], frozenset({owner})).get(identity)
         if known is not None:
@@ -153,9 +130,10 @@ class Engine:
             self.get(supersedes, scope=owner)
         now = self._clock()
         memory = Memory(
-            id=identity, text=stored, name=name, title=name, scope=owner, category=category, tags=tuple(tags),
+            id=identity, text=stored, name=storable("name", name), title=name, scope=owner, category=category,
+            tags=tuple(storable("tag", tag) for tag in tags),
             source=Source("", content_hash=content_hash(stored)), importance=importance, created=now,
-            date=_moment("date", date) or now, expires=_moment("expires", expires), supersedes=supersedes,
+            date=moment("date", date) or now, expires=moment("expires", expires), supersedes=supersedes,
         )  # fmt: skip
         self.put([memory])
         return memory
@@ -195,10 +173,12 @@ class Engine:
         offset: int = 0,
         recipe: str | Recipe | None = None,
         strict: bool = False,
+        max_tokens: int | None = None,
         **filters: Any,
     ) -> Results:
         """Return the memories that answer a question, best first, each able to explain its rank."""
-        asked = self._query(query, limit, offset, strict, filters)
+        check_budget(max_tokens)
+        asked = replace(self._query(query, limit, offset, filters), strict=strict, max_tokens=max_tokens)
         return self._searcher.search(asked, self._recipe(recipe))
 
     def why(
@@ -211,20 +191,23 @@ class Engine:
         **filters: Any,
     ) -> Why:
         """Explain the place of one memory among the results, or where it was lost."""
-        asked = self._query(query, limit, 0, False, filters)
-        return why(self._searcher, asked, self._recipe(recipe), identity)
+        asked = self._query(query, limit, 0, filters)
+        return why(self._searcher, asked, self._recipe(recipe), clean(identity).text)
 
     def get(self, identity: MemoryId, *, scope: Scopes = None) -> Memory:
         """Return one memory; one that the scope may not see does not exist."""
-        memory = self._store.get([identity], visible(_scopes(scope))).get(identity)
+        wanted = clean(identity).text
+        memory = self._store.get([wanted], visible(scopes_of(scope))).get(wanted)
         if memory is None:
             raise NotFound(f"there is no memory {identity!r}", "`whyrank list` shows the ids there are")
         return memory
 
     def list(self, *, limit: int = 50, offset: int = 0, **filters: Any) -> list[Memory]:
         """Return memories in the order of their files and lines."""
-        _check_page(limit, offset)
-        return self._store.browse(Filters(**filters).where(self._clock()), limit, offset)
+        check_page(limit, offset)
+        return self._store.browse(
+            Filters(**filters).where(self._clock()), min(limit, MAX_LISTED), min(offset, MAX_LISTED)
+        )
 
     def status(self) -> StoreStatus:
         """Count what the store holds."""
@@ -234,10 +217,10 @@ class Engine:
         """Release the store."""
         self._store.close()
 
-    def _query(self, text: str, limit: int | None, offset: int, strict: bool, filters: Mapping[str, Any]) -> Query:
+    def _query(self, text: str, limit: int | None, offset: int, filters: Mapping[str, Any]) -> Query:
         size = self._config["limit"] if limit is None else limit
-        _check_page(size, offset)
-        return Query(text, Filters(**filters).where(self._clock()), size, offset, strict)
+        check_page(size, offset)
+        return Query(text, Filters(**filters).where(self._clock()), size, offset)
 
     def _recipe(self, recipe: str | Recipe | None) -> Recipe:
         return recipe if isinstance(recipe, Recipe) else self._config.recipe(recipe)
@@ -278,21 +261,21 @@ def rank(
     runs: Sequence[Run], recipe: str | Recipe = "rrf", *, weights: Mapping[str, float] | None = None, limit: int = 10
 ) -> Ranking:
     """Fuse and explain any engines' result lists."""
-    _check_page(limit, 0)
+    check_page(limit, 0)
     return rank_foreign(runs, recipe if isinstance(recipe, Recipe) else recipe_named(recipe), weights, limit)
 
 
 def _open_store(path: Path) -> Store:
     from .storage.sqlite.store import SqliteStore
 
-    if path.is_dir():
-        raise StoreError(f"{path} is a folder", "name a file for the store, for instance memory.db")
     try:
+        if path.exists() and not path.is_file():
+            kind = "a folder" if path.is_dir() else "no regular file"
+            raise StoreError(f"{path} is {kind}", "name a file for the store, for instance memory.db")
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"{path.parent} cannot be made: {error.strerror}", "choose another place with --store"
-        ) from error
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise StoreError(f"{path} cannot be used: {said}", "choose another place with --store") from error
     return SqliteStore(path)
 
 
@@ -300,43 +283,3 @@ def _workspace_of(config: settings.Config) -> Path:
     """Return the folder paths are stored relative to: the store's own, wherever one stands."""
     folder = config.store.parent
     return folder.parent if folder.name == STORE_FOLDER else folder
-
-
-def _scope(scope: str | Scope) -> Scope:
-    if isinstance(scope, Scope):
-        return scope
-    try:
-        return Scope.parse(scope)
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
-
-
-def _scopes(scopes: Scopes) -> list[Scope]:
-    if scopes is None:
-        return []
-    return [_scope(scopes)] if isinstance(scopes, str | Scope) else [_scope(scope) for scope in scopes]
-
-
-def _moment(name: str, value: object) -> float | None:
-    from .ingest.dates import parse_date
-
-    if value is None:
-        return None
-    moment = parse_date(value)
-    if moment is None:
-        raise ConfigError(f"{name} is {value!r}, which is no date", "write it as 2026-03-14 or 2026-03-14T09:30")
-    return moment
-
-
-def _check_page(limit: int, offset: int) -> None:
-    if limit < 0 or offset < 0:
-        raise ConfigError(f"limit is {limit}, offset is {offset}", "give 0 or more")
-
-
-def _storable(text: str) -> str:
-    cleaned = clean(text)
-    if cleaned.replaced:
-        raise ConfigError("the text holds a NUL or a lone surrogate", "remove it; nothing was stored")
-    if not text.strip():
-        raise ConfigError("the text is empty", "give some text")
-    return text.strip()

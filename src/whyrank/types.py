@@ -314,6 +314,7 @@ class Query:
     limit: int = 6
     offset: int = 0
     strict: bool = False
+    max_tokens: int | None = None
 
     @property
     def now(self) -> float:

@@ -55,7 +55,7 @@ def test_the_worked_example_fuses_lancedb_and_fts5_as_it_says() -> None:
 def test_every_verb_and_option_is_in_the_reference() -> None:
     verbs = next(action for action in build()._actions if action.dest == "verb").choices
     assert verbs
-    for verb, parser in dict(verbs).items():  # type: ignore[call-overload]
+    for verb, parser in dict(verbs).items():
         assert f"`whyrank {verb}" in REFERENCE, verb
         for action in parser._actions:
             for option in action.option_strings:

@@ -67,10 +67,24 @@ def _searched(call: Run, *arguments: str) -> Any:
 
 
 def test_every_verb_has_an_example_here(call: Run) -> None:
-    complaint = call("nonsense").err
-    choices = re.search(r"choose from ([^)]*)\)", complaint)
+    choices = re.search(r"the verbs are (.*)", call("xyzzy").err)
     assert choices is not None
-    assert set(re.findall(r"[a-z-]+", choices.group(1))) == set(VERBS) == set(EXAMPLES)
+    assert set(choices.group(1).split(", ")) == set(VERBS) == set(EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("typed", "advice"),
+    [
+        (("serch", "tea"), "did you mean 'search'?"),
+        (("--store", "x", "search", "tea"), "options go after it"),
+        (("search", "tea", "--nope"), "`whyrank search --help`"),
+        (("search", "-x"), "put -- before"),
+    ],
+)
+def test_a_slip_on_the_command_line_is_answered_with_advice(call: Run, typed: tuple[str, ...], advice: str) -> None:
+    done = call(*typed)
+    assert done.status == 2
+    assert advice in done.err
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -331,10 +345,40 @@ def test_what_was_ingested_for_a_user_is_hidden_from_others(call: Run, workspace
 
 
 def test_another_store_is_another_memory(call: Run) -> None:
-    assert call("status", "--store", "other.db", "--json").data["memories"] == 0
+    call("ingest", "notes/tea.md", "--store", "other.db", "--embedding", "none")
+    assert call("status", "--store", "other.db", "--json").data["files"] == 1
+
+
+def test_a_question_to_a_store_that_is_not_there_makes_none(call: Run, workspace: Path) -> None:
+    done = call("search", "tea", "--store", "nowhere.db")
+    assert done.status == 8
+    assert "whyrank ingest PATH" in done.err
+    assert not (workspace / "nowhere.db").exists()
+
+
+def test_a_dry_run_makes_no_store(call: Run, workspace: Path) -> None:
+    done = call("ingest", "notes", "--dry-run", "--store", "nowhere.db", "--embedding", "none")
+    assert "  new      notes/tea.md" in done.out.replace(str(workspace) + "/", "")
+    assert not (workspace / "nowhere.db").exists()
+
+
+def test_a_budget_keeps_whole_memories_and_says_what_is_missing(call: Run) -> None:
+    everything = _searched(call, "tea")["hits"]
+    first = len(everything[0]["text"]) // 4 + 1
+    told = call("search", "tea", "--max-tokens", str(first), "--json", "--explain").data
+    assert [hit["id"] for hit in told["hits"]] == [everything[0]["id"]]
+    assert "budget" in {notice["code"] for notice in told["notices"]}
+    assert "budget" in {hit["trail"][-1]["stage"] for hit in told["dropped"]}
+
+
+def test_searching_leaves_the_store_file_as_it_is(call: Run, workspace: Path) -> None:
+    before = (workspace / ".whyrank/memory.db").read_bytes()
+    _searched(call, "tea")
+    assert (workspace / ".whyrank/memory.db").read_bytes() == before
 
 
 def test_the_environment_names_the_store(call: Run, workspace: Path) -> None:
+    call("ingest", "notes/tea.md", "--embedding", "none", WHYRANK_STORE="elsewhere.db")
     named = call("status", "--json", WHYRANK_STORE="elsewhere.db").data["store"]
     assert named == str(workspace / "elsewhere.db")
 

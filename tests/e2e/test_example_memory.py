@@ -21,7 +21,7 @@ EIGHT = [
     ("falsification-first reasoning", "protocols/falsification-first.md"),
     ("should I answer in the group chat or stay quiet?", "protocols/group-chats.md"),
     ("which bot gets this message?", "protocols/message-routing.md"),
-    ("check my work before I send something out", "protocols/email-review.md"),
+    ("who must approve an e-mail before it is sent?", "protocols/email-review.md"),
     ("what does Suzy value and how does she like to work?", "USER.md"),
     ("wake somebody up when things burn", "protocols/escalation.md"),
     ("how do I get a deleted file back?", "protocols/backups.md"),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import whyrank
 
-ROUNDS = 200 if os.environ.get("WHYRANK_SOAK") else 6
+ROUNDS = 200 if os.environ.get("SOAK") else 6
 FILES = 40
 SECTIONS = 4
 

@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import whyrank
 from whyrank.errors import ConfigError, NotFound
@@ -88,10 +90,10 @@ def test_several_scopes_may_be_asked_for_at_once(engine: whyrank.Engine) -> None
     assert {str(hit.memory.scope) for hit in found} == {"global", "user:1", "agent:pip", "session:9"}
 
 
-@pytest.mark.parametrize("page", [{"limit": -1}, {"offset": -1}])
-def test_a_negative_page_is_refused(engine: whyrank.Engine, page: dict[str, int]) -> None:
-    with pytest.raises(ConfigError):
-        engine.search("tea", **page)
+@pytest.mark.parametrize(("limit", "offset", "said"), [(-1, 0, "limit is -1"), (5, -2, "offset is -2")])
+def test_a_negative_page_is_refused(engine: whyrank.Engine, limit: int, offset: int, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        engine.search("tea", limit=limit, offset=offset)
 
 
 def test_a_limit_out_of_proportion_is_cut_with_a_notice(engine: whyrank.Engine) -> None:
@@ -157,7 +159,7 @@ def test_a_failing_embedder_leaves_words_at_work(tmp_path: Path) -> None:
     from whyrank.testing.embedder import WordDirections
 
     class Failing(WordDirections):
-        def query(self, text: str) -> object:  # type: ignore[override]
+        def query(self, text: str) -> NDArray[np.float32]:
             raise ProviderError("the model is away", "wait")
 
     config = load({}, workspace=tmp_path, environment={})

@@ -1,8 +1,6 @@
-"""Entities by rule: capitalised spans, identifiers, and names the store knows."""
+"""Entities by rule: capitalised spans and identifiers; the search adds the names the store knows."""
 
 from __future__ import annotations
-
-from collections.abc import Collection
 
 import regex
 
@@ -10,21 +8,23 @@ from .names import name_key
 from .stopwords import STOP_WORDS
 from .text import compose, fold
 
-_CAPITALISED = regex.compile(r"\p{Lu}[\p{L}\p{M}\p{N}'’-]*(?:\s+\p{Lu}[\p{L}\p{M}\p{N}'’-]*)*")
+_CAPITALISED = regex.compile(r"(?<![\p{L}\p{M}\p{N}_])\p{Lu}[\p{L}\p{M}\p{N}'-]*(?:\s+\p{Lu}[\p{L}\p{M}\p{N}'-]*)*")
 _IDENTIFIER = regex.compile(
     r"\b(?:[\p{L}\p{N}]+(?:[_./:\\-][\p{L}\p{N}]+)+|[\p{Ll}\p{N}]+\p{Lu}[\p{L}\p{N}]*|\p{Lu}\p{Ll}+\p{Lu}[\p{L}\p{N}]*)"
+)
+# No space, and a sign that prose does not put inside words, or a capital in the middle.
+_WHOLE_IDENTIFIER = regex.compile(
+    r"(?=\S*[\p{L}\p{N}])\S*(?:[\p{L}\p{N}][_./:\\-]+[\p{L}\p{N}]|[~/\\][\p{L}\p{N}]|\p{Ll}\p{Lu}|\p{L}_|_\p{L}|\(\))\S*"
 )
 _FUNCTION_WORDS = frozenset().union(*STOP_WORDS.values())
 
 
-def entities_in(text: str, known: Collection[str] = ()) -> tuple[str, ...]:
+def entities_in(text: str) -> tuple[str, ...]:
     """Return the entities a text names, in order of appearance, each once."""
     composed = compose(text)
     spans = [(match.start(), match.group()) for match in _IDENTIFIER.finditer(composed)]
-    spans += [
-        (match.start(), span) for match in _CAPITALISED.finditer(composed) if (span := _without_stops(match.group()))
-    ]
-    spans += [(composed.find(name), name) for name in known if name in composed]
+    capitalised = ((match.start(), _without_stops(match.group())) for match in _CAPITALISED.finditer(composed))
+    spans += [(start, span) for start, span in capitalised if span]
     found: dict[str, str] = {}
     for _, span in sorted(spans):
         found.setdefault(name_key(span), span)
@@ -32,8 +32,8 @@ def entities_in(text: str, known: Collection[str] = ()) -> tuple[str, ...]:
 
 
 def is_identifier(text: str) -> bool:
-    """Tell whether a text is one identifier: a path, a version, a name in code."""
-    return bool(_IDENTIFIER.fullmatch(compose(text.strip())))
+    """Tell whether a text is one identifier: a path, an address, a version, a name in code."""
+    return bool(_WHOLE_IDENTIFIER.fullmatch(compose(text.strip())))
 
 
 def _without_stops(span: str) -> str:

@@ -14,8 +14,11 @@ from .text import fold
 
 DEFAULT_LANGUAGE = "en"
 _VOTING_WORDS = 400  # the beginning of a text is enough to tell its language
+SURE_VOTES = 2
+WORDS_FOR_ONE_VOTE = 2  # in longer texts than this one function word of a language may speak for it
 
-_WORD = regex.compile(r"[\p{L}\p{M}'’]+")
+# Words that stand alone: a part of a path, an address or an identifier says nothing about the language.
+_WORD = regex.compile(r"(?<![\w@./:\\-])[\p{L}\p{M}'’]+(?![\w@/:\\]|[.-]\w)")
 _SCRIPTS = {
     "ja": regex.compile(r"[\p{Hiragana}\p{Katakana}]"),
     "ko": regex.compile(r"\p{Hangul}"),
@@ -31,6 +34,7 @@ _SCRIPTS = {
 }
 _LATIN = regex.compile(r"\p{Latin}")
 LATIN_LANGUAGES = tuple(language for language in STOP_WORDS if language != "ru")
+LANGUAGES = tuple(sorted({*STOP_WORDS, *_SCRIPTS}))
 
 # A Japanese text is mostly Han; a fifth of kana is enough to tell it from Chinese.
 _KANA_SHARE = 0.2
@@ -62,14 +66,18 @@ def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
                 votes[language] += count
     if not votes:
         return default
-    most = max(votes.values())
-    return default if votes[default] == most else max(votes, key=lambda language: (votes[language], language))
+    # At equal votes the default wins, then the order of the table. One word alone ("die hard") decides nothing.
+    winner = max((default, *LATIN_LANGUAGES), key=lambda language: votes[language])
+    return winner if votes[winner] >= SURE_VOTES or len(_words(text)) > WORDS_FOR_ONE_VOTE else default
+
+
+def _words(text: str) -> list[str]:
+    return [match.group().replace("’", "'") for match in islice(_WORD.finditer(fold(text)), _VOTING_WORDS)]
 
 
 def _voting_words(text: str) -> Iterator[str]:
     """Yield words of two letters or more, and the sides of an apostrophe (don't, qu'il); single letters are code."""
-    for match in islice(_WORD.finditer(fold(text)), _VOTING_WORDS):
-        word = match.group().replace("’", "'")
+    for word in _words(text):
         yield from (side for side in dict.fromkeys((word, *word.split("'"))) if len(side) > 1)
 
 

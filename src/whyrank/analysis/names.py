@@ -12,10 +12,10 @@ from rapidfuzz.distance import OSA
 from ..ports import Name
 from ..types import Memory, NameMatch, NameProbe, NameRelation
 from .text import compose, fold
-from .words import parts_of
+from .words import parts_of, spoken_words
 
 _NOT_IN_KEY = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
-_WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}]+)?")
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:'[\p{L}]+)*")
 
 # How specific a path is when its key is equal to the query's.
 FULL_PATH, BASENAME, STEM = 3, 2, 1
@@ -41,7 +41,8 @@ def name_key(text: str) -> str:
 @lru_cache(maxsize=65_536)
 def name_words(text: str) -> tuple[str, ...]:
     """Return the words of a name, identifiers split into theirs."""
-    return tuple(part for word in _WORD.findall(compose(text)) for part in parts_of(word.split("'")[0]))
+    words = (spoken for word in _WORD.findall(compose(text)) for spoken in spoken_words(word))
+    return tuple(part for word in words for part in parts_of(word))
 
 
 def words_key(words: Iterable[str]) -> str:

@@ -12,14 +12,14 @@ from .languages import DEFAULT_LANGUAGE, language_of
 from .names import probe_for
 from .stopwords import QUESTION_WORDS
 from .text import clean, fold, unspaced_letters
-from .words import foreign_stems, tokens_of
+from .words import all_tokens, foreign_stems, tokens_of
 
 MAX_TERMS = 64  # an OR of more costs more than it finds
 MAX_QUERY_CHARACTERS = 8_192  # a longer text is a document, not a question
 NAME_WORDS = 2  # a query of one or two words is usually somebody's or something's name
 LETTERS_PER_UNSPACED_WORD = 3  # Chinese and Japanese words have about two characters, Thai ones more
 
-_PHRASE = regex.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»')
+_PHRASE = regex.compile(r'"([^"]+)"|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»')
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+")
 _QUESTION_MARKS = ("?", "？", "؟", "⁇")
 
@@ -60,8 +60,10 @@ def _terms(text: str, default_language: str) -> Iterator[str]:
     """Yield the terms in order; a quoted phrase is one term of several tokens."""
     for match in _PHRASE.finditer(text):
         phrase = next(group for group in match.groups() if group)
-        if tokens := tokens_of(phrase, default_language):
-            yield " ".join(tokens)
+        # A phrase of function words alone stands in no index.
+        content = [token.text for token in all_tokens(phrase, default_language) if not token.is_stop_word]
+        if content:
+            yield " ".join(content)
     yield from tokens_of(_PHRASE.sub(" ", text), default_language)
 
 

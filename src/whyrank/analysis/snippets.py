@@ -7,7 +7,7 @@ from typing import NamedTuple
 import regex
 
 from .languages import DEFAULT_LANGUAGE, latin_language
-from .text import UNSPACED
+from .text import UNSPACED, compose
 from .words import run_tokens
 
 SNIPPET_CHARACTERS = 240
@@ -56,8 +56,8 @@ def _matches(text: str, wanted: set[str]) -> list[Span]:
         if len(run) == 1 and not run.isascii():
             pair = text[match.start() : match.start() + 2]
             if pair in wanted or run in wanted:
-                spans.append(Span(match.start(), match.start() + (2 if pair in wanted else 1)))
-        elif wanted & {token.text for token in run_tokens(run, latin)}:
+                spans.append(Span(match.start(), match.start() + (len(pair) if pair in wanted else 1)))
+        elif wanted & {token.text for token in run_tokens(compose(run), latin)}:
             spans.append(Span(match.start(), match.end()))
     return _merged(spans)
 

@@ -102,7 +102,7 @@ _QUESTIONS = {
     "de": "wie was wer wem wen wessen wann wo woher wohin warum wieso weshalb welche welcher welches ist sind",
     "ru": "что как когда где куда откуда почему зачем кто кого какой какая какие сколько чем",
     "fr": "que qui quoi où quand comment pourquoi combien quel quelle quels quelles est",
-    "es": "qué quién cuál dónde cuándo cómo cuánto cuántos por",
+    "es": "qué quién cuál dónde cuándo cómo cuánto cuántos",
     "it": "che chi quale quali quando dove come perché quanto quanti cosa",
     "pt": "que quem qual quais quando onde como porque quanto quantos",
     "nl": "wie wat waar wanneer waarom hoe welke welk",

@@ -11,7 +11,8 @@ _UNSTORABLE = regex.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
 
 # Scripts written without spaces between words (and Hangul, whose particles stick to the words).
-UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+# The long-vowel mark ー belongs to no script of its own, but stands inside Japanese words.
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _UNSPACED_LETTER = regex.compile(f"[{UNSPACED}]")
 
 CHARACTERS_PER_TOKEN = 4  # English prose; the usual estimate, good enough to size a chunk
@@ -36,8 +37,8 @@ def fold(text: str) -> str:
 
 
 def compose(text: str) -> str:
-    """Bring text to one composed form and keep its case, so that camelCase can still be seen."""
-    return unicodedata.normalize("NFKC", text)
+    """Bring text to one composed form with straight apostrophes; its case stays, so that camelCase can be seen."""
+    return unicodedata.normalize("NFKC", text).replace("’", "'")
 
 
 def unspaced_letters(text: str) -> int:

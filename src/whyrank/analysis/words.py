@@ -15,11 +15,10 @@ from .text import UNSPACED, clean, compose, fold
 MAX_TOKEN_LETTERS = 64  # longer ones are data (hashes, base64), cut so that they cannot bloat the index
 
 _WORD = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{UNSPACED}]]+"
-_JOINERS = r"-./:@'’\\"
+_JOINERS = r"-./:@'\\"
 _RUN = regex.compile(rf"(?V1)(?P<unspaced>[{UNSPACED}]+)|(?:{_WORD})(?:[{_JOINERS}]+(?:{_WORD}))*(?:\+\+|\#)?")
 _CAMEL = regex.compile(r"\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?[\p{Ll}\p{M}\p{Lo}\p{Lm}]+|\p{Lu}+|\p{N}+")
 _PIECES = regex.compile(r"[-./:@\\_+#]+")
-_APOSTROPHE = regex.compile(r"['’]")
 _LETTERS = regex.compile(r"[\p{L}\p{M}]+")
 _HAS_LETTER_OR_DIGIT = regex.compile(r"[\p{L}\p{N}]")
 
@@ -77,14 +76,24 @@ def _bigrams(letters: str) -> list[Token]:
 @lru_cache(maxsize=262_144)
 def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
     """Return the tokens of one run of characters without spaces: the whole, and its parts where it has any."""
-    words = _spoken_words(run, latin)
-    if words is not None:
-        return tuple(token for word in words for token in run_tokens(word, latin))
-    folded = _APOSTROPHE.sub("'", fold(run))[:MAX_TOKEN_LETTERS]
+    folded = fold(run)[:MAX_TOKEN_LETTERS]
+    if folded in STOP_WORDS.get(latin, frozenset()):
+        return (Token(folded, is_stop_word=True),)
+    spoken = spoken_words(run)
+    if spoken != [run]:
+        return tuple(token for word in spoken for token in run_tokens(word, latin))
     parts = parts_of(run)
-    if len(parts) == 1 and parts[0] == folded:
+    if not parts:
+        return ()
+    if parts == [folded]:
         return _word_tokens(folded, latin)
     return (Token(folded), *(token for part in parts for token in _word_tokens(part, latin) if token.text != folded))
+
+
+def spoken_words(run: str) -> list[str]:
+    """Resolve apostrophes: `Suzy's` without its ending, `l'avion` in two words."""
+    head, *tail = run.split("'")
+    return [word for word in (head, *(end for end in tail if fold(end) not in _CONTRACTIONS)) if word]
 
 
 def parts_of(run: str) -> list[str]:
@@ -98,17 +107,6 @@ def parts_of(run: str) -> list[str]:
 
 def _is_camel(piece: str) -> bool:
     return not piece.isupper() and not piece.islower() and any(letter.isupper() for letter in piece[1:])
-
-
-def _spoken_words(run: str, latin: str) -> list[str] | None:
-    """Resolve apostrophes: `don't` whole, `Suzy's` without its ending, `l'avion` in two; None if it is one word."""
-    if not _APOSTROPHE.search(run):
-        return None
-    folded = _APOSTROPHE.sub("'", fold(run))
-    if folded in STOP_WORDS.get(latin, frozenset()):
-        return None
-    head, *tail = [word for word in folded.split("'") if word] or [""]
-    return [head, *(word for word in tail if word not in _CONTRACTIONS)] if head else []
 
 
 def _word_tokens(word: str, latin: str) -> tuple[Token, ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..analysis.text import clean
 from ..errors import BadDataset
 from ..types import GLOBAL, Document, Scope
 
@@ -35,7 +37,7 @@ class EvaluationSet:
 
 def load_set(folder: Path) -> EvaluationSet:
     """Read a set, or say what is wrong with it."""
-    if not folder.is_dir():
+    if not _is_folder(folder):
         raise BadDataset(
             f"{folder} is no folder", "give a folder with corpus.jsonl or files/, queries.jsonl, qrels.tsv"
         )
@@ -45,6 +47,8 @@ def load_set(folder: Path) -> EvaluationSet:
     if not corpus.is_file() and not files.is_dir():
         raise BadDataset(f"{folder} has neither corpus.jsonl nor files/", "a set needs one of them")
     documents = tuple(_documents(corpus)) if corpus.is_file() else ()
+    if corpus.is_file():
+        _check_ids(corpus, documents)
     judgements = _judgements(folder / "qrels.tsv")
     questions = tuple(question for question in _questions(folder / "queries.jsonl") if question.id in judgements)
     if not questions:
@@ -59,38 +63,61 @@ def load_set(folder: Path) -> EvaluationSet:
     )
 
 
+def _is_folder(folder: Path) -> bool:
+    try:
+        return folder.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _check_ids(corpus: Path, documents: tuple[Document, ...]) -> None:
+    if not documents:
+        raise BadDataset(f"{corpus} is empty", "give one document per line")
+    [(most, count)] = Counter(document.id for document in documents).most_common(1)
+    if count > 1:
+        raise BadDataset(f"{corpus} holds the id {most!r} {count} times", "give every document an id of its own")
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise BadDataset(
+            f"{file} is missing", "a set needs queries.jsonl, qrels.tsv, and corpus.jsonl or files/"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadDataset(f"{file} cannot be read: {error}", "it must be UTF-8 text") from error
+
+
 def _about(file: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        about = json.loads(file.read_text(encoding="utf-8"))
+        about = json.loads(_text_of(file))
     except ValueError as error:
         raise BadDataset(f"{file}: {error}", "set.json must be a JSON object") from error
     return about if isinstance(about, dict) else {}
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
-    if not file.is_file():
-        raise BadDataset(f"{file} is missing")
-    with file.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-                row["id"], row["text"]
-            except (ValueError, TypeError, KeyError) as error:
-                raise BadDataset(f"{file}:{number}: {error!r}", "each line is an object with id and text") from error
-            yield row
+    for number, line in enumerate(_text_of(file).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            row["id"], row["text"], (row.get("meta") or {}).get("scope")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise BadDataset(f"{file}:{number}: {error!r}", "each line is an object with id and text") from error
+        yield row
 
 
 def _documents(file: Path) -> Iterator[Document]:
     for row in _rows(file):
         meta = row.get("meta") or {}
         yield Document(
-            id=str(row["id"]),
+            id=clean(str(row["id"])).text,
             text=str(row["text"]),
-            title=str(row.get("title") or ""),
+            title=clean(str(row.get("title") or "")).text,
             scope=_scope(meta.get("scope")),
             slug=str(meta.get("slug") or ""),
             owner=str(meta.get("owner") or ""),
@@ -110,10 +137,8 @@ def _scope(name: object) -> Scope:
 
 
 def _judgements(file: Path) -> dict[str, dict[str, int]]:
-    if not file.is_file():
-        raise BadDataset(f"{file} is missing")
     judged: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines()[1:], 2):
+    for number, line in enumerate(_text_of(file).split("\n")[1:], 2):
         if not line.strip():
             continue
         try:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..analysis.text import CHARACTERS_PER_TOKEN, estimated_tokens
+from ..analysis.text import estimated_tokens
 from ..errors import ConfigError
-from .markdown import Block, Document
+from .markdown import Block, ParsedText
 
 # A new heading starts a new chunk once the last one has this share of a full one; tiny sections stay together.
 _SECTION_SHARE = 4
@@ -48,10 +48,11 @@ class _Piece(NamedTuple):
     text: str
     headings: tuple[str, ...]
     is_heading: bool = False
+    is_whole: bool = False
     is_part_of_line: bool = False
 
 
-def chunk(document: Document, size: ChunkSize) -> list[Chunk]:
+def chunk(document: ParsedText, size: ChunkSize) -> list[Chunk]:
     """Cut a document into chunks."""
     packer = _Packer(document.lines, size)
     for piece in _pieces(document, size):
@@ -71,13 +72,15 @@ class _Packer:
 
     def add(self, piece: _Piece) -> None:
         if piece.is_part_of_line:
+            if all(waiting.is_heading for waiting in self._pieces):
+                self._pieces = []  # they stand in the trail; a chunk of headings alone says nothing
             self.flush()
             self.chunks.append(Chunk(piece.text, piece.start + 1, piece.end, piece.headings))
             return
         if piece.is_heading and self._tokens() >= self.size.tokens // _SECTION_SHARE:
             self.flush()
         elif self._pieces and self._tokens() + estimated_tokens(piece.text) > self.size.tokens:
-            self._overflow()
+            self._overflow(self.size.tokens - estimated_tokens(piece.text))
         self._pieces.append(piece)
 
     def flush(self) -> None:
@@ -89,8 +92,8 @@ class _Packer:
                 self.chunks.append(Chunk(text, start + 1, max(end, start + 1), _common(self._pieces)))
         self._pieces = []
 
-    def _overflow(self) -> None:
-        """Close the chunk, and begin the next with a heading left dangling, or with the end of the last one."""
+    def _overflow(self, room: int) -> None:
+        """Close the chunk, and begin the next with a heading left dangling, or with as much of the last as fits."""
         dangling: list[_Piece] = []
         while self._pieces and self._pieces[-1].is_heading:
             dangling.insert(0, self._pieces.pop())
@@ -98,15 +101,15 @@ class _Packer:
         self.flush()
         if dangling:
             self._pieces = dangling
-        elif last is not None and (tail := self._tail(last)) is not None:
+        elif last is not None and (tail := self._tail(last, min(room, self.size.overlap))) is not None:
             self._pieces = [tail]
 
-    def _tail(self, last: _Piece) -> _Piece | None:
-        """Return the last lines of a piece, as many as fit into the overlap."""
+    def _tail(self, last: _Piece, room: int) -> _Piece | None:
+        """Return the last lines of a piece, as many as fit; code and tables wholly or not at all."""
         start = last.end
-        while start > last.start and estimated_tokens("\n".join(self.lines[start - 1 : last.end])) <= self.size.overlap:
+        while start > last.start and estimated_tokens("\n".join(self.lines[start - 1 : last.end])) <= room:
             start -= 1
-        if start == last.end:
+        if start == last.end or (last.is_whole and start > last.start):
             return None
         return _Piece(start, last.end, "\n".join(self.lines[start : last.end]), last.headings)
 
@@ -119,7 +122,7 @@ class _Packer:
         return "\n".join(self.lines[pieces[0].start : pieces[-1].end]).strip("\n")
 
 
-def _pieces(document: Document, size: ChunkSize) -> Iterator[_Piece]:
+def _pieces(document: ParsedText, size: ChunkSize) -> Iterator[_Piece]:
     trail: list[tuple[int, str]] = []
     for block in document.blocks:
         if block.level:
@@ -128,7 +131,7 @@ def _pieces(document: Document, size: ChunkSize) -> Iterator[_Piece]:
         headings = tuple(title for _, title in trail if title)
         text = "\n".join(document.lines[block.start : block.end])
         if estimated_tokens(text) <= size.tokens:
-            yield _Piece(block.start, block.end, text, headings, is_heading=bool(block.level))
+            yield _Piece(block.start, block.end, text, headings, bool(block.level), block.is_whole)
         else:
             yield from _split(document.lines, block, headings, size)
 
@@ -137,6 +140,7 @@ def _split(lines: Sequence[str], block: Block, headings: tuple[str, ...], size: 
     """Cut a block that is too long at its lines, and a line that is too long at its sentences."""
     start = block.start
     length = 0
+    room = size.tokens - size.overlap  # what is cut begins with the end of what stood before
     for number in range(block.start, block.end):
         tokens = estimated_tokens(lines[number])
         if tokens > size.tokens:
@@ -145,7 +149,7 @@ def _split(lines: Sequence[str], block: Block, headings: tuple[str, ...], size: 
             for part in _split_line(lines[number], size):
                 yield _Piece(number, number + 1, part, headings, is_part_of_line=True)
             start, length = number + 1, 0
-        elif length + tokens > size.tokens and start < number:
+        elif length + tokens > room and start < number:
             yield _Piece(start, number, "\n".join(lines[start:number]), headings)
             start, length = number, tokens
         else:
@@ -157,7 +161,7 @@ def _split(lines: Sequence[str], block: Block, headings: tuple[str, ...], size: 
 def _split_line(line: str, size: ChunkSize) -> Iterator[str]:
     # A line may be without spaces or in a script where a letter is a token, so the share of tokens sets the length.
     characters = max(1, len(line) * size.tokens // estimated_tokens(line))
-    overlap = min(characters // 2, size.overlap * CHARACTERS_PER_TOKEN)
+    overlap = characters * size.overlap // size.tokens
     start = 0
     while start < len(line):
         end = min(len(line), start + characters)
@@ -166,7 +170,13 @@ def _split_line(line: str, size: ChunkSize) -> Iterator[str]:
         yield line[start:end]
         if end >= len(line):
             return
-        start = max(start + 1, end - overlap)
+        start = _word_start(line, max(start + 1, end - overlap), end)
+
+
+def _word_start(line: str, low: int, high: int) -> int:
+    """Return the first place from `low` on where a word begins, if there is one before `high`."""
+    space = line.find(" ", low, high)
+    return space + 1 if space >= 0 else low
 
 
 def _sentence_end(line: str, low: int, high: int) -> int:

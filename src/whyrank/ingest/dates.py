@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 
 _IN_NAME = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_TOO_FAR = 1e15  # beyond this a number is no moment in any unit
 _MILLISECONDS_FROM = 1e11  # a number beyond this is milliseconds: in seconds it would be the year 5138
 _EVERGREEN_NAMES = frozenset({"MEMORY.md", "USER.md"})
 
@@ -28,13 +29,15 @@ def parse_date(value: object) -> float | None:
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return _from_number(float(value))
+        return _from_number(value)
     return _from_text(value.strip()) if isinstance(value, str) else None
 
 
 def _from_number(value: float) -> float | None:
-    seconds = value / 1000 if abs(value) > _MILLISECONDS_FROM else value
-    return seconds if abs(seconds) < _MILLISECONDS_FROM else None
+    for seconds in (value, value / 1000 if abs(value) < _TOO_FAR else value):
+        if abs(seconds) < _MILLISECONDS_FROM:
+            return float(seconds)
+    return None
 
 
 def _from_text(text: str) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,11 +14,12 @@ from ..types import Memory, Scope, Source
 from .chunks import Chunk, ChunkSize, chunk
 from .dates import date_in_name, is_evergreen, parse_date
 from .entries import content_hash, id_for, occurrences
-from .markdown import Document, parse_markdown, parse_plain
+from .markdown import ParsedText, parse_markdown, parse_plain
 from .walk import LOGS, MARKDOWN
 
 SKILL_FILE = "SKILL.md"
 
+_LARGEST_NUMBER = 10**18
 _TEXT_KEYS = ("text", "content", "message")
 _SPEAKER_KEYS = ("speaker", "role", "author", "from", "name")
 _DATE_KEYS = ("date", "timestamp", "time", "ts", "created_at")
@@ -35,21 +37,24 @@ class Read:
 def memories_in(text: str, path: str, scope: Scope, mtime: float, size: ChunkSize) -> Read:
     """Return the memories a file holds."""
     suffix = PurePosixPath(path).suffix.lower()
-    text = clean(text).text
+    cleaned = clean(text)
+    remarks = ("characters that cannot be stored were replaced",) if cleaned.replaced else ()
     if suffix in LOGS:
-        return _turns(text, path, scope, mtime)
-    document = parse_markdown(text) if suffix in MARKDOWN else parse_plain(text)
+        read = _turns(cleaned.text, path, scope, mtime)
+        return Read(read.memories, (*remarks, *read.remarks))
+    document = parse_markdown(cleaned.text) if suffix in MARKDOWN else parse_plain(cleaned.text)
     memories = tuple(_chunk_memories(document, path, scope, mtime, size))
-    return Read(memories, (document.problem,) if document.problem else ())
+    return Read(memories, (*remarks, *((document.problem,) if document.problem else ())))
 
 
-def _chunk_memories(document: Document, path: str, scope: Scope, mtime: float, size: ChunkSize) -> Iterator[Memory]:
+def _chunk_memories(document: ParsedText, path: str, scope: Scope, mtime: float, size: ChunkSize) -> Iterator[Memory]:
     fields = document.fields
     place = PurePosixPath(path)
     is_skill = place.name == SKILL_FILE
     name = _text(fields, "title", "name") if not is_skill else _text(fields, "name", "title")
     summary = _text(fields, "description", "summary")
-    dated = parse_date(fields.get("date")) or date_in_name(path)
+    written = parse_date(fields.get("date"))
+    dated = written if written is not None else date_in_name(path)
     chunks = chunk(document, size) or _summary_only(summary or name)
     heading = next((block.title for block in document.blocks if block.level), "")
     numbered = occurrences(piece.text for piece in chunks)
@@ -79,21 +84,25 @@ def _summary_only(summary: str) -> list[Chunk]:
 
 
 def _text(fields: dict[str, Any], *keys: str) -> str:
-    for key in keys:
-        value = fields.get(key)
-        if isinstance(value, str | int | float) and not isinstance(value, bool) and str(value).strip():
-            return " ".join(clean(str(value)).text.split())
-    return ""
+    return next((text for key in keys if (text := _scalar(fields.get(key)))), "")
 
 
 def _texts(fields: dict[str, Any], *keys: str) -> tuple[str, ...]:
     for key in keys:
         value = fields.get(key)
-        if isinstance(value, str):
-            value = value.split(",")
-        if isinstance(value, list):
-            return tuple(dict.fromkeys(clean(str(item)).text.strip() for item in value if str(item).strip()))
+        items = value.split(",") if isinstance(value, str) else value
+        if isinstance(items, list):
+            return tuple(dict.fromkeys(text for item in items if (text := _scalar(item))))
     return ()
+
+
+def _scalar(value: object) -> str:
+    """Return a single value as text; lists, tables and numbers nobody would write are nothing."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float | date):
+        return ""
+    if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+        return ""
+    return " ".join(clean(str(value)).text.split())
 
 
 def _turns(text: str, path: str, scope: Scope, mtime: float) -> Read:
@@ -103,13 +112,15 @@ def _turns(text: str, path: str, scope: Scope, mtime: float) -> Read:
         if line.strip():
             turn = _turn(line, number)
             turns.append(turn) if turn else bad.append(number)
-    remarks = (f"{len(bad)} lines are no turns, the first is line {bad[0]}",) if bad else ()
+    remarks = [f"{len(bad)} lines are no turns, the first is line {bad[0]}"] if bad else []
+    if any(turn["replaced"] for turn in turns):
+        remarks.append("characters that cannot be stored were replaced")
     spoken = [f"{turn['speaker']}: {turn['text']}" if turn["speaker"] else turn["text"] for turn in turns]
     memories = tuple(
         _turn_memory(turn, position, text, occurrence, path, scope, mtime)
         for position, (turn, (text, occurrence)) in enumerate(zip(turns, occurrences(spoken), strict=True))
     )
-    return Read(memories, remarks)
+    return Read(memories, tuple(remarks))
 
 
 def _turn(line: str, number: int) -> dict[str, Any] | None:
@@ -119,11 +130,13 @@ def _turn(line: str, number: int) -> dict[str, Any] | None:
         return None
     if not isinstance(fields, dict):
         return None
-    text = clean(_spoken_text(next((fields[key] for key in _TEXT_KEYS if key in fields), None))).text
-    if not text:
+    spoken = next((text for key in _TEXT_KEYS if (text := _spoken_text(fields.get(key)))), "")
+    if not spoken:
         return None
+    cleaned = clean(spoken)
     return {
-        "text": text,
+        "text": cleaned.text,
+        "replaced": cleaned.replaced,
         "line": number,
         "speaker": _text(fields, *_SPEAKER_KEYS),
         "date": next((moment for key in _DATE_KEYS if (moment := parse_date(fields.get(key))) is not None), None),
@@ -132,7 +145,9 @@ def _turn(line: str, number: int) -> dict[str, Any] | None:
 
 
 def _spoken_text(value: object) -> str:
-    """Return the text of a turn; some logs write it as a list of parts."""
+    """Return the text of a turn; some logs write it as a list of parts, or one level down."""
+    if isinstance(value, dict):
+        value = value.get("content", value.get("text"))
     if isinstance(value, list):
         parts = [part.get("text", "") if isinstance(part, dict) else part for part in value]
         return "\n".join(part for part in parts if isinstance(part, str)).strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,15 +91,19 @@ class Ingestor:
         roots = [_existing(path) for path in paths]
         report = Report(dry_run=dry_run)
         found = list(self._find(roots, report))
+        if report.failed and not found:
+            first = report.failed[0]
+            raise IngestError(f"{first.path}: {first.reason}", "check the path and its permissions")
         manifest = self.store.manifest(scope)
-        deleted = self._deleted(roots, scope, {self._name(file.path) for file in found}, manifest)
+        deleted = self._deleted(roots, scope, {self._name(file.path) for file in found}, manifest, report.failed)
         plans = self._plans(found, scope, manifest, deleted, report)
         self._apply(plans, len(found) + len(deleted), report)
         if not dry_run:
             self.embed_missing(report)
-        if report.failed and len(report.failed) == len(roots) and not found:
-            first = report.failed[0]
-            raise IngestError(f"{first.path}: {first.reason}", "check the path and its permissions")
+        report.remarks = list(dict.fromkeys(report.remarks))
+        # What was asked for by name and not read is a failure; what lies in a folder is passed over.
+        named = {str(root) for root in roots}
+        report.skipped = [item._replace(failed=item.failed or item.path in named) for item in report.skipped]
         return report
 
     def embed_missing(self, report: Report) -> None:
@@ -132,20 +137,28 @@ class Ingestor:
 
     def _name(self, path: Path) -> str:
         """Return the path a file is known by: below the workspace relative to it, elsewhere absolute."""
-        absolute = path.absolute()
+        absolute = Path(os.path.normpath(path.absolute()))
         if absolute.is_relative_to(self.settings.workspace):
             return absolute.relative_to(self.settings.workspace).as_posix()
         return absolute.as_posix()
 
     def _deleted(
-        self, roots: Sequence[Path], scope: Scope, present: set[str], manifest: dict[str, FileRecord]
+        self,
+        roots: Sequence[Path],
+        scope: Scope,
+        present: set[str],
+        manifest: dict[str, FileRecord],
+        failed: Sequence[Skipped],
     ) -> dict[str, FilePlan]:
-        prefixes = [self._name(root) for root in roots]
-        gone = [path for path in manifest if path not in present and any(_is_below(path, root) for root in prefixes)]
-        return {
-            path: FilePlan(path, "deleted", manifest[path], remove=tuple(self.store.chunks_of(scope, path)))
-            for path in gone
-        }
+        """Return plans for files that are gone; what cannot be read now keeps what was read of it before."""
+        asked = [self._name(root) for root in roots]
+        unreadable = [self._name(Path(skipped.path)) for skipped in failed]
+        gone = (path for path in manifest if path not in present and _is_below_any(path, asked))
+        return {path: self._deletion(manifest[path]) for path in gone if not _is_below_any(path, unreadable)}
+
+    def _deletion(self, record: FileRecord) -> FilePlan:
+        chunks = self.store.chunks_of(record.scope, record.path)
+        return FilePlan(record.path, "deleted", record, remove=tuple(chunks))
 
     def _plans(
         self,
@@ -156,12 +169,13 @@ class Ingestor:
         report: Report,
     ) -> Iterator[FilePlan]:
         by_hash = {manifest[path].content_hash: path for path in deleted}
-        unreadable = set()
         for file in found:
             plan = self._plan(file, scope, manifest, report)
             if isinstance(plan, Skipped):
-                unreadable.add(self._name(file.path))
                 report.skipped.append(plan)
+                known = manifest.get(self._name(file.path))
+                if known and not plan.failed:
+                    yield self._deletion(known)  # it has become something we do not read
                 continue
             if plan is None:
                 report.unchanged += 1
@@ -171,8 +185,7 @@ class Ingestor:
                 before = deleted.pop(old)
                 plan = FilePlan(plan.path, "renamed", plan.record, plan.entries, before.remove, renamed_from=old)
             yield plan
-        # A file that cannot be read now keeps what was read of it before.
-        yield from (plan for path, plan in deleted.items() if path not in unreadable)
+        yield from deleted.values()
 
     def _plan(
         self, file: Found, scope: Scope, manifest: dict[str, FileRecord], report: Report
@@ -252,13 +265,16 @@ class Ingestor:
 
 
 def _existing(path: Path) -> Path:
-    if not path.exists() and not path.is_symlink():
-        raise IngestError(f"{path} does not exist", "check the path")
-    return path.absolute()
+    try:
+        if path.exists() or path.is_symlink():
+            return path.absolute()
+    except (OSError, ValueError) as error:
+        raise IngestError(f"{str(path)[:80]} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    raise IngestError(f"{path} does not exist", "check the path")
 
 
-def _is_below(path: str, root: str) -> bool:
-    return root in (".", path) or path.startswith(root.rstrip("/") + "/")
+def _is_below_any(path: str, roots: Sequence[str]) -> bool:
+    return any(root in (".", path) or path.startswith(root.rstrip("/") + "/") for root in roots)
 
 
 def _fingerprint(data: bytes, settings: Settings) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -12,19 +12,23 @@ from markdown_it import MarkdownIt
 
 _FENCE = "---"
 _FENCE_ENDS = ("---", "...")
+# What a value that does not fit its tag makes of PyYAML, beside its own errors.
+_YAML_ERRORS = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError)
+_WHOLE = frozenset({"fence", "code_block", "table_open"})
 
 
 class Block(NamedTuple):
-    """Some lines of a file (from 0, end excluded); a heading has a level and a title."""
+    """Some lines of a file (from 0, end excluded); a heading has a level and a title, code and tables stay whole."""
 
     start: int
     end: int
     level: int = 0
     title: str = ""
+    is_whole: bool = False
 
 
 @dataclass(frozen=True)
-class Document:
+class ParsedText:
     """A parsed file: its lines, its blocks, its front matter, and what was wrong with that."""
 
     lines: tuple[str, ...]
@@ -38,18 +42,16 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable("table")
 
 
-def parse_markdown(text: str) -> Document:
+def parse_markdown(text: str) -> ParsedText:
     """Read a markdown file."""
     lines = tuple(text.split("\n"))
     fields, body_start, problem = _front_matter(lines)
     body = "\n".join(lines[body_start:])
-    blocks = tuple(
-        Block(block.start + body_start, block.end + body_start, block.level, block.title) for block in _blocks(body)
-    )
-    return Document(lines, blocks, fields, problem)
+    blocks = (block._replace(start=block.start + body_start, end=block.end + body_start) for block in _blocks(body))
+    return ParsedText(lines, tuple(_without_gaps(lines, body_start, blocks)), fields, problem)
 
 
-def parse_plain(text: str) -> Document:
+def parse_plain(text: str) -> ParsedText:
     """Read a plain text file: paragraphs are its blocks."""
     lines = tuple(text.split("\n"))
     blocks: list[Block] = []
@@ -60,7 +62,7 @@ def parse_plain(text: str) -> Document:
         elif not line.strip() and start is not None:
             blocks.append(Block(start, number))
             start = None
-    return Document(lines, tuple(blocks), {})
+    return ParsedText(lines, tuple(blocks), {})
 
 
 def _front_matter(lines: tuple[str, ...]) -> tuple[dict[str, Any], int, str]:
@@ -72,8 +74,8 @@ def _front_matter(lines: tuple[str, ...]) -> tuple[dict[str, Any], int, str]:
         return {}, 0, ""
     try:
         fields = yaml.safe_load("\n".join(lines[1:end])) or {}
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        return {}, end + 1, f"front matter could not be read: {str(error).splitlines()[0]}"
+    except _YAML_ERRORS as error:
+        return {}, end + 1, f"front matter could not be read: {(str(error) or repr(error)).splitlines()[0]}"
     if not isinstance(fields, dict):
         return {}, 0, ""
     return {str(key).lower(): value for key, value in fields.items()}, end + 1, ""
@@ -88,4 +90,14 @@ def _blocks(body: str) -> Iterator[Block]:
         if token.type == "heading_open":
             yield Block(start, end, int(token.tag[1:]), tokens[place + 1].content.strip())
         else:
-            yield Block(start, end)
+            yield Block(start, end, is_whole=token.type in _WHOLE)
+
+
+def _without_gaps(lines: Sequence[str], start: int, blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield the blocks, and whatever text stands between them that the parser makes no block of (link definitions)."""
+    for block in (*blocks, Block(len(lines), len(lines))):
+        if any(line.strip() for line in lines[start : block.start]):
+            yield Block(start, block.start)
+        if block.start < len(lines):
+            yield block
+        start = max(start, block.end)

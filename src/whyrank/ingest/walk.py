@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
+
+from ..analysis.text import clean
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 PLAIN = frozenset({".txt", ".text"})
@@ -17,6 +19,7 @@ LOGS = frozenset({".jsonl"})
 SUFFIXES = MARKDOWN | PLAIN | LOGS
 
 IGNORE_FILES = (".gitignore", ".whyrankignore")
+_TOPS = (".git", ".whyrank")
 _NEVER = frozenset({"node_modules", "__pycache__"})
 _BINARY_PROBE_BYTES = 8_192
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -38,6 +41,13 @@ class Skipped(NamedTuple):
     failed: bool = False
 
 
+class Rule(NamedTuple):
+    """The ignore rules of one folder, which hold for what is below it."""
+
+    folder: Path
+    spec: GitIgnoreSpec
+
+
 @dataclass(frozen=True)
 class Content:
     """The text of a file, and whether bytes had to be replaced."""
@@ -49,49 +59,80 @@ class Content:
 
 def walk(root: Path) -> Iterator[Found | Skipped]:
     """Yield the readable files at or below a path, in order, and what was passed over."""
-    if not root.is_dir() or (root.is_symlink() and not root.is_dir()):
+    if not root.is_dir():
         yield _look(root, root.parent)
         return
-    yield from _walk_folder(root, root, ())
+    rules: list[Rule] = []
+    for folder in _folders_above(root):
+        yield from _add_rules(folder, rules)
+    yield from _walk_folder(root, root, tuple(rules))
 
 
-def _walk_folder(folder: Path, root: Path, rules: tuple[tuple[Path, GitIgnoreSpec], ...]) -> Iterator[Found | Skipped]:
+def _folders_above(root: Path) -> list[Path]:
+    """Return the folders whose ignore rules hold here too: those from the repository or workspace down to the root."""
+    above = [root, *root.parents]
+    for place, folder in enumerate(above):
+        if any((folder / mark).exists() for mark in _TOPS):
+            return above[1 : place + 1][::-1]
+    return []
+
+
+def _walk_folder(folder: Path, root: Path, inherited: tuple[Rule, ...]) -> Iterator[Found | Skipped]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
         yield Skipped(str(folder), f"cannot be read: {error.strerror}", failed=True)
         return
-    rules = (*rules, *_rules_in(folder))
+    rules = list(inherited)
+    yield from _add_rules(folder, rules)
     for entry in entries:
         path = Path(entry.path)
         is_folder = entry.is_dir(follow_symlinks=False)
         if entry.name.startswith(".") or entry.name in _NEVER or _ignored(path, is_folder, rules):
             continue
         if is_folder:
-            yield from _walk_folder(path, root, rules)
+            yield from _walk_folder(path, root, tuple(rules))
         elif path.suffix.lower() in SUFFIXES:
             yield _look(path, root)
         elif entry.is_symlink() and entry.is_dir():
             yield Skipped(str(path), "a link to a folder; links are not followed")
 
 
-def _rules_in(folder: Path) -> Iterator[tuple[Path, GitIgnoreSpec]]:
+def _add_rules(folder: Path, rules: list[Rule]) -> Iterator[Skipped]:
+    """Add the ignore rules of a folder; a line that is no pattern is passed over and named."""
     for name in IGNORE_FILES:
         file = folder / name
-        if file.is_file():
+        if not file.is_file() or file.is_symlink():
+            continue
+        try:
             lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-            yield folder, GitIgnoreSpec.from_lines(lines)
+        except OSError as error:
+            yield Skipped(str(file), f"cannot be read: {error.strerror}", failed=True)
+            continue
+        good = []
+        for number, line in enumerate(lines, 1):
+            try:
+                GitIgnoreSpec.from_lines([line])
+            except ValueError:
+                yield Skipped(f"{file}:{number}", f"{line!r} is no pattern")
+            else:
+                good.append(line)
+        rules.append(Rule(folder, GitIgnoreSpec.from_lines(good)))
 
 
-def _ignored(path: Path, is_folder: bool, rules: tuple[tuple[Path, GitIgnoreSpec], ...]) -> bool:
-    for base, spec in rules:
-        relative = path.relative_to(base).as_posix() + ("/" if is_folder else "")
-        if spec.match_file(relative):
-            return True
-    return False
+def _ignored(path: Path, is_folder: bool, rules: Sequence[Rule]) -> bool:
+    """Tell whether a path is ignored: as with git, the last rule that speaks of it decides."""
+    ignored = False
+    for rule in rules:
+        relative = path.relative_to(rule.folder).as_posix() + ("/" if is_folder else "")
+        said = rule.spec.check_file(relative).include
+        ignored = ignored if said is None else said
+    return ignored
 
 
 def _look(path: Path, root: Path) -> Found | Skipped:
+    if clean(str(path)).replaced:
+        return Skipped(repr(str(path)), "its name is no valid Unicode")
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(root.resolve()):
             return Skipped(str(path), "a link that leads out of the folder")
@@ -113,13 +154,14 @@ def read(found: Found, max_bytes: int) -> Content | Skipped:
         return Skipped(str(found.path), f"cannot be read: {error.strerror}", failed=True)
     if data is None:
         return Skipped(str(found.path), "not a regular file")
-    if data[:2] in _UTF16_MARKS:
-        text = data.decode("utf-16", errors="replace")
-    elif b"\x00" in data[:_BINARY_PROBE_BYTES]:
+    encoding = "utf-16" if data[:2] in _UTF16_MARKS else "utf-8-sig"
+    if encoding != "utf-16" and b"\x00" in data[:_BINARY_PROBE_BYTES]:
         return Skipped(str(found.path), "a binary file")
-    else:
-        text = data.decode("utf-8-sig", errors="replace")
-    return Content(text.replace("\r\n", "\n").replace("\r", "\n"), data, "\ufffd" in text)
+    try:
+        text, replaced = data.decode(encoding), False
+    except UnicodeDecodeError:
+        text, replaced = data.decode(encoding, errors="replace"), True
+    return Content(text.replace("\r\n", "\n").replace("\r", "\n"), data, replaced)
 
 
 def _bytes_of(path: Path, max_bytes: int) -> bytes | None:

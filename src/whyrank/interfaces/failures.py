@@ -15,6 +15,7 @@ class Failure(NamedTuple):
 
 
 OK = 0
+CANNOT_WRITE = 74  # as sysexits.h has it
 INTERRUPTED = 130
 
 # The most special first: the first class that fits decides.

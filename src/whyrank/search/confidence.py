@@ -19,8 +19,8 @@ COVERAGE_THRESHOLDS = Thresholds(weak=0.1, found=0.25)
 CONFIDENCE_AT_WEAK = 0.2
 CONFIDENCE_AT_FOUND = 0.8
 
-# What these stages drop answers the query all the same: it is on another page, or its file is shown already.
-_STILL_ANSWERS = frozenset({"top", "group"})
+# What these stages drop answers the query all the same: another page, another chunk of a file, no budget left.
+_STILL_ANSWERS = frozenset({"top", "group", "budget"})
 
 UNCALIBRATED = Notice(
     "uncalibrated", "confidence and verdict rest on the model's default thresholds, not on this store's own"

@@ -136,12 +136,14 @@ def _context(
     ids = sorted({candidate.id for run in runs for candidate in run.candidates})
     memories = store.get(ids, query.where.scopes)
     signals = store.score(ids, analysis.terms, vector, space, query.where)
+    names = _name_matches(analysis, runs, memories)
+    known = (match.name for match in names.values() if match.relation in ("equal", "same words", "in a sentence"))
     return Context(
         query=query,
-        analysis=analysis,
+        analysis=replace(analysis, entities=tuple(dict.fromkeys((*analysis.entities, *sorted(known))))),
         memories=memories,
         signals={signal.name: signal for signal in signals},
-        names=_name_matches(analysis, runs, memories),
+        names=names,
         statistics=store.statistics(analysis.terms, query.where.scopes),
     )
 

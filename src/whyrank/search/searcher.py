@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from ..ports import Embedder, Store
 from ..ranking.recipes import Recipe, rank
 from ..types import Notice, Query, Ranking, Results
+from .budget import within_budget
 from .confidence import UNCALIBRATED, judged
 from .retrieval import Retrieved, Stopwatch, retrieve
 
+EMPTY = Notice("nothing-stored", "there is no memory in this scope yet; `whyrank ingest PATH` adds files")
 MAX_LIMIT = 1_000  # more is browsing, not searching
 
 
@@ -27,8 +29,12 @@ class Searcher:
         with watch.timing("total"):
             query, notices = within_limits(query)
             retrieved, ranking = self.ranked(query, recipe, watch)
-            ranking, verdict = judged(ranking, self.embedder)
-        said = (*notices, *retrieved.notices, *ranking.notices, *((UNCALIBRATED,) if ranking.hits else ()))
+            ranking, verdict = judged(within_budget(ranking, query.max_tokens), self.embedder)
+        said = [*notices, *retrieved.notices, *ranking.notices]
+        if ranking.hits:
+            said.append(UNCALIBRATED)
+        elif not self.store.statistics((), query.where.scopes).total:
+            said.append(EMPTY)
         hits = () if query.strict and verdict == "nothing" else ranking.hits
         return Results(
             query=query.text,
@@ -37,7 +43,7 @@ class Searcher:
             recipe=recipe.name,
             analysis=retrieved.context.analysis,
             dropped=ranking.dropped,
-            notices=said,
+            notices=tuple(said),
             timings=watch.milliseconds,
         )
 

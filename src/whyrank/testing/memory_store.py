@@ -101,7 +101,7 @@ class MemoryStore:
         if vector is not None:
             cosines = {entry.memory.id: self._cosine(entry, vector, space) for entry in entries}
             found = {identity: cosine for identity, cosine in cosines.items() if cosine is not None}
-            signals.append(Signal("vector", found, 1.0))
+            signals.append(Signal("vector", found))
         return signals
 
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:

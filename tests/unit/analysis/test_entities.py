@@ -24,10 +24,6 @@ def test_an_entity_is_named_once_however_it_is_written() -> None:
     assert entities_in("Night Owl, night-owl, NightOwl") == ("Night Owl",)
 
 
-def test_names_the_store_knows_are_found_in_lower_case() -> None:
-    assert entities_in("ask about the blue lagoon", ["blue lagoon", "red lagoon"]) == ("blue lagoon",)
-
-
 def test_a_text_without_names_has_no_entities() -> None:
     assert entities_in("") == ()
     assert entities_in("nothing to see, 12 times") == ()

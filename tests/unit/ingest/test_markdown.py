@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.ingest.markdown import Block, Document, parse_markdown, parse_plain
+from whyrank.ingest.markdown import Block, ParsedText, parse_markdown, parse_plain
 
 
-def texts(document: Document) -> list[str]:
+def texts(document: ParsedText) -> list[str]:
     return ["\n".join(document.lines[block.start : block.end]).rstrip("\n") for block in document.blocks]
 
 

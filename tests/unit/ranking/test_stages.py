@@ -94,11 +94,9 @@ def test_recency_halves_its_weight_at_the_half_life() -> None:
     assert ranked.hits[0].score == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize(
-    "fields", [{"date": NOW + 5 * DAY}, {"date": NOW - 900 * DAY, "evergreen": True}, {"date": None}]
-)
-def test_the_future_the_evergreen_and_the_undated_do_not_age(fields: dict[str, object]) -> None:
-    a = memory("a", **fields)
+@pytest.mark.parametrize(("date", "evergreen"), [(NOW + 5 * DAY, False), (NOW - 900 * DAY, True), (None, False)])
+def test_the_future_the_evergreen_and_the_undated_do_not_age(date: float | None, evergreen: bool) -> None:
+    a = memory("a", date=date, evergreen=evergreen)
     assert Recency()(ranking(hit(a, 0.7)), context(a)).hits[0].score == 0.7
 
 

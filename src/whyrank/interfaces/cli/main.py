@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from ... import __version__
 from ...errors import WhyrankError
-from ..failures import INTERRUPTED, OK, as_data, failure_of
-from .parser import build
+from ..failures import CANNOT_WRITE, INTERRUPTED, OK, as_data, failure_of
+from .parser import build, parse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,26 +19,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A memory may hold what the terminal's encoding does not; showing a mark beats dying.
         getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
     try:
-        return _run(given)
-    except WhyrankError as error:
-        return _fail(error, as_json="--json" in given)
+        status = _told(given)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone (`whyrank list | head`); there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
+        _leave_output()
+        return OK  # the reader has gone (`whyrank list | head`); there is nobody left to tell
+    except OSError as error:
+        _leave_output()
+        print(f"whyrank: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return CANNOT_WRITE
+    return status
+
+
+def _leave_output() -> None:
+    """Send what is still in the buffer nowhere, so that leaving does not fail on it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _told(given: list[str]) -> int:
+    try:
+        return _run(given)
+    except WhyrankError as error:
+        return _fail(error, as_json="--json" in given)
 
 
 def _run(given: list[str]) -> int:
-    parser = build()
-    asked = parser.parse_args(given)
+    asked = parse(given)
     if asked.version:
         print(f"whyrank {__version__}")
         return OK
     if asked.verb is None:
-        parser.print_help()
+        build().print_help()
         return OK
     if asked.verb == "eval":
         from .measuring import evaluate_sets

@@ -42,7 +42,10 @@ def _evaluate(folder: Path, recipes: list[str], asked: argparse.Namespace) -> Ev
     ):
         evaluation = evaluate(dataset, engine, recipes, tick)
     if asked.run_out:
-        write_run(Path(asked.run_out), evaluation.lines[recipes[0]], f"whyrank-{recipes[0]}")
+        try:
+            write_run(Path(asked.run_out), evaluation.lines[recipes[0]], f"whyrank-{recipes[0]}")
+        except OSError as error:
+            raise ConfigError(f"{asked.run_out} cannot be written: {error.strerror}", "check the folder") from error
     return evaluation
 
 

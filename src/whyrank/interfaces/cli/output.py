@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ...analysis.snippets import snippet
-from ...analysis.text import estimated_tokens
 from ...types import Hit, Memory, Notice, Results
 from ..shapes import moment
 
 _CONTROL = {code: "\ufffd" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code not in (0x09, 0x0A)}
 _CONTROL |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))  # text that reorders what is shown
 
-_BOLD, _DIM, _YELLOW, _RED, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[31m", "\x1b[0m"
+_BOLD, _DIM, _YELLOW, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
+_STYLES = re.compile(r"(\x1b\[(?:0|1|2|33)m)")
 
 
 def coloured() -> bool:
@@ -26,8 +27,8 @@ def coloured() -> bool:
 
 
 def say(text: str = "") -> None:
-    """Print a line; what a terminal would obey is shown instead."""
-    print(text if "\x1b" in text and coloured() else printable(text))
+    """Print a line; what a terminal would obey is shown instead, but for our own few styles."""
+    print(_styled(text) if coloured() else printable(text))
 
 
 def say_json(data: dict[str, Any]) -> None:
@@ -45,9 +46,15 @@ def printable(text: str) -> str:
     return text.translate(_CONTROL)
 
 
+def _styled(text: str) -> str:
+    """Replace every control sequence but those that make text bold, faint or coloured."""
+    pieces = _STYLES.split(text)
+    return "".join(piece if _STYLES.fullmatch(piece) else printable(piece) for piece in pieces)
+
+
 def style(text: str, code: str) -> str:
-    """Colour printable text if colours are wanted."""
-    return f"{code}{printable(text)}{_RESET}" if coloured() else text
+    """Colour text if colours are wanted."""
+    return f"{code}{text}{_RESET}" if coloured() else text
 
 
 def bold(text: str) -> str:
@@ -104,20 +111,6 @@ def show_notices(notices: tuple[Notice, ...]) -> None:
     for notice in notices:
         if notice.code != "uncalibrated":
             complain(f"notice: {notice.message}")
-
-
-def within(answer: tuple[Hit, ...], max_tokens: int | None) -> tuple[Hit, ...]:
-    """Keep the first hits whose texts fit into a budget of tokens; whole memories only."""
-    if max_tokens is None:
-        return answer
-    kept: list[Hit] = []
-    left = max_tokens
-    for hit in answer:
-        left -= estimated_tokens(hit.memory.text)
-        if left < 0:
-            break
-        kept.append(hit)
-    return tuple(kept)
 
 
 @contextmanager

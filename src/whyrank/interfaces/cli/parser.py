@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
 
 from ...errors import ConfigError
 
@@ -11,9 +13,36 @@ from ...errors import ConfigError
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints look like all our errors."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{**options, "allow_abbrev": False})
+
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage and leaving."""
-        raise ConfigError(message, f"`{self.prog} --help` shows what can be typed")
+        dash = "; put -- before a text that begins with -" if "required" in message else ""
+        raise ConfigError(message, f"`{self.prog} --help` shows what can be typed{dash}")
+
+
+def parse(given: Sequence[str]) -> argparse.Namespace:
+    """Read the command line; what nobody understands is an error that says where to look."""
+    parser = build()
+    _check_verb(given, parser)
+    asked, rest = parser.parse_known_args(given)
+    if rest:
+        raise ConfigError(f"{rest[0]!r} is unknown here", f"`whyrank {asked.verb} --help` shows what can be typed")
+    return asked
+
+
+def _check_verb(given: Sequence[str], parser: Parser) -> None:
+    verbs = next(action.choices for action in parser._actions if action.dest == "verb")
+    names = list(verbs or ())
+    first = given[0] if given else "--help"
+    if first in (*names, "-h", "--help", "--version"):
+        return
+    if first.startswith("-"):
+        raise ConfigError(f"{first} stands before the verb", "options go after it: whyrank search QUERY --store PATH")
+    close = get_close_matches(first, names, n=1)
+    meant = f"did you mean {close[0]!r}?" if close else f"the verbs are {', '.join(names)}"
+    raise ConfigError(f"there is no verb {first!r}", meant)
 
 
 def build() -> Parser:

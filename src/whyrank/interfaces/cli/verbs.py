@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import replace
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ... import config as settings
 from ...engine import Engine, open_engine
+from ...errors import StoreError
 from ...ranking.recipes import RECIPES, recipe_named
 from .. import shapes
 from ..failures import OK, PARTLY_READ
@@ -19,13 +23,26 @@ Verb = Callable[[argparse.Namespace], int]
 
 def ingest(asked: argparse.Namespace) -> int:
     """Index files and report what happened."""
-    with _engine(asked) as engine, output.progress("ingest", quiet=asked.json) as tick:
+    with _writable(asked) as engine, output.progress("ingest", quiet=asked.json) as tick:
         report = engine.ingest(*asked.paths, scope=asked.scope, dry_run=asked.dry_run, progress=tick)
     if asked.json:
         output.say_json(shapes.report(report))
     else:
         _say_report(report)
     return PARTLY_READ.exit_status if report.failed else OK
+
+
+@contextmanager
+def _writable(asked: argparse.Namespace) -> Iterator[Engine]:
+    """Open or make the store; a dry run where there is none uses one that is thrown away."""
+    if not asked.dry_run or _settings(asked).store.exists():
+        with _open(asked) as engine:
+            yield engine
+        return
+    with tempfile.TemporaryDirectory(prefix="whyrank-dry-run-") as place:
+        store = Path(place) / "memory.db"
+        with open_engine(store, workspace=asked.workspace, embedding=asked.embedding) as engine:
+            yield engine
 
 
 def _say_report(report: Any) -> None:
@@ -54,9 +71,9 @@ def search(asked: argparse.Namespace) -> int:
             offset=asked.offset,
             recipe=asked.recipe,
             strict=asked.strict,
+            max_tokens=asked.max_tokens,
             **_filters(asked),
         )
-    answer = replace(answer, hits=output.within(answer.hits, asked.max_tokens))
     if asked.json:
         output.say_json(shapes.results(answer, explain=asked.explain))
     else:
@@ -119,11 +136,11 @@ def status(asked: argparse.Namespace) -> int:
 
 def config(asked: argparse.Namespace) -> int:
     """Show or change settings."""
-    values = settings.load(_given(asked), workspace=asked.workspace)
+    values = _settings(asked)
     if asked.value is not None:
         settings.setting_named(asked.key)
         file = settings.save(values, asked.key, asked.value)
-        values = settings.load(_given(asked), workspace=asked.workspace)
+        values = _settings(asked)
         if not asked.json:
             output.say(f"written to {file}")
     keys = [settings.setting_named(asked.key).key] if asked.key else list(settings.SETTINGS)
@@ -156,11 +173,20 @@ def recipes(asked: argparse.Namespace) -> int:
 
 
 def _engine(asked: argparse.Namespace) -> Engine:
+    """Open the store that is there; a question to a store that is not there should not make one."""
+    store = _settings(asked).store
+    if not os.path.lexists(store):
+        raise StoreError(f"there is no store at {store}", "`whyrank ingest PATH` makes one; --store names another")
+    return _open(asked)
+
+
+def _open(asked: argparse.Namespace) -> Engine:
     return open_engine(asked.store, workspace=asked.workspace, embedding=asked.embedding)
 
 
-def _given(asked: argparse.Namespace) -> dict[str, Any]:
-    return {"store": asked.store, "embedding": asked.embedding}
+def _settings(asked: argparse.Namespace) -> settings.Config:
+    given = {"store": asked.store, "embedding": asked.embedding}
+    return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)
 
 
 def _filters(asked: argparse.Namespace) -> dict[str, Any]:

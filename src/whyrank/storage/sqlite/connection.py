@@ -148,6 +148,12 @@ def _address(path: Path, read_only: bool) -> str:
     return path.absolute().as_uri() + ("?mode=ro&immutable=1" if read_only else "")
 
 
+def untouched_address(path: Path) -> str:
+    """Return an address that reads a file and leaves nothing behind; with a live WAL beside it, it must be shared."""
+    is_shared = path.with_name(path.name + "-wal").exists()
+    return path.absolute().as_uri() + ("?mode=ro" if is_shared else "?mode=ro&immutable=1")
+
+
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into ours, which say what to do."""
@@ -159,7 +165,7 @@ def translated(path: Path) -> Iterator[None]:
             raise StoreLocked(f"{path} is locked: {error}", "wait for the other process, or stop it") from error
         if "full" in text:
             raise StoreFull(f"no room left to write {path}", "free space on the disk; nothing was lost") from error
-        if "not a database" in text or "malformed" in text or "encrypted" in text:
+        if any(word in text for word in ("not a database", "malformed", "encrypted", "vtable constructor")):
             raise StoreDamaged(
                 f"{path} is not a whyrank store, or is damaged: {error}",
                 "name another file with --store, or move this one away and ingest again",

@@ -28,13 +28,16 @@ class Fts5Index:
 
     name = "fts5"
 
+    def exists(self, connection: Connection) -> bool:
+        """Tell whether its table is there."""
+        return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'words'").fetchone() is not None
+
     def create(self, connection: Connection) -> None:
-        """Make the table and its vocabulary."""
+        """Make the table."""
         connection.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5("
             f"tokens, tokenize=\"ascii tokenchars '{_TOKEN_SIGNS}'\")"
         )
-        connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab(words, 'row')")
         if version >= _SECURE_DELETE_SINCE:
             connection.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
 

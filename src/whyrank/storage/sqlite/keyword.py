@@ -18,8 +18,11 @@ class KeywordIndex(Protocol):
     def name(self) -> str:
         """Return the name users choose it by."""
 
+    def exists(self, connection: Connection) -> bool:
+        """Tell whether its tables are there."""
+
     def create(self, connection: Connection) -> None:
-        """Make its tables if they are not there."""
+        """Make its tables."""
 
     def put(self, connection: Connection, row: int, tokens: Sequence[str]) -> None:
         """Index the tokens of a memory."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import SchemaTooNew, StoreDamaged
-from .connection import Connection, Database, complete_statement, connect, translated
+from .connection import Connection, Database, complete_statement, connect, translated, untouched_address
 
 APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's databases
 
@@ -131,11 +131,17 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
 
 
 def _version(database: Database) -> int:
-    connection = database.reader()
+    """Look at a file through a connection that cannot write, not even on closing: it may be somebody else's."""
+    if not database.path.exists():
+        return 0
     with translated(database.path):
-        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-        application: int = connection.execute("PRAGMA application_id").fetchone()[0]
-        tables: int = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        connection = connect(untouched_address(database.path), uri=True)
+        try:
+            version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+            application: int = connection.execute("PRAGMA application_id").fetchone()[0]
+            tables: int = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        finally:
+            connection.close()
     if application != APPLICATION_ID and (tables or version):
         raise StoreDamaged(
             f"{database.path} is a SQLite database, but not a whyrank store", "name another file with --store"

@@ -44,7 +44,7 @@ class SqliteStore:
         if self._database.read_only and not path.exists():
             raise StoreError(f"{path} does not exist and cannot be made here", "check the permissions of the folder")
         prepare(self._database)
-        if not self._database.read_only:
+        if not self._keyword.exists(self._database.reader()) and not self._database.read_only:
             with self._database.writing() as connection:
                 self._keyword.create(connection)
 
@@ -171,7 +171,7 @@ class SqliteStore:
                 signals.append(Signal("keyword", values, ceiling, details))
             if vector is not None:
                 generation = self._generation(connection)
-                signals.append(Signal("vector", self._vectors.score(connection, generation, space, vector, rows), 1.0))
+                signals.append(Signal("vector", self._vectors.score(connection, generation, space, vector, rows)))
             return signals
 
     def _word_scores(

@@ -1,0 +1,116 @@
+"""What callers may say, checked once for all doors: scopes, filters, dates, pages, texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .analysis.text import clean
+from .errors import ConfigError
+from .ingest.dates import parse_date
+from .types import CATEGORIES, KINDS, Scope, Where, visible
+
+Scopes = str | Scope | Iterable[str | Scope] | None
+
+MAX_PATTERN_CHARACTERS = 1_000  # SQLite refuses patterns of 50,000; nobody types one of 1,000
+MAX_LISTED = 1_000_000
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What a caller may ask of the memories that answer."""
+
+    scope: Scopes = None
+    kind: str | None = None
+    tags: Sequence[str] = ()
+    path: str | None = None
+    since: object = None
+    before: object = None
+    as_of: object = None
+    include_superseded: bool = False
+
+    def where(self, now: float) -> Where:
+        """Return the filter the stores understand; refuse what makes no sense."""
+        if self.kind is not None and self.kind not in KINDS:
+            raise ConfigError(f"there is no kind {self.kind!r}", f"the kinds are {', '.join(KINDS)}")
+        if self.path is not None and len(self.path) > MAX_PATTERN_CHARACTERS:
+            raise ConfigError(
+                f"the path pattern has {len(self.path)} characters", f"give at most {MAX_PATTERN_CHARACTERS}"
+            )
+        return Where(
+            scopes=visible(scopes_of(self.scope)),
+            kinds=frozenset({self.kind} if self.kind else ()),
+            tags=frozenset(clean(tag).text for tag in self.tags),
+            path=None if self.path is None else clean(self.path).text,
+            since=moment("since", self.since),
+            before=moment("before", self.before),
+            as_of=moment("as_of", self.as_of),
+            include_superseded=self.include_superseded,
+            now=now,
+        )
+
+
+def scope_of(scope: str | Scope) -> Scope:
+    """Read one scope."""
+    if isinstance(scope, Scope):
+        return scope
+    try:
+        return Scope.parse(storable("scope", scope))
+    except ValueError as error:
+        raise ConfigError(f"{scope!r} is no scope", "write global, user:NAME, agent:NAME or session:NAME") from error
+
+
+def scopes_of(scopes: Scopes) -> list[Scope]:
+    """Read any number of scopes."""
+    if scopes is None:
+        return []
+    return [scope_of(scopes)] if isinstance(scopes, str | Scope) else [scope_of(scope) for scope in scopes]
+
+
+def moment(name: str, value: object) -> float | None:
+    """Read a date or time."""
+    if value is None:
+        return None
+    seconds = parse_date(value)
+    if seconds is None:
+        raise ConfigError(f"{name} is {str(value)[:60]!r}, which is no date", "write 2026-03-14 or 2026-03-14T09:30")
+    return seconds
+
+
+def check_page(limit: int, offset: int) -> None:
+    """Refuse pages that are none."""
+    for name, value in (("limit", limit), ("offset", offset)):
+        if value < 0:
+            raise ConfigError(f"{name} is {value}", "give 0 or more")
+
+
+def check_budget(max_tokens: int | None) -> None:
+    """Refuse a budget of nothing."""
+    if max_tokens is not None and max_tokens < 1:
+        raise ConfigError(f"max_tokens is {max_tokens}", "give 1 or more")
+
+
+def check_category(category: str) -> None:
+    """Refuse a category that does not exist."""
+    if category not in CATEGORIES:
+        raise ConfigError(f"there is no category {category!r}", f"the categories are {', '.join(CATEGORIES)}")
+
+
+def check_importance(importance: int | None) -> None:
+    """Refuse an importance outside 1 to 5."""
+    if importance is not None and importance not in range(1, 6):
+        raise ConfigError(f"importance is {importance}", "give a whole number from 1 to 5")
+
+
+def storable(name: str, text: str) -> str:
+    """Refuse text that no store can hold."""
+    if clean(text).replaced:
+        raise ConfigError(f"the {name} holds a NUL or a lone surrogate", "remove it; nothing was stored")
+    return text
+
+
+def fact_text(text: str) -> str:
+    """Read the text of a fact."""
+    if not storable("text", text).strip():
+        raise ConfigError("the text is empty", "give some text")
+    return text.strip()
