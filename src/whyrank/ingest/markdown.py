@@ -96,8 +96,9 @@ def _blocks(body: str) -> Iterator[Block]:
 def _without_gaps(lines: Sequence[str], start: int, blocks: Iterable[Block]) -> Iterator[Block]:
     """Yield the blocks, and whatever text stands between them that the parser makes no block of (link definitions)."""
     for block in (*blocks, Block(len(lines), len(lines))):
-        if any(line.strip() for line in lines[start : block.start]):
-            yield Block(start, block.start)
+        written = [number for number in range(start, block.start) if lines[number].strip()]
+        if written:
+            yield Block(written[0], written[-1] + 1)
         if block.start < len(lines):
             yield block
         start = max(start, block.end)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from whyrank.analysis.entities import entities_in
@@ -63,13 +61,6 @@ def test_a_phrase_of_function_words_is_no_term() -> None:
 
 def test_a_lone_underscore_is_no_word() -> None:
     assert tokens_of("_ __") == ()
-
-
-def test_opening_quotes_without_end_take_no_time() -> None:
-    start = time.process_time()
-    analyse("„" * 8_000)
-    analyse("«" * 8_000)
-    assert time.process_time() - start < 2.0  # it was quadratic, and is now milliseconds
 
 
 def test_equal_words_in_any_order_and_any_apostrophe_meet() -> None:

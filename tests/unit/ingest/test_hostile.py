@@ -64,10 +64,9 @@ def test_a_moment_too_large_for_a_log_is_none() -> None:
 
 
 def test_replaced_characters_are_a_remark() -> None:
-    assert read("a" * 9_000 + "\x00 end").remarks == ("characters that cannot be stored were replaced",)
-    assert read(r'{"text": "a\u0000b \ud800"}', "c.jsonl").remarks == (
-        "characters that cannot be stored were replaced",
-    )
+    remarks = ("characters that cannot be stored were replaced",)
+    assert read("a" * 9_000 + "\x00 end").remarks == remarks
+    assert read(r'{"text": "a\u0000b \ud800"}', "c.jsonl").remarks == remarks
 
 
 @pytest.mark.parametrize(

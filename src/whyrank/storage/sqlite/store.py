@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 from ...errors import StoreError
@@ -13,7 +13,8 @@ from ...types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Stat
 from .. import lexical
 from ..pools import Scored, best
 from .connection import LIBRARY, Connection, Database, Row, translated
-from .filters import clause_for, in_scopes
+from .counts import ScopeCounts
+from .filters import Clause, clause_for, in_scopes
 from .fts5 import Fts5Index
 from .keyword import KeywordIndex
 from .names import NameIndex
@@ -21,7 +22,6 @@ from .rows import CONTENT_KEY, INSERT, SELECT, to_memory, to_row
 from .schema import prepare
 from .vectors import VectorIndex
 
-_CACHED_STATISTICS = 4_096
 _IDS_PER_STATEMENT = 500
 
 
@@ -33,7 +33,7 @@ class SqliteStore:
         self._keyword = keyword or Fts5Index()
         self._names = NameIndex()
         self._vectors = VectorIndex()
-        self._frequencies: OrderedDict[tuple[int, frozenset[Scope], str], int] = OrderedDict()
+        self._counts = ScopeCounts()
         try:
             self._prepare(path)
         except BaseException:
@@ -185,22 +185,16 @@ class SqliteStore:
 
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""
-        wall = in_scopes(scopes)
         with self.reading():
             connection = self._database.reader()
-            total, length = connection.execute(
-                f"SELECT count(*), coalesce(sum(m.length), 0) FROM memories AS m WHERE {wall.sql}", wall.parameters
-            ).fetchone()
-            frequency = {term: self._frequency(connection, term, scopes) for term in terms}
+            counted = self._counts.of(self._generation(connection), scopes)
+            wall = in_scopes(scopes)
+            total, length = counted.size(lambda: _size(connection, wall))
+            frequency = {
+                term: counted.frequency(term, partial(self._keyword.frequency, connection, term, wall))
+                for term in terms
+            }
         return Statistics(total, length / total if total else 0.0, frequency)
-
-    def _frequency(self, connection: Connection, term: str, scopes: frozenset[Scope]) -> int:
-        key = (self._generation(connection), scopes, term)
-        if key not in self._frequencies:
-            self._frequencies[key] = self._keyword.frequency(connection, term, in_scopes(scopes))
-            while len(self._frequencies) > _CACHED_STATISTICS:
-                self._frequencies.popitem(last=False)
-        return self._frequencies[key]
 
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
@@ -287,6 +281,13 @@ class SqliteStore:
                 connection.execute(f"SELECT row, id FROM memories WHERE id IN ({_marks(part)})", part).fetchall()
             )
         return rows
+
+
+def _size(connection: Connection, wall: Clause) -> tuple[int, int]:
+    total, length = connection.execute(
+        f"SELECT count(*), coalesce(sum(m.length), 0) FROM memories AS m WHERE {wall.sql}", wall.parameters
+    ).fetchone()
+    return total, length
 
 
 def _drop_orphans(connection: Connection, hashes: Iterable[str]) -> None:

@@ -1,0 +1,53 @@
+"""Term statistics remembered for as long as the store does not change."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ...types import Scope
+
+_SCOPES_KEPT = 64
+_TERMS_KEPT = 4_096
+
+
+@dataclass
+class Counts:
+    """What was counted for one set of scopes at one generation."""
+
+    generation: int
+    _size: tuple[int, int] | None = None
+    _frequencies: dict[str, int] = field(default_factory=dict)
+
+    def size(self, count: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+        """Return how many memories there are and how many tokens they hold."""
+        if self._size is None:
+            self._size = count()
+        return self._size
+
+    def frequency(self, term: str, count: Callable[[], int]) -> int:
+        """Return how many memories hold a term."""
+        if term not in self._frequencies:
+            if len(self._frequencies) >= _TERMS_KEPT:
+                self._frequencies.clear()
+            self._frequencies[term] = count()
+        return self._frequencies[term]
+
+
+class ScopeCounts:
+    """Counts by scopes; another generation begins anew."""
+
+    def __init__(self) -> None:
+        self._counts: dict[frozenset[Scope], Counts] = {}
+        self._turn = threading.Lock()
+
+    def of(self, generation: int, scopes: frozenset[Scope]) -> Counts:
+        """Return what was counted for these scopes, if it still holds."""
+        with self._turn:
+            counts = self._counts.get(scopes)
+            if counts is None or counts.generation != generation:
+                if len(self._counts) >= _SCOPES_KEPT:
+                    self._counts.clear()
+                counts = self._counts[scopes] = Counts(generation)
+            return counts
