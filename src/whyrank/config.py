@@ -93,7 +93,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("embedding", "wordllama", _one_of(*EMBEDDERS), "the embedder; none for words and names alone"),
         Setting("language", "en", _one_of(*LANGUAGES), "the language of texts that do not show theirs (ISO 639-1)"),
         Setting("recipe", "default", lambda name: recipe_named(_text(name)).name, "how results are ranked"),
-        Setting("limit", 6, _whole(0, 1_000), "how many results a search gives"),
+        Setting("limit", 6, _whole(1, 1_000), "how many results a search gives"),
         Setting("chunk.tokens", 400, _whole(16, 4_000), "the length of a chunk, in estimated tokens"),
         Setting("chunk.overlap", 80, _whole(0, 2_000), "how much of a chunk the next one repeats"),
         Setting("ingest.max_bytes", 10 * 1024 * 1024, _whole(1, 2**31), "files larger than this are skipped"),
@@ -152,14 +152,7 @@ def load(
     for origin, given in _sources(place, environment, arguments or {}):
         for key, raw in given.items():
             values[key] = Value(_read(key, raw, origin), origin)
-    config = Config(place, values)
-    _check_workspace_store(config)
-    if config["chunk.overlap"] >= config["chunk.tokens"]:
-        raise ConfigError(
-            f"chunk.overlap is {config['chunk.overlap']}, chunk.tokens {config['chunk.tokens']}",
-            "chunk.overlap must be smaller",
-        )
-    return config
+    return _checked(Config(place, values))
 
 
 def _sources(
@@ -220,8 +213,15 @@ def _read(key: str, raw: Any, origin: str) -> Any:
         raise ConfigError(f"{key} = {raw!r} from {origin}: {error}", f"{key} is {setting.meaning}") from error
 
 
-def _check_workspace_store(config: Config) -> None:
-    """A file that comes with somebody's workspace must not point at files outside it."""
+def _checked(config: Config) -> Config:
+    """Refuse settings that do not go together, or that a workspace may not make."""
+    overlap, tokens = config.values["chunk.overlap"], config.values["chunk.tokens"]
+    if overlap.value >= tokens.value:
+        raise ConfigError(
+            f"chunk.overlap is {overlap.value} ({overlap.origin}), chunk.tokens {tokens.value} ({tokens.origin})",
+            "chunk.overlap must be smaller; change it first",
+        )
+    # A file that comes with somebody's workspace must not point at files outside it.
     value = config.values["store"]
     came_with_workspace = value.origin == str(config.workspace / WORKSPACE_FILE)
     if came_with_workspace and not config.store.resolve().is_relative_to(config.workspace.resolve()):
@@ -229,6 +229,7 @@ def _check_workspace_store(config: Config) -> None:
             f"store = {value.value!r} in {value.origin} leads out of the workspace",
             "set it with --store, WHYRANK_STORE or the user file",
         )
+    return config
 
 
 def save(config: Config, key: str, raw: Any) -> Path:
@@ -237,9 +238,7 @@ def save(config: Config, key: str, raw: Any) -> Path:
 
     value = _read(key, raw, "argument")
     file = config.workspace / WORKSPACE_FILE
-    _check_workspace_store(
-        Config(config.workspace, {**config.values, key: Value(value, str(file))}) if key == "store" else config
-    )
+    _checked(Config(config.workspace, {**config.values, key: Value(value, str(file))}))
     document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()
     table: Any = document
     *outer, last = key.split(".")

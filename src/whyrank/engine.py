@@ -28,7 +28,7 @@ from .arguments import (
     storable,
 )
 from .embedding.providers import embedder_named
-from .errors import NotFound, StoreError
+from .errors import ConfigError, NotFound, StoreError
 from .ingest.chunks import ChunkSize
 from .ingest.documents import memories_of
 from .ingest.entries import content_hash, entry_for, id_for
@@ -258,10 +258,18 @@ async def open_engine_async(store: str | Path | None = None, **options: Any) -> 
 
 
 def rank(
-    runs: Sequence[Run], recipe: str | Recipe = "rrf", *, weights: Mapping[str, float] | None = None, limit: int = 10
+    runs: Sequence[Run] | Mapping[str, Iterable[tuple[str, float]]],
+    recipe: str | Recipe = "rrf",
+    *,
+    weights: Mapping[str, float] | None = None,
+    limit: int = 10,
 ) -> Ranking:
-    """Fuse and explain any engines' result lists."""
+    """Fuse and explain any engines' result lists: runs, or (id, score) pairs by the name of the run."""
     check_page(limit, 0)
+    if isinstance(runs, Mapping):
+        runs = [Run.of(name, pairs) for name, pairs in runs.items()]
+    if not all(isinstance(run, Run) for run in runs):
+        raise ConfigError("rank takes runs", 'make them with whyrank.Run.of("name", [(id, score), …])')
     return rank_foreign(runs, recipe if isinstance(recipe, Recipe) else recipe_named(recipe), weights, limit)
 
 

@@ -21,6 +21,7 @@ class Part(NamedTuple):
     raw: float | None = None
     rank: int | None = None
     ceiling: float | None = None
+    best: float | None = None
     terms: tuple[tuple[str, float], ...] = ()
 
     @property
@@ -108,7 +109,7 @@ def _step_line(step: Step, key: Key) -> str:
         case "lift":
             return f"{_SIGNS['lift']} {step.stage}: tier {tier}{why}"
         case "note" | "drop":
-            return f"{_SIGNS[step.op]} {step.stage}:{why}"
+            return f"{_SIGNS[step.op]} {step.stage}: {step.why}"
         case "set":
             return f"{_SIGNS['set']} {step.stage}: {score:.4f}{why}"
         case _:
@@ -118,6 +119,8 @@ def _step_line(step: Step, key: Key) -> str:
 def _part_line(part: Part) -> str:
     place = f"rank {part.rank}" if part.rank is not None else "not listed"
     raw = f"raw {part.raw:.4f}" if part.raw is not None else "no score"
+    if part.best is not None:
+        raw += f" of at best {part.best:.4f}"
     line = f"    {part.signal}: {part.value:.4f} = {part.weight:.3f} × {part.normalised:.4f}  ({place}, {raw})"
     if part.terms:
         line += "\n        " + " + ".join(f"{term} {value:.3f}" for term, value in part.terms)

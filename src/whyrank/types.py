@@ -20,7 +20,6 @@ Trust = Literal["owner", "agent", "ingested", "untrusted"]
 KINDS: tuple[Kind, ...] = ("chunk", "fact")
 SCOPE_KINDS = ("global", "user", "agent", "session")
 CATEGORIES = ("preference", "fact", "decision", "entity", "pattern", "rule", "technical", "other")
-TRUSTS: tuple[Trust, ...] = ("owner", "agent", "ingested", "untrusted")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -316,11 +315,6 @@ class Query:
     strict: bool = False
     max_tokens: int | None = None
 
-    @property
-    def now(self) -> float:
-        """Return the moment the question was asked."""
-        return self.where.now
-
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -365,6 +359,9 @@ class Ranking:
     dropped: tuple[Hit, ...] = ()
     notices: tuple[Notice, ...] = ()
 
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
     def find(self, identity: MemoryId) -> Hit | None:
         """Return the hit or dropped hit with this id."""
         return next((hit for hit in (*self.hits, *self.dropped) if hit.id == identity), None)
@@ -404,6 +401,3 @@ class Results(Sequence[Hit]):
 
     def __len__(self) -> int:
         return len(self.hits)
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)

@@ -7,20 +7,20 @@ from whyrank.trail import Part, Step, render
 
 GOLDEN = """\
 = fusion: 0.7613
-    vector: 0.4613 = 0.600 × 0.7689  (rank 3, raw 0.3840)
+    vector: 0.4613 = 0.600 × 0.7689  (rank 3, raw 0.3840 of at best 0.8000)
     keyword: 0.3000 = 0.400 × 0.7500  (not listed, raw 4.1200)
         tea 2.010 + pot 2.110
 + name: 0.1450 → 0.9063  first words of 'Tea Pot Shop'
 × recency: 0.9000 → 0.8157  30 days old, half-life 30
 ↑ name: tier 16  equal: 'Tea Pot'
-· note:  seen
-✗ top:  rank 7; results 1 to 6 were asked for
+· note: seen
+✗ top: ranked 7, and results 1 to 6 were asked for
 score 0.8157 in tier 16"""
 
 
 def test_every_kind_of_step_has_its_line() -> None:
     parts = (
-        Part("vector", 0.4613, 0.6, 0.7689, raw=0.384, rank=3, ceiling=1.0),
+        Part("vector", 0.4613, 0.6, 0.7689, raw=0.384, rank=3, best=0.8),
         Part("keyword", 0.3, 0.4, 0.75, raw=4.12, ceiling=9.0, terms=(("tea", 2.01), ("pot", 2.11))),
     )
     trail = (
@@ -29,7 +29,7 @@ def test_every_kind_of_step_has_its_line() -> None:
         Step("recency", "scale", 0.9, "30 days old, half-life 30"),
         Step("name", "lift", 16, "equal: 'Tea Pot'"),
         Step("note", "note", why="seen"),
-        Step("top", "drop", why="rank 7; results 1 to 6 were asked for"),
+        Step("top", "drop", why="ranked 7, and results 1 to 6 were asked for"),
     )
     assert render(trail) == GOLDEN
 

@@ -44,19 +44,19 @@ def memories_in(text: str, path: str, scope: Scope, mtime: float, size: ChunkSiz
         return Read(read.memories, (*remarks, *read.remarks))
     document = parse_markdown(cleaned.text) if suffix in MARKDOWN else parse_plain(cleaned.text)
     memories = tuple(_chunk_memories(document, path, scope, mtime, size))
-    return Read(memories, (*remarks, *((document.problem,) if document.problem else ())))
+    problem = document.problem or ("" if memories else "it holds no text")
+    return Read(memories, (*remarks, *((problem,) if problem else ())))
 
 
 def _chunk_memories(document: ParsedText, path: str, scope: Scope, mtime: float, size: ChunkSize) -> Iterator[Memory]:
     fields = document.fields
     place = PurePosixPath(path)
     is_skill = place.name == SKILL_FILE
-    name = _text(fields, "title", "name") if not is_skill else _text(fields, "name", "title")
+    name = _text(fields, *(("name", "title") if is_skill else ("title", "name"))) or _top_heading(document)
     summary = _text(fields, "description", "summary")
     written = parse_date(fields.get("date"))
     dated = written if written is not None else date_in_name(path)
     chunks = chunk(document, size) or _summary_only(summary or name)
-    heading = next((block.title for block in document.blocks if block.level), "")
     numbered = occurrences(piece.text for piece in chunks)
     for number, (piece, (text, occurrence)) in enumerate(zip(chunks, numbered, strict=True)):
         yield Memory(
@@ -64,7 +64,7 @@ def _chunk_memories(document: ParsedText, path: str, scope: Scope, mtime: float,
             text=text,
             kind="chunk",
             name=name,
-            title=name or heading or place.stem,
+            title=name or place.stem,
             slug=_text(fields, "slug") or (place.parent.name if is_skill else ""),
             aliases=_texts(fields, "aliases", "alias"),
             summary=summary if number == 0 and summary != text else "",
@@ -77,6 +77,12 @@ def _chunk_memories(document: ParsedText, path: str, scope: Scope, mtime: float,
             evergreen=is_evergreen(path, dated is not None),
             trust="ingested",
         )
+
+
+def _top_heading(document: ParsedText) -> str:
+    """Return the heading a file opens with, if it is one of the first level: that is what its author calls it."""
+    first = next(iter(document.blocks), None)
+    return first.title if first is not None and first.level == 1 else ""
 
 
 def _summary_only(summary: str) -> list[Chunk]:

@@ -71,6 +71,7 @@ def step(taken: Step) -> dict[str, Any]:
                 "normalised": part.normalised,
                 "raw": part.raw,
                 "rank": part.rank,
+                "best": part.best,
                 "coverage": part.coverage,
                 "terms": dict(part.terms),
             }

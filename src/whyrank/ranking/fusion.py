@@ -81,7 +81,9 @@ class Fuse:
         if self.absent == "zero":
             signal = as_signal(run, ids, unlisted=0.0)
         else:
-            signal = context.signals.get(vote.signal) or as_signal(run, ids)
+            # By rank, what a foreign run did not list has no score at all; by score, it has at most the lowest listed.
+            others = () if vote.normaliser.by_rank else ids
+            signal = context.signals.get(vote.signal) or as_signal(run, others)
         return _normalised(vote, signal, run.ranks(), ids)
 
     def _hit(
@@ -109,13 +111,14 @@ class _Column:
     signal: Signal
     ranks: Mapping[MemoryId, int]
     normalised: Sequence[float | None]
+    best: float | None
 
     def part(self, identity: MemoryId, place: int, weight: float) -> Part:
         value = self.normalised[place] or 0.0
         raw = self.signal.values.get(identity)
         terms = self.signal.terms.get(identity, ())
         rank = self.ranks.get(identity)
-        return Part(self.vote.signal, weight * value, weight, value, raw, rank, self.signal.ceiling, terms)
+        return Part(self.vote.signal, weight * value, weight, value, raw, rank, self.signal.ceiling, self.best, terms)
 
 
 def _normalised(vote: Vote, signal: Signal, ranks: Mapping[MemoryId, int], ids: Sequence[MemoryId]) -> _Column:
@@ -125,14 +128,15 @@ def _normalised(vote: Vote, signal: Signal, ranks: Mapping[MemoryId, int], ids: 
     normalised: list[float | None] = [None] * len(ids)
     for i, value in zip(placed, vote.normaliser(scores, [ranks.get(ids[i]) for i in placed]), strict=True):
         normalised[i] = value
-    return _Column(vote, signal, ranks, normalised)
+    best = None if vote.normaliser.by_rank else max(scores, default=None)
+    return _Column(vote, signal, ranks, normalised, best)
 
 
 def as_signal(run: Run, ids: Sequence[MemoryId], unlisted: float | None = None) -> Signal:
     """Make a signal of a run that cannot score other candidates: they count at its lowest listed score."""
     listed = {candidate.id: candidate.score for candidate in run.candidates}
     other = min(listed.values(), default=0.0) if unlisted is None else unlisted
-    return Signal(run.name, {identity: listed.get(identity, other) for identity in ids})
+    return Signal(run.name, {**dict.fromkeys(ids, other), **listed})
 
 
 def _share_out(weights: Sequence[float]) -> list[float]:

@@ -85,7 +85,7 @@ class Recency:
         def step(hit: Hit) -> Step | None:
             if hit.memory.evergreen or hit.memory.date is None:
                 return None
-            age = max(0.0, context.query.now - hit.memory.date) / SECONDS_PER_DAY
+            age = max(0.0, context.query.where.now - hit.memory.date) / SECONDS_PER_DAY
             factor = 1 - self.weight + self.weight * 2 ** (-age / self.half_life_days)
             return Step("recency", "scale", factor, f"{age:.0f} days old, half-life {self.half_life_days:g}")
 
@@ -254,7 +254,7 @@ class Top:
         """Cut the ranking; what is beyond the page keeps its rank in its reason."""
         end = self.offset + self.limit
         gone = [
-            hit.after(Step("top", "drop", why=f"rank {rank}; results {self.offset + 1} to {end} were asked for"))
+            hit.after(Step("top", "drop", why=f"ranked {rank}, and results {self.offset + 1} to {end} were asked for"))
             for rank, hit in enumerate(ranking.hits, 1)
             if not self.offset < rank <= end
         ]

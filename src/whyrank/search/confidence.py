@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 
 from ..ports import Embedder, Thresholds
-from ..trail import part_of
+from ..trail import Step, part_of
 from ..types import Hit, Notice, Ranking, Verdict
 
 # Coverage alone, where there is no embedder; measured over the same seven sets as the embedders' own thresholds.
@@ -30,7 +30,7 @@ UNCALIBRATED = Notice(
 def judged(ranking: Ranking, embedder: Embedder | None) -> tuple[Ranking, Verdict]:
     """Give every hit its confidence, and the answer its verdict."""
     thresholds = embedder.thresholds if embedder else COVERAGE_THRESHOLDS
-    hits = tuple(replace(hit, confidence=_confidence(hit, thresholds)) for hit in ranking.hits)
+    hits = tuple(_with_confidence(hit, thresholds) for hit in ranking.hits)
     return replace(ranking, hits=hits), _verdict(_answering(ranking), thresholds)
 
 
@@ -52,13 +52,16 @@ def _answering(ranking: Ranking) -> list[Hit]:
     return [*ranking.hits, *beyond]
 
 
-def _confidence(hit: Hit, thresholds: Thresholds) -> float:
+def _with_confidence(hit: Hit, thresholds: Thresholds) -> Hit:
     """Read the logistic curve that passes through both thresholds; a name that is the query is certain."""
-    if hit.tier:
-        return 1.0
+    found = evidence(hit)
     low, high = _logit(CONFIDENCE_AT_WEAK), _logit(CONFIDENCE_AT_FOUND)
     slope = (high - low) / (thresholds.found - thresholds.weak)
-    return 1 / (1 + math.exp(-(low + slope * (evidence(hit) - thresholds.weak))))
+    confidence = 1.0 if hit.tier else 1 / (1 + math.exp(-(low + slope * (found - thresholds.weak))))
+    scale = f"weak from {thresholds.weak:g}, found from {thresholds.found:g}"
+    reason = "its name is the query" if hit.tier else f"cosine + coverage = {found:.3f}; {scale}"
+    note = Step("confidence", "note", confidence, f"{confidence:.0%}, {reason}")
+    return replace(hit.after(note), confidence=confidence)
 
 
 def _logit(share: float) -> float:

@@ -12,6 +12,7 @@ from .confidence import UNCALIBRATED, judged
 from .retrieval import Retrieved, Stopwatch, retrieve
 
 EMPTY = Notice("nothing-stored", "there is no memory in this scope yet; `whyrank ingest PATH` adds files")
+NOTHING_PASSES = Notice("nothing-passes", "no memory passes the filters; paths are those `whyrank list` shows")
 MAX_LIMIT = 1_000  # more is browsing, not searching
 
 
@@ -35,6 +36,8 @@ class Searcher:
             said.append(UNCALIBRATED)
         elif not self.store.statistics((), query.where.scopes).total:
             said.append(EMPTY)
+        elif not self.store.browse(query.where, 1):
+            said.append(NOTHING_PASSES)
         hits = () if query.strict and verdict == "nothing" else ranking.hits
         return Results(
             query=query.text,

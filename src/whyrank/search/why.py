@@ -8,10 +8,11 @@ from typing import Literal
 from ..errors import NotFound
 from ..ports import Store
 from ..ranking.recipes import Recipe
-from ..types import Hit, Memory, MemoryId, Query, Ranking, Run
+from ..types import Hit, Memory, MemoryId, Query, Ranking, Run, Where
 from .retrieval import Retrieved, Stopwatch
 from .searcher import Searcher, within_limits
 
+_CHUNKS_LOOKED_AT = 10_000
 Outcome = Literal["found", "dropped", "filtered", "not a candidate"]
 
 
@@ -28,37 +29,54 @@ class Why:
     hit: Hit | None = None
 
     def __str__(self) -> str:
-        lines = [f"{self.memory.id}  {self.memory.source or self.memory.text[:60]}", self.summary]
+        place = self.memory.source
+        lines = [f"{self.memory.id}  {place if place and place.path else self.memory.text[:60]}", self.summary]
         lines += [f"  {detail}" for detail in self.details]
         if self.hit is not None:
             lines += [f"  {line}" for line in self.hit.explain().splitlines()]
         return "\n".join(lines)
 
 
-def why(searcher: Searcher, query: Query, recipe: Recipe, identity: MemoryId) -> Why:
-    """Explain the place, or the absence, of one memory; a memory the caller may not see does not exist."""
+def why(searcher: Searcher, query: Query, recipe: Recipe, identity: str) -> Why:
+    """Explain the place, or the absence, of a memory given by id, or of the best chunk of a file given by path."""
     query, _ = within_limits(query)
-    memory = searcher.store.get([identity], query.where.scopes).get(identity)
-    if memory is None:
-        raise NotFound(f"there is no memory {identity!r}", "`whyrank list` shows the ids you can ask about")
-    refusal = query.where.refusal(memory)
-    if refusal is not None:
-        return Why(query.text, memory, "filtered", f"it cannot answer: {refusal}")
+    asked = _asked_about(searcher.store, query, identity)
+    refusals = [query.where.refusal(memory) for memory in asked]
+    if all(refusals):
+        return Why(query.text, asked[0], "filtered", f"it cannot answer: {refusals[0]}")
     retrieved, ranking = searcher.ranked(query, recipe, Stopwatch())
-    found = ranking.find(identity)
+    ids = {memory.id for memory in asked}
+    found = next((hit for hit in (*ranking.hits, *ranking.dropped) if hit.id in ids), None)
     if found is None:
-        return _never_a_candidate(searcher.store, query, memory, retrieved, searcher.embedder is not None)
-    return _placed(query, memory, found, ranking)
+        return _never_a_candidate(searcher.store, query, asked[0], retrieved, searcher.embedder is not None)
+    return _placed(query, found, ranking)
 
 
-def _placed(query: Query, memory: Memory, hit: Hit, ranking: Ranking) -> Why:
+def _asked_about(store: Store, query: Query, identity: str) -> list[Memory]:
+    """Return the memory with this id, or the chunks of the file; what the caller may not see does not exist."""
+    by_id = store.get([identity], query.where.scopes).get(identity)
+    if by_id is not None:
+        return [by_id]
+    whole_file = Where(query.where.scopes, path=_literally(identity), include_superseded=True, now=query.where.now)
+    chunks = store.browse(whole_file, _CHUNKS_LOOKED_AT)
+    if not chunks:
+        raise NotFound(f"there is no memory {identity!r}", "`whyrank list` shows the ids and paths you can ask about")
+    return chunks
+
+
+def _literally(path: str) -> str:
+    """Write a path as a pattern that matches it alone."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
+
+
+def _placed(query: Query, hit: Hit, ranking: Ranking) -> Why:
     if hit in ranking.hits:
         rank = query.offset + ranking.hits.index(hit) + 1
-        return Why(query.text, memory, "found", f"it is result {rank}", rank=rank, hit=hit)
+        return Why(query.text, hit.memory, "found", f"it is result {rank}", rank=rank, hit=hit)
     step = hit.trail[-1]
-    summary = f"it was a candidate, and {step.stage} dropped it: {step.why}"
-    details = _distance(hit, ranking) if step.stage == "top" else ()
-    return Why(query.text, memory, "dropped", summary, details, hit=hit)
+    if step.stage == "top":
+        return Why(query.text, hit.memory, "dropped", f"it is {step.why}", _distance(hit, ranking), hit=hit)
+    return Why(query.text, hit.memory, "dropped", f"it was a candidate, and is not shown: {step.why}", hit=hit)
 
 
 def _distance(hit: Hit, ranking: Ranking) -> tuple[str, ...]:

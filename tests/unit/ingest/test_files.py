@@ -143,7 +143,7 @@ def test_nul_and_lone_surrogates_never_reach_a_memory() -> None:
 
 @pytest.mark.parametrize("path", ["boats.md", "boats.txt", "boats.jsonl"])
 def test_an_empty_file_holds_no_memories(path: str) -> None:
-    assert read("", path) == Read(())
+    assert read("", path) == Read((), ("it holds no text",))
 
 
 def test_turns_of_a_log_are_memories_in_order() -> None:

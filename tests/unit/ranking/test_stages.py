@@ -195,6 +195,6 @@ def test_the_page_asked_for_is_cut_and_the_rest_keeps_its_rank() -> None:
     ranked = Top(limit=2, offset=1)(ranking(*(hit(m, 0.5) for m in found)), context(*found))
     assert ids(ranked) == ["b", "c"]
     assert [reason(gone) for gone in ranked.dropped] == [
-        "rank 1; results 2 to 3 were asked for",
-        "rank 4; results 2 to 3 were asked for",
+        "ranked 1, and results 2 to 3 were asked for",
+        "ranked 4, and results 2 to 3 were asked for",
     ]

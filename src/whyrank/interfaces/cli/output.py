@@ -17,6 +17,7 @@ from ..shapes import moment
 _CONTROL = {code: "\ufffd" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code not in (0x09, 0x0A)}
 _CONTROL |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))  # text that reorders what is shown
 
+_DROPPED_SHOWN = 10
 _BOLD, _DIM, _YELLOW, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|33)m)")
 
@@ -76,15 +77,22 @@ def show_results(answer: Results, *, explain: bool, offset: int) -> None:
     for rank, hit in enumerate(answer.hits, offset + 1):
         _show_hit(rank, hit, answer.analysis.terms, explain)
     if explain and answer.dropped:
-        say(dim(f"{len(answer.dropped)} further candidates:"))
-        for hit in answer.dropped:
-            say(dim(f"  {hit.id}  {hit.score:.4f}  {place(hit.memory)}  {hit.trail[-1].stage}: {hit.trail[-1].why}"))
+        _show_dropped(answer.dropped)
     show_notices(answer.notices)
+
+
+def _show_dropped(dropped: tuple[Hit, ...]) -> None:
+    best = sorted(dropped, key=lambda hit: (-hit.tier, -hit.score, hit.id))
+    say(dim(f"{len(dropped)} further candidates, the best of them:"))
+    for hit in best[:_DROPPED_SHOWN]:
+        say(dim(f"  {hit.score:.4f}  {place(hit.memory)}  {hit.id}  {hit.trail[-1].stage}: {hit.trail[-1].why}"))
+    if len(best) > _DROPPED_SHOWN:
+        say(dim("  … (all of them with --json)"))
 
 
 def _show_hit(rank: int, hit: Hit, terms: tuple[str, ...], explain: bool) -> None:
     confidence = f"{hit.confidence:.0%}" if hit.confidence is not None else "–"
-    say(f"{rank:>2}. {bold(heading(hit.memory))}  {dim(f'score {hit.score:.3f} · confidence {confidence}')}")
+    say(f"{rank:>2}. {bold(heading(hit.memory))}  {dim(f'confidence {confidence} · score {hit.score:.3f}')}")
     day = (moment(hit.memory.date) or "")[:10]
     say("    " + dim(" · ".join(part for part in (place(hit.memory), day, hit.id) if part)))
     before, after = (_BOLD, _RESET) if coloured() else ("**", "**")

@@ -79,9 +79,9 @@ _SEARCH = """Find memories by words, meaning and names.
   whyrank search 'api "exact phrase"'   a phrase counts as one word
   whyrank search tea --explain          with the arithmetic behind every rank"""
 _WHY = """Say why a memory has its rank, or in which run or stage it was lost and by how much.
-Ids are in the output of search and list.
+Ids and paths are in the output of search and list.
 
-  whyrank why "what does Suzy drink?" m_4gdlx4pv3q3jlonw"""
+  whyrank why "what does Suzy drink?" notes/tea.md"""
 _CONFIG = """Without arguments, print every setting and where it came from. With a key, print that one.
 With a key and a value, write it into whyrank.toml of the workspace.
 
@@ -153,7 +153,7 @@ def _search(parser: argparse.ArgumentParser) -> None:
 
 def _why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", help="the question that was asked")
-    parser.add_argument("id", help="the memory in question")
+    parser.add_argument("id", metavar="ID-OR-PATH", help="the memory in question, or its file")
     parser.add_argument("--limit", type=int, metavar="N", help="how many results were asked for")
     _filters(parser)
     parser.add_argument("--recipe", metavar="R", help="how results are ranked")

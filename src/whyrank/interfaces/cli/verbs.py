@@ -50,7 +50,8 @@ def _say_report(report: Any) -> None:
     files = ", ".join(f"{count} {action}" for action, count in counts.items() if count) or "none found"
     would = "would be " if report.dry_run else ""
     output.say(f"files: {files}")
-    output.say(f"chunks: {report.chunks} {would}written, {report.removed} {would}removed, {report.embedded} embedded")
+    embedded = "" if report.dry_run else f", {report.embedded} embedded"
+    output.say(f"chunks: {report.chunks} {would}written, {report.removed} {would}removed{embedded}")
     if report.dry_run:
         for path, action in report.plans:
             output.say(f"  {action:8} {path}")
@@ -165,8 +166,11 @@ def recipes(asked: argparse.Namespace) -> int:
         output.say(output.bold(recipe.name))
         plan = recipe.plan
         output.say(f"  runs: {', '.join(plan.runs)}; terms joined by {plan.join.upper()}; pool {plan.pool}")
-        for vote in recipe.fusion.votes:
-            output.say(f"  vote: {vote.signal} × {'open' if vote.weight is None else vote.weight}, {vote.normaliser!r}")
+        others = [recipe.fusion.others] if recipe.fusion.others else []
+        for vote in (*recipe.fusion.votes, *others):
+            signal = "any other run" if vote.signal == "*" else vote.signal
+            weight = "what the embedder leaves or declares" if vote.weight is None else vote.weight
+            output.say(f"  vote: {signal} × {weight}, {vote.normaliser!r}")
         for stage in recipe.stages:
             output.say(f"  stage: {stage!r}")
     return OK
