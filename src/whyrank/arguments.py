@@ -22,7 +22,7 @@ class Filters:
 
     scope: Scopes = None
     kind: str | None = None
-    tags: Sequence[str] = ()
+    tags: str | Sequence[str] = ()
     path: str | None = None
     since: object = None
     before: object = None
@@ -40,7 +40,7 @@ class Filters:
         return Where(
             scopes=visible(scopes_of(self.scope)),
             kinds=frozenset({self.kind} if self.kind else ()),
-            tags=frozenset(clean(tag).text for tag in self.tags),
+            tags=frozenset(clean(tag).text for tag in _several(self.tags)),
             path=None if self.path is None else clean(self.path).text,
             since=moment("since", self.since),
             before=moment("before", self.before),
@@ -107,6 +107,15 @@ def storable(name: str, text: str) -> str:
     if clean(text).replaced:
         raise ConfigError(f"the {name} holds a NUL or a lone surrogate", "remove it; nothing was stored")
     return text
+
+
+def tags_of(tags: str | Sequence[str]) -> tuple[str, ...]:
+    """Read tags; a single one may be given as it is."""
+    return tuple(dict.fromkeys(storable("tag", tag) for tag in _several(tags)))
+
+
+def _several(texts: str | Sequence[str]) -> Sequence[str]:
+    return [texts] if isinstance(texts, str) else texts
 
 
 def fact_text(text: str) -> str:

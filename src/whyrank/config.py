@@ -14,7 +14,9 @@ from .analysis.languages import LANGUAGES
 from .embedding.providers import NAMES as EMBEDDERS
 from .errors import ConfigError
 from .ranking.recipes import Recipe, recipe_named
-from .ranking.settings import Adjustments, adjusted
+from .ranking.settings import Adjustments, adjusted, unhonoured
+from .storage.pools import CHUNKS_PER_SOURCE
+from .types import Notice
 
 WORKSPACE_FILE = "whyrank.toml"
 DEFAULT_STORE = ".whyrank/memory.db"
@@ -104,7 +106,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("ranking.recency_half_life_days", 30.0, _number(0.001, 1e6), "after how many days that is half"),
         Setting("ranking.min_vector", None, _number(-1, 1, optional=True), "drop hits below this cosine and coverage"),
         Setting("ranking.min_coverage", None, _number(0, 1, optional=True), "drop hits below this coverage and cosine"),
-        Setting("ranking.max_per_file", 1, _whole(1, 100), "how many chunks of one file may be results"),
+        Setting("ranking.max_per_file", 1, _whole(1, CHUNKS_PER_SOURCE), "how many chunks of one file may be results"),
     )
 }
 
@@ -134,6 +136,10 @@ class Config:
     def recipe(self, name: str | None = None) -> Recipe:
         """Return the recipe asked for, with the settings that change it."""
         return adjusted(recipe_named(name or self["recipe"]), self._adjustments())
+
+    def unhonoured(self, recipe: Recipe) -> tuple[Notice, ...]:
+        """Say which settings a recipe has no place for."""
+        return unhonoured(recipe, self._adjustments())
 
     def _adjustments(self) -> Adjustments:
         prefix = "ranking."

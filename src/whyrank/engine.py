@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from .arguments import (
     scope_of,
     scopes_of,
     storable,
+    tags_of,
 )
 from .embedding.providers import embedder_named
 from .errors import ConfigError, NotFound, StoreError
@@ -49,6 +50,7 @@ from .types import (
     Run,
     Scope,
     Source,
+    Where,
     visible,
 )
 
@@ -112,7 +114,7 @@ class Engine:
         scope: str | Scope = GLOBAL,
         name: str = "",
         category: str = "other",
-        tags: Sequence[str] = (),
+        tags: str | Sequence[str] = (),
         importance: int | None = None,
         date: object = None,
         expires: object = None,
@@ -123,42 +125,64 @@ class Engine:
         check_category(category)
         check_importance(importance)
         identity = id_for(owner, "", " ".join(stored.casefold().split()))
+        now = self._clock()
         known = self._store.get([identity], frozenset({owner})).get(identity)
-        if known is not None:
+        if known is not None and supersedes is None and Where(frozenset({owner}), now=now).allows(known):
             return known
         if supersedes is not None:
-            self.get(supersedes, scope=owner)
-        now = self._clock()
+            self._check_replaceable(supersedes, identity, owner)
+        written = moment("date", date)
         memory = Memory(
             id=identity, text=stored, name=storable("name", name), title=name, scope=owner, category=category,
-            tags=tuple(storable("tag", tag) for tag in tags),
-            source=Source("", content_hash=content_hash(stored)), importance=importance, created=now,
-            date=moment("date", date) or now, expires=moment("expires", expires), supersedes=supersedes,
+            tags=tags_of(tags), source=Source("", content_hash=content_hash(stored)), importance=importance,
+            created=now, date=now if written is None else written, expires=moment("expires", expires),
+            supersedes=supersedes,
         )  # fmt: skip
-        self.put([memory])
+        self._write([memory], superseded={identity: None})
         return memory
 
+    def _check_replaceable(self, replaced: MemoryId, identity: MemoryId, owner: Scope) -> None:
+        """A memory may be replaced by another one of its own scope only: for others it must stay as it is."""
+        old = self.get(replaced, scope=owner)
+        if old.scope != owner:
+            raise ConfigError(f"{replaced} belongs to {old.scope}, not to {owner}", f"add this with scope {old.scope}")
+        if replaced == identity:
+            raise ConfigError(f"{replaced} would replace itself", "give another text or another id")
+
     def add_documents(self, documents: Iterable[Document]) -> int:
-        """Store documents that come without files; return how many memories they made."""
+        """Store documents that come without files, each in place of what its id held; return the number of memories."""
         size = ChunkSize(self._config["chunk.tokens"], self._config["chunk.overlap"])
-        memories = list(memories_of(documents, size, self._clock()))
-        for start in range(0, len(memories), _MEMORIES_PER_TRANSACTION):
-            self.put(memories[start : start + _MEMORIES_PER_TRANSACTION])
-        return len(memories)
+        now, stored = self._clock(), 0
+        pending: list[Memory] = []
+        places: list[tuple[Scope, str]] = []
+        for position, document in enumerate(documents):
+            places.append((document.scope, document.id))
+            pending += memories_of(document, size, now, position)
+            if len(pending) >= _MEMORIES_PER_TRANSACTION:
+                stored += self._write(pending, replace_files=places)
+                pending, places = [], []
+        return stored + self._write(pending, replace_files=places)
 
     def put(self, memories: Sequence[Memory]) -> None:
-        """Store whole memories as they are given, for importers and evaluation; one transaction."""
+        """Store whole memories as they are given, for importers; one transaction."""
+        self._write(memories)
+
+    def _write(self, memories: Sequence[Memory], **changes: Any) -> int:
+        """Analyse and embed outside the transaction, then write everything at once."""
         entries = [entry_for(memory, self._config["language"]) for memory in memories]
         vectors: dict[str, Vector] = {}
         if self._embedder is not None:
             texts = {entry.embed_hash: entry.embed_text for entry in entries}
-            missing = [key for key in texts if key not in self._store.known_vectors(texts, self.space)]
+            known = self._store.known_vectors(texts, self.space)
+            missing = [key for key in texts if key not in known]
             rows = self._embedder.documents([texts[key] for key in missing])
             vectors = {key: row for key, row in zip(missing, rows, strict=True) if row.any()}
         replaced = {
             memory.supersedes: (memory.id, memory.created) for memory in memories if memory.supersedes is not None
         }
-        self._store.write(Changes(put=entries, space=self.space, vectors=vectors, superseded=replaced))
+        superseded = {**changes.pop("superseded", {}), **replaced}
+        self._store.write(Changes(put=entries, space=self.space, vectors=vectors, superseded=superseded, **changes))
+        return len(memories)
 
     def forget(self, identity: MemoryId, *, scope: Scopes = None) -> None:
         """Remove one memory, by its exact id."""
@@ -179,7 +203,9 @@ class Engine:
         """Return the memories that answer a question, best first, each able to explain its rank."""
         check_budget(max_tokens)
         asked = replace(self._query(query, limit, offset, filters), strict=strict, max_tokens=max_tokens)
-        return self._searcher.search(asked, self._recipe(recipe))
+        chosen = self._recipe(recipe)
+        results = self._searcher.search(asked, chosen)
+        return replace(results, notices=(*results.notices, *self._config.unhonoured(chosen)))
 
     def why(
         self,
@@ -227,7 +253,7 @@ class Engine:
 
 
 class AsyncEngine:
-    """The same engine for asynchronous callers: every method runs in a thread."""
+    """The same engine for asynchronous callers: every method is awaited and runs in a thread."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -238,8 +264,9 @@ class AsyncEngine:
     async def __aexit__(self, *error: object) -> None:
         await asyncio.to_thread(self._engine.close)
 
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        return partial(asyncio.to_thread, getattr(self._engine, name))
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._engine, name)
+        return partial(asyncio.to_thread, attribute) if callable(attribute) else attribute
 
 
 def open_engine(store: str | Path | None = None, *, workspace: str | Path | None = None, **options: Any) -> Engine:

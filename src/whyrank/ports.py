@@ -50,13 +50,18 @@ class FileRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """One transaction's worth of changes: all of it happens, or none."""
+    """One transaction's worth of changes: all of it happens, or none.
+
+    A memory that is put again under its id keeps what replaced it, unless `superseded` says otherwise: a pair of
+    successor and moment, or None to bring it back. Of the files in `replace_files` only what is put stays.
+    """
 
     put: Sequence[Entry] = ()
     remove: Sequence[MemoryId] = ()
+    replace_files: Sequence[tuple[Scope, str]] = ()
     files: Sequence[FileRecord] = ()
     forget_files: Sequence[tuple[Scope, str]] = ()
-    superseded: Mapping[MemoryId, tuple[MemoryId, float]] = field(default_factory=dict)
+    superseded: Mapping[MemoryId, tuple[MemoryId, float] | None] = field(default_factory=dict)
     space: str = ""
     vectors: Mapping[str, Vector] = field(default_factory=dict)
 
@@ -120,6 +125,9 @@ class Store(Protocol):
 
     def manifest(self, scope: Scope) -> dict[str, FileRecord]:
         """Return the files ingested into a scope, by path."""
+
+    def drop_damaged_vectors(self, space: str) -> int:
+        """Delete vectors that fail their checksum, so that they are made again; return how many."""
 
     def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
         """Return the chunks of one file: id and hash of what was embedded."""

@@ -21,8 +21,8 @@ class Part(NamedTuple):
     raw: float | None = None
     rank: int | None = None
     ceiling: float | None = None
-    best: float | None = None
     terms: tuple[tuple[str, float], ...] = ()
+    best: float | None = None
 
     @property
     def coverage(self) -> float | None:

@@ -29,15 +29,15 @@ class Scope:
     kind: str
     name: str = ""
 
+    def __post_init__(self) -> None:
+        if self.kind not in SCOPE_KINDS or (self.kind == "global") == bool(self.name):
+            raise ValueError(f"{self} is no scope; write global, user:NAME, agent:NAME or session:NAME")
+
     @classmethod
     def parse(cls, text: str) -> Scope:
         """Read `global` or `user:42`; raise ValueError for anything else."""
-        kind, colon, name = text.strip().partition(":")
-        if kind == "global" and not colon:
-            return GLOBAL
-        if kind in SCOPE_KINDS[1:] and name.strip():
-            return cls(kind, name.strip())
-        raise ValueError(f"{text!r} is no scope; write global, user:NAME, agent:NAME or session:NAME")
+        kind, _, name = text.strip().partition(":")
+        return cls(kind, name.strip())
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}" if self.name else self.kind

@@ -309,7 +309,7 @@ STRANGE = {
     "a loop of links": Strange(_loop, "cannot be read", failed=True),
     "a link out of the root": Strange(_link_out, "a link that leads out of the folder", failed=False),
     "a pipe": Strange(lambda file: os.mkfifo(file), "not a regular file", failed=False),
-    "a folder with a file's name": Strange(lambda file: file.symlink_to("."), "not a regular file", failed=False),
+    "a folder with a file's name": Strange(lambda file: file.symlink_to("."), "a link to a folder", failed=False),
     "a binary": Strange(lambda file: file.write_bytes(b"\x7fELF\x00\x01" * 100), "a binary file", failed=False),
     "a huge file": Strange(lambda file: file.write_text("walrus " * 1_000), "7,000 bytes, over the cap", failed=False),
 }

@@ -61,7 +61,9 @@ def test_law_3_a_run_that_found_nothing_changes_nothing(world: World, fusion: Fu
 @given(worlds(visible_only=True), fusions())
 @settings(max_examples=200, deadline=None)
 def test_law_3_every_candidate_is_scored_by_every_signal_it_has(world: World, fusion: Fuse) -> None:
-    live = {vote.signal for vote in fusion.votes if vote.weight} & {run.name for run in world.runs if run.candidates}
+    answered = {run.name for run in world.runs if run.candidates}
+    # Where everything that was given weight is silent, what was given none may speak.
+    live = {vote.signal for vote in fusion.votes if vote.weight} & answered or answered
     for hit in fusion(world.runs, world.context).hits:
         has = {part.signal for part in hit.trail[0].parts}
         by_rank = {vote.signal for vote in fusion.votes if vote.normaliser.by_rank}

@@ -182,4 +182,4 @@ def test_a_store_opened_with_another_model_serves_words_and_says_so(tmp_path: Pa
     with Engine(SqliteStore(tmp_path / "m.db"), WordDirections(name="second"), config) as engine:
         results = engine.search("tea")
     assert [hit.memory.text for hit in results] == ["green tea"]
-    assert "space-mismatch" in {notice.code for notice in results.notices}
+    assert "no-vectors" in {notice.code for notice in results.notices}

@@ -61,7 +61,7 @@ def names_of(memory: Memory) -> tuple[Name, ...]:
     found: dict[str, Name] = {}
     for text, specificity in written:
         key = name_key(text)
-        if key and key not in found:
+        if key and (key not in found or found[key].specificity < specificity):
             found[key] = Name(text, key, name_words(text), specificity)
     return tuple(found.values())
 
@@ -97,6 +97,11 @@ def match_name(probe: NameProbe, names: Iterable[Name]) -> NameMatch | None:
 def match_order(match: NameMatch) -> tuple[int, int, float, str]:
     """Order matches: relation, path specificity, share of the name covered, name."""
     return RELATIONS.index(match.relation), -match.specificity, -match.covered, match.name
+
+
+def proposal_score(match: NameMatch) -> float:
+    """Return a score that falls with the relation, then with specificity and coverage; it only orders proposals."""
+    return len(RELATIONS) - RELATIONS.index(match.relation) + match.specificity / 10 + match.covered / 100
 
 
 def _relation(probe: NameProbe, name: Name, windows: dict[str, tuple[str, ...]]) -> NameMatch | None:

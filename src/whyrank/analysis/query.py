@@ -58,13 +58,19 @@ def kind_of(text: str, language: str) -> QueryKind:
 
 def _terms(text: str, default_language: str) -> Iterator[str]:
     """Yield the terms in order; a quoted phrase is one term of several tokens."""
+    found_phrase = False
     for match in _PHRASE.finditer(text):
         phrase = next(group for group in match.groups() if group)
         # A phrase of function words alone stands in no index.
         content = [token.text for token in all_tokens(phrase, default_language) if not token.is_stop_word]
         if content:
             yield " ".join(content)
-    yield from tokens_of(_PHRASE.sub(" ", text), default_language)
+            found_phrase = True
+    remainder = _PHRASE.sub(" ", text)
+    if found_phrase:
+        yield from (token.text for token in all_tokens(remainder, default_language) if not token.is_stop_word)
+    else:
+        yield from tokens_of(remainder, default_language)
 
 
 def _notices(replaced: bool, characters: int, terms: int) -> Iterator[Notice]:

@@ -75,11 +75,12 @@ def _merged(spans: list[Span]) -> list[Span]:
 def _best_window(text: str, spans: list[Span], width: int) -> tuple[int, int]:
     if len(text) <= width:
         return 0, len(text)
-    best_start, best_count = 0, 0
-    for i, (start, _) in enumerate(spans):
-        count = sum(1 for span in spans[i:] if span.end <= start + width * 3 // 4)
-        if count > best_count:
-            best_start, best_count = start, count
+    best_start, best_count, last = 0, 0, 0
+    for first, (start, _) in enumerate(spans):
+        while last < len(spans) and spans[last].end <= start + width * 3 // 4:
+            last += 1
+        if last - first > best_count:
+            best_start, best_count = start, last - first
     start = max(0, min(best_start - width // 4, len(text) - width))
     if start:
         start = text.find(" ", start, start + width // 8) + 1 or start

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ..analysis.text import clean
 from ..types import Document, Memory, Source
@@ -13,16 +12,12 @@ from .entries import content_hash, id_for, occurrences
 from .markdown import parse_plain
 
 
-def memories_of(documents: Iterable[Document], size: ChunkSize, now: float) -> Iterator[Memory]:
-    """Return the memories of documents; those of one session stand in their order."""
-    positions: Counter[tuple[str, str]] = Counter()
-    for document in documents:
-        place = (str(document.scope), document.session)
-        if document.session and document.speaker:
-            yield _turn(document, positions[place], now)
-            positions[place] += 1
-        else:
-            yield from _chunks(document, size, now)
+def memories_of(document: Document, size: ChunkSize, now: float, position: int) -> Iterator[Memory]:
+    """Return the memories of a document; turns of one session are ordered by their positions."""
+    if document.session and document.speaker:
+        yield _turn(document, position, now)
+    else:
+        yield from _chunks(document, size, now)
 
 
 def _turn(document: Document, position: int, now: float) -> Memory:

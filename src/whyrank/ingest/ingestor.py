@@ -111,6 +111,8 @@ class Ingestor:
         if self.embedder is None:
             return
         space = self.embedder.fingerprint
+        if mended := self.store.drop_damaged_vectors(space):
+            report.remarks.append(("vectors", f"{mended} failed their checksum and were made anew"))
         given_up: set[str] = set()
         while True:
             waiting = self.store.without_vector(space, _CHUNKS_PER_TRANSACTION + len(given_up))
@@ -235,16 +237,16 @@ class Ingestor:
             texts = {entry.embed_hash: entry.embed_text for entry in entries}
             known = self.store.known_vectors(texts, space)
             vectors = self._embed({key: text for key, text in texts.items() if key not in known}, report)
-        gone = [plan.record for plan in plans if plan.action == "deleted" and plan.record]
+        gone = [(plan.record.scope, plan.path) for plan in plans if plan.action == "deleted" and plan.record]
+        gone += [(plan.record.scope, plan.renamed_from) for plan in plans if plan.renamed_from and plan.record]
+        records = [plan.record for plan in plans if plan.action != "deleted" and plan.record]
+        touched = {plan.path for plan in plans if plan.action == "touched"}
         self.store.write(
             Changes(
                 put=entries,
-                remove=[identity for plan in plans for identity in plan.remove],
-                files=[plan.record for plan in plans if plan.action != "deleted" and plan.record],
-                forget_files=[
-                    *((record.scope, record.path) for record in gone),
-                    *((plan.record.scope, plan.renamed_from) for plan in plans if plan.renamed_from and plan.record),
-                ],
+                replace_files=[*gone, *((r.scope, r.path) for r in records if r.path not in touched)],
+                files=records,
+                forget_files=gone,
                 space=space,
                 vectors=vectors,
             )
@@ -274,7 +276,11 @@ def _existing(path: Path) -> Path:
 
 
 def _is_below_any(path: str, roots: Sequence[str]) -> bool:
-    return any(root in (".", path) or path.startswith(root.rstrip("/") + "/") for root in roots)
+    # The workspace itself is "."; files outside it are known by absolute paths and are not below it.
+    return any(
+        root == path or path.startswith(root.rstrip("/") + "/") or (root == "." and not path.startswith("/"))
+        for root in roots
+    )
 
 
 def _fingerprint(data: bytes, settings: Settings) -> str:

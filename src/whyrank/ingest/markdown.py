@@ -75,7 +75,7 @@ def _front_matter(lines: tuple[str, ...]) -> tuple[dict[str, Any], int, str]:
     try:
         fields = yaml.safe_load("\n".join(lines[1:end])) or {}
     except _YAML_ERRORS as error:
-        return {}, end + 1, f"front matter could not be read: {(str(error) or repr(error)).splitlines()[0]}"
+        return {}, 0, f"front matter could not be read: {(str(error) or repr(error)).splitlines()[0]}"
     if not isinstance(fields, dict):
         return {}, 0, ""
     return {str(key).lower(): value for key, value in fields.items()}, end + 1, ""

@@ -65,7 +65,7 @@ def walk(root: Path) -> Iterator[Found | Skipped]:
     rules: list[Rule] = []
     for folder in _folders_above(root):
         yield from _add_rules(folder, rules)
-    yield from _walk_folder(root, root, tuple(rules))
+    yield from _walk_folder(root, tuple(rules))
 
 
 def _folders_above(root: Path) -> list[Path]:
@@ -77,25 +77,25 @@ def _folders_above(root: Path) -> list[Path]:
     return []
 
 
-def _walk_folder(folder: Path, root: Path, inherited: tuple[Rule, ...]) -> Iterator[Found | Skipped]:
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        yield Skipped(str(folder), f"cannot be read: {error.strerror}", failed=True)
-        return
-    rules = list(inherited)
-    yield from _add_rules(folder, rules)
-    for entry in entries:
-        path = Path(entry.path)
-        is_folder = entry.is_dir(follow_symlinks=False)
-        if entry.name.startswith(".") or entry.name in _NEVER or _ignored(path, is_folder, rules):
-            continue
-        if is_folder:
-            yield from _walk_folder(path, root, tuple(rules))
+def _walk_folder(root: Path, inherited: tuple[Rule, ...]) -> Iterator[Found | Skipped]:
+    """Walk with a stack of what is left to do: folders may be nested deeper than functions."""
+    left: list[tuple[Path, tuple[Rule, ...]]] = [(root, inherited)]
+    while left:
+        path, above = left.pop()
+        if path != root and path.is_symlink() and path.is_dir():
+            yield Skipped(str(path), "a link to a folder; links are not followed")
+        elif path.is_dir():
+            rules = list(above)
+            yield from _add_rules(path, rules)
+            try:
+                names = sorted(os.listdir(path), reverse=True)
+            except OSError as error:
+                yield Skipped(str(path), f"cannot be read: {error.strerror}", failed=True)
+                continue
+            below = (path / name for name in names if not name.startswith(".") and name not in _NEVER)
+            left += [(entry, tuple(rules)) for entry in below if not _ignored(entry, rules)]
         elif path.suffix.lower() in SUFFIXES:
             yield _look(path, root)
-        elif entry.is_symlink() and entry.is_dir():
-            yield Skipped(str(path), "a link to a folder; links are not followed")
 
 
 def _add_rules(folder: Path, rules: list[Rule]) -> Iterator[Skipped]:
@@ -120,9 +120,11 @@ def _add_rules(folder: Path, rules: list[Rule]) -> Iterator[Skipped]:
         rules.append(Rule(folder, GitIgnoreSpec.from_lines(good)))
 
 
-def _ignored(path: Path, is_folder: bool, rules: Sequence[Rule]) -> bool:
+def _ignored(path: Path, rules: Sequence[Rule]) -> bool:
     """Tell whether a path is ignored: as with git, the last rule that speaks of it decides."""
-    ignored = False
+    if not rules:
+        return False
+    ignored, is_folder = False, path.is_dir() and not path.is_symlink()
     for rule in rules:
         relative = path.relative_to(rule.folder).as_posix() + ("/" if is_folder else "")
         said = rule.spec.check_file(relative).include
@@ -154,6 +156,8 @@ def read(found: Found, max_bytes: int) -> Content | Skipped:
         return Skipped(str(found.path), f"cannot be read: {error.strerror}", failed=True)
     if data is None:
         return Skipped(str(found.path), "not a regular file")
+    if len(data) > max_bytes:
+        return Skipped(str(found.path), f"grown over the cap of {max_bytes:,} bytes")
     encoding = "utf-16" if data[:2] in _UTF16_MARKS else "utf-8-sig"
     if encoding != "utf-16" and b"\x00" in data[:_BINARY_PROBE_BYTES]:
         return Skipped(str(found.path), "a binary file")
@@ -171,6 +175,6 @@ def _bytes_of(path: Path, max_bytes: int) -> bytes | None:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(max_bytes + 1)[:max_bytes]
+            return file.read(max_bytes + 1)
     finally:
         os.close(descriptor)

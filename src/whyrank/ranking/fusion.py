@@ -37,12 +37,14 @@ class Vote:
 class Fuse:
     """The fusion stage.
 
-    `others` votes for runs that no vote names. `absent` says what a signal that a hit does not have does:
-    its weight is shared out, or (only to show what goes wrong) it counts as zero.
+    `others` votes for runs that no vote names; `proposing` runs bring candidates and have no vote. `absent` says
+    what a signal does that a hit does not have: its weight is shared out, or (only to show what goes wrong) it
+    counts as zero.
     """
 
     votes: tuple[Vote, ...]
     others: Vote | None = None
+    proposing: frozenset[str] = frozenset({"name"})
     absent: Literal["shared", "zero"] = "shared"
 
     def settled(self, vector_weight: float) -> Fuse:
@@ -69,12 +71,14 @@ class Fuse:
         """Return the votes of the runs that found something; a run that found nothing changes nothing."""
         if self.absent == "zero":
             return list(self.votes)
-        found = [run.name for run in runs if run.candidates]
-        live = [vote for vote in self.votes if vote.signal in found and vote.weight]
-        named = {vote.signal for vote in self.votes}
+        found = [run.name for run in runs if run.candidates and run.name not in self.proposing]
+        votes = list(self.votes)
         if self.others is not None:
-            live += [replace(self.others, signal=name) for name in found if name not in named]
-        return live
+            named = {vote.signal for vote in self.votes}
+            votes += [replace(self.others, signal=name) for name in found if name not in named]
+        answered = [vote for vote in votes if vote.signal in found]
+        # Where everything that was given weight is silent, what was given none may speak.
+        return [vote for vote in answered if vote.weight] or [replace(vote, weight=1.0) for vote in answered]
 
     def _column(self, vote: Vote, runs: Sequence[Run], context: Context, ids: Sequence[MemoryId]) -> _Column:
         run = next((run for run in runs if run.name == vote.signal), Run(vote.signal))
@@ -118,7 +122,7 @@ class _Column:
         raw = self.signal.values.get(identity)
         terms = self.signal.terms.get(identity, ())
         rank = self.ranks.get(identity)
-        return Part(self.vote.signal, weight * value, weight, value, raw, rank, self.signal.ceiling, self.best, terms)
+        return Part(self.vote.signal, weight * value, weight, value, raw, rank, self.signal.ceiling, terms, self.best)
 
 
 def _normalised(vote: Vote, signal: Signal, ranks: Mapping[MemoryId, int], ids: Sequence[MemoryId]) -> _Column:

@@ -64,7 +64,8 @@ class MinMax(_ByScore):
         low, high = min(scores, default=0.0), max(scores, default=0.0)
         if high <= low:
             return [1.0] * len(scores)
-        return [_unit((score - low) / (high - low)) for score in scores]
+        half = high / 2 - low / 2  # half the reach, which cannot overflow
+        return [_unit((score / 2 - low / 2) / half) for score in scores]
 
 
 @dataclass(frozen=True)
@@ -141,12 +142,13 @@ class DistributionBased(_ByScore):
         """Return places in the batch's own distribution; 0.5 where all are equal."""
         if not scores:
             return []
-        mean = math.fsum(scores) / len(scores)
-        deviation = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / len(scores))
-        reach = DEVIATIONS * deviation
+        largest = max(abs(score) for score in scores) or 1.0  # in shares of it nothing overflows
+        shares = [score / largest for score in scores]
+        mean = math.fsum(shares) / len(shares)
+        reach = DEVIATIONS * math.sqrt(math.fsum((share - mean) ** 2 for share in shares) / len(shares))
         if reach <= TINY:
-            return [0.5] * len(scores)
-        return [_unit((score - mean + reach) / (2 * reach)) for score in scores]
+            return [0.5] * len(shares)
+        return [_unit((share - mean + reach) / (2 * reach)) for share in shares]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The one total order, and the three helpers that carry all stages."""
+"""The one total order, and the two helpers that carry the stages."""
 
 from __future__ import annotations
 

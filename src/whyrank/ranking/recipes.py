@@ -64,20 +64,18 @@ _VECTOR = Vote("vector", None, Theoretical(LOWEST_COSINE))
 _KEYWORD = Vote("keyword", None, Theoretical(LOWEST_WORD_SCORE))
 _ANY_RUN = Vote("*", 1.0, MinMax())
 _ANY_RUN_BY_RANK = Vote("*", 1.0, ReciprocalRank())
-# Name runs propose; only NameFirst decides what a name is worth.
-_NAME_PROPOSES = Vote("name", 0.0, MinMax())
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
         Recipe(
             "default",
-            Fuse((_VECTOR, _KEYWORD, _NAME_PROPOSES), others=_ANY_RUN),
+            Fuse((_VECTOR, _KEYWORD), others=_ANY_RUN),
             (*_GUARDS, NameFirst(), GroupBySource()),
         ),
         Recipe(
             "rrf",
-            Fuse((_NAME_PROPOSES,), others=_ANY_RUN_BY_RANK),
+            Fuse((), others=_ANY_RUN_BY_RANK),
             (*_GUARDS, GroupBySource()),
             Plan(runs=("keyword", "vector")),
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..types import Notice
 from .fusion import Fuse, Vote
 from .recipes import Recipe
 from .stages import Evidence, GroupBySource, Recency
@@ -23,7 +24,7 @@ class Adjustments:
 
 def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
     """Return the recipe with the wishes carried out."""
-    if wish.vector_weight is not None:
+    if wish.vector_weight is not None and _is_balanced(recipe):
         recipe = replace(recipe, fusion=_balanced(recipe.fusion, wish.vector_weight))
     if wish.recency_weight:
         recipe = recipe.with_stages(Recency(wish.recency_half_life_days, wish.recency_weight))
@@ -33,6 +34,18 @@ def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
         GroupBySource(wish.max_per_file) if isinstance(stage, GroupBySource) else stage for stage in recipe.stages
     )
     return replace(recipe, stages=stages)
+
+
+def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
+    """Say which wishes a recipe has no place for."""
+    if wish.vector_weight is None or _is_balanced(recipe):
+        return ()
+    message = f"ranking.vector_weight changes nothing: the recipe {recipe.name!r} does not weigh vectors against words"
+    return (Notice("setting-unused", message),)
+
+
+def _is_balanced(recipe: Recipe) -> bool:
+    return {"vector", "keyword"} <= {vote.signal for vote in recipe.fusion.votes}
 
 
 def _balanced(fusion: Fuse, vector_weight: float) -> Fuse:

@@ -14,6 +14,7 @@ SECONDS_PER_DAY = 86_400.0
 # Tiers leave room for the three degrees of path specificity inside each.
 _TIER_STEP = 4
 _TIERS: dict[NameRelation, int] = {"equal": 4, "same words": 3, "one edit": 2, "two edits": 1}
+EXACT_TIER = _TIERS["same words"] * _TIER_STEP  # from here on the query is the name, not a slip of the finger
 # What a partial name is worth, before the share of the name it covers is added.
 _PARTIAL: dict[NameRelation, float] = {"first words": 1.0, "all words": 0.8, "prefixes": 0.5}
 
@@ -85,7 +86,7 @@ class Recency:
         def step(hit: Hit) -> Step | None:
             if hit.memory.evergreen or hit.memory.date is None:
                 return None
-            age = max(0.0, context.query.where.now - hit.memory.date) / SECONDS_PER_DAY
+            age = max(0.0, context.query.where.moment - hit.memory.date) / SECONDS_PER_DAY
             factor = 1 - self.weight + self.weight * 2 ** (-age / self.half_life_days)
             return Step("recency", "scale", factor, f"{age:.0f} days old, half-life {self.half_life_days:g}")
 
@@ -94,7 +95,10 @@ class Recency:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Keep a hit if its cosine passes or its coverage passes; never look at the fused score."""
+    """Keep a hit if its cosine passes or its coverage passes; never look at the fused score.
+
+    A hit lifted for its name stays. Without a threshold for coverage any matching word passes.
+    """
 
     min_vector: float | None = None
     min_coverage: float | None = None
@@ -105,14 +109,19 @@ class Evidence:
 
     def _reason(self, hit: Hit) -> str | None:
         vector, keyword = part_of(hit.trail, "vector"), part_of(hit.trail, "keyword")
-        found = (
-            ("cosine", vector.raw if vector else None, self.min_vector),
-            ("coverage", keyword.coverage if keyword else None, self.min_coverage),
-        )
-        asked = [(name, value, least) for name, value, least in found if value is not None and least is not None]
-        if not asked or any(value >= least for _, value, least in asked):
-            return None
-        return ", ".join(f"{name} {value:.3f} is below {least:g}" for name, value, least in asked)
+        cosine = vector.raw if vector else None
+        coverage = keyword.coverage if keyword else None
+        failed = []
+        if cosine is not None and self.min_vector is not None:
+            if cosine >= self.min_vector:
+                return None
+            failed.append(f"cosine {cosine:.3f} is below {self.min_vector:g}")
+        if coverage is not None:
+            if coverage > 0 and coverage >= (self.min_coverage or 0.0):
+                return None
+            if self.min_coverage is not None:
+                failed.append(f"coverage {coverage:.3f} is below {self.min_coverage:g}")
+        return ", ".join(failed) if failed and not hit.tier else None
 
 
 @dataclass(frozen=True)

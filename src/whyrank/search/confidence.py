@@ -10,6 +10,7 @@ import math
 from dataclasses import replace
 
 from ..ports import Embedder, Thresholds
+from ..ranking.stages import EXACT_TIER
 from ..trail import Step, part_of
 from ..types import Hit, Notice, Ranking, Verdict
 
@@ -29,9 +30,12 @@ UNCALIBRATED = Notice(
 
 def judged(ranking: Ranking, embedder: Embedder | None) -> tuple[Ranking, Verdict]:
     """Give every hit its confidence, and the answer its verdict."""
-    thresholds = embedder.thresholds if embedder else COVERAGE_THRESHOLDS
+    answering = _answering(ranking)
+    # Where no vector spoke (no embedder, a failed one, a recipe of words), coverage stands alone.
+    spoke = any(part_of(hit.trail, "vector") for hit in answering)
+    thresholds = embedder.thresholds if embedder is not None and spoke else COVERAGE_THRESHOLDS
     hits = tuple(_with_confidence(hit, thresholds) for hit in ranking.hits)
-    return replace(ranking, hits=hits), _verdict(_answering(ranking), thresholds)
+    return replace(ranking, hits=hits), _verdict(answering, thresholds)
 
 
 def evidence(*hits: Hit) -> float:
@@ -57,9 +61,10 @@ def _with_confidence(hit: Hit, thresholds: Thresholds) -> Hit:
     found = evidence(hit)
     low, high = _logit(CONFIDENCE_AT_WEAK), _logit(CONFIDENCE_AT_FOUND)
     slope = (high - low) / (thresholds.found - thresholds.weak)
-    confidence = 1.0 if hit.tier else 1 / (1 + math.exp(-(low + slope * (found - thresholds.weak))))
+    is_named = hit.tier >= EXACT_TIER
+    confidence = 1.0 if is_named else 1 / (1 + math.exp(-(low + slope * (found - thresholds.weak))))
     scale = f"weak from {thresholds.weak:g}, found from {thresholds.found:g}"
-    reason = "its name is the query" if hit.tier else f"cosine + coverage = {found:.3f}; {scale}"
+    reason = "its name is the query" if is_named else f"cosine + coverage = {found:.3f}; {scale}"
     note = Step("confidence", "note", confidence, f"{confidence:.0%}, {reason}")
     return replace(hit.after(note), confidence=confidence)
 
@@ -72,6 +77,6 @@ def _verdict(hits: list[Hit], thresholds: Thresholds) -> Verdict:
     if not hits:
         return "nothing"
     found = evidence(*hits)
-    if found >= thresholds.found or any(hit.tier for hit in hits):
+    if found >= thresholds.found or any(hit.tier >= EXACT_TIER for hit in hits):
         return "found"
     return "weak" if found >= thresholds.weak else "nothing"

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from ..analysis.names import match_name, names_of
 from ..analysis.query import analyse
-from ..analysis.words import tokens_of
-from ..errors import WhyrankError
+from ..analysis.words import all_tokens, tokens_of
 from ..ports import Embedder, Store, Vector
 from ..ranking.recipes import Recipe
-from ..types import Analysis, Context, Memory, MemoryId, NameMatch, NameProbe, Notice, Query, Run, Signal, Statistics
+from ..types import Analysis, Context, Memory, MemoryId, NameMatch, NameProbe, Notice, Query, Run, Signal
 
 MAX_TYPO_LETTERS = 64  # nobody's name is longer, and a long key is slow to compare
 
@@ -59,12 +58,14 @@ def retrieve(
     space = embedder.fingerprint if embedder else ""
     with store.reading():
         analysis = replace(
-            analysis, probe=_with_typos(analysis.probe, store, query), terms=_known_terms(analysis, store, query)
+            analysis,
+            probe=_with_typos(analysis.probe, store, query, language),
+            terms=_known_terms(analysis, store, query),
         )
         runs = _runs(query, analysis, recipe, store, vector, space, watch)
         with watch.timing("scoring"):
-            context = _context(query, analysis, runs, store, vector, space)
-        notices += _run_notices(runs, context, recipe, store, vector, space)
+            context = _context(query, analysis, runs, store, vector, space, language)
+        notices += _run_notices(runs, context, recipe, vector, space)
     settled = replace(recipe, fusion=recipe.fusion.settled(embedder.weight(analysis.language) if embedder else 0.0))
     return Retrieved(runs, context, settled, vector, space, tuple(notices))
 
@@ -77,7 +78,7 @@ def _query_vector(
         return None
     try:
         vector = embedder.query(analysis.text)
-    except WhyrankError as error:
+    except Exception as error:  # whatever a provider throws, the other runs must answer
         notices.append(Notice("vector-off", f"the embedder failed, so words and names answer alone: {error}"))
         return None
     if not vector.any():
@@ -88,13 +89,15 @@ def _query_vector(
     return vector
 
 
-def _with_typos(probe: NameProbe, store: Store, query: Query) -> NameProbe:
-    """Allow misspelt names only where the query is no known word: "test" must not find "Text"."""
+def _with_typos(probe: NameProbe, store: Store, query: Query, language: str) -> NameProbe:
+    """Allow misspelt names only where the query holds an unknown word: "test" must not find "Text"."""
     if not 0 < len(probe.key) <= MAX_TYPO_LETTERS:
         return probe
-    terms = tokens_of(probe.key)
-    statistics = store.statistics(terms, query.where.scopes)
-    return replace(probe, typos=not any(statistics.frequency.values()))
+    spoken = [token.text for word in probe.words for token in all_tokens(word, language) if not token.is_stop_word]
+    joined = tokens_of(probe.key, language)
+    known = store.statistics({*spoken, *joined}, query.where.scopes).frequency
+    is_known = any(known[term] for term in joined) or all(known[term] for term in spoken)
+    return replace(probe, typos=not is_known)
 
 
 def _known_terms(analysis: Analysis, store: Store, query: Query) -> tuple[str, ...]:
@@ -131,12 +134,18 @@ def _runs(
 
 
 def _context(
-    query: Query, analysis: Analysis, runs: tuple[Run, ...], store: Store, vector: Vector | None, space: str
+    query: Query,
+    analysis: Analysis,
+    runs: tuple[Run, ...],
+    store: Store,
+    vector: Vector | None,
+    space: str,
+    language: str,
 ) -> Context:
     ids = sorted({candidate.id for run in runs for candidate in run.candidates})
     memories = store.get(ids, query.where.scopes)
     signals = store.score(ids, analysis.terms, vector, space, query.where)
-    names = _name_matches(analysis, runs, memories)
+    names = _name_matches(analysis, runs, memories, language)
     known = (match.name for match in names.values() if match.relation in ("equal", "same words", "in a sentence"))
     return Context(
         query=query,
@@ -149,19 +158,19 @@ def _context(
 
 
 def _name_matches(
-    analysis: Analysis, runs: tuple[Run, ...], memories: dict[MemoryId, Memory]
+    analysis: Analysis, runs: tuple[Run, ...], memories: dict[MemoryId, Memory], language: str
 ) -> dict[MemoryId, NameMatch]:
     proposed = (candidate.id for run in runs if run.name == "name" for candidate in run.candidates)
     matches: dict[MemoryId, NameMatch] = {}
     for identity in proposed:
         match = match_name(analysis.probe, names_of(memories[identity]))
         if match is not None:
-            matches[identity] = match._replace(words=tokens_of(" ".join(match.words)))
+            matches[identity] = match._replace(words=tokens_of(" ".join(match.words), language))
     return matches
 
 
 def _run_notices(
-    runs: tuple[Run, ...], context: Context, recipe: Recipe, store: Store, vector: Vector | None, space: str
+    runs: tuple[Run, ...], context: Context, recipe: Recipe, vector: Vector | None, space: str
 ) -> Iterator[Notice]:
     yield from (notice for run in runs for notice in run.notices)
     analysis = context.analysis
@@ -169,23 +178,16 @@ def _run_notices(
         yield Notice("no-terms", "the query holds no word to look for, so there was no keyword run")
     if vector is None:
         return
-    if not any(run.name == "vector" and run.candidates for run in runs):
-        yield from _no_vectors(store, space, context.statistics)
     missing = _without_vector(context.signals.get("vector"), context)
-    if missing:
+    if missing and missing == len(context.memories):
+        yield Notice("no-vectors", f"no candidate has a vector of {space} yet; `whyrank ingest` makes them")
+    elif missing:
         message = (
             f"{missing} of {len(context.memories)} candidates have no vector yet; their words speak for them alone"
         )
         yield Notice("vectors-missing", message)
 
 
-def _no_vectors(store: Store, space: str, statistics: Statistics | None) -> Iterator[Notice]:
-    others = sorted(set(store.spaces()) - {space})
-    if others and space not in store.spaces():
-        message = f"the store's vectors come from {others[0]}, not from {space}; run `whyrank ingest` to embed anew"
-        yield Notice("space-mismatch", message)
-
-
 def _without_vector(signal: Signal | None, context: Context) -> int:
     known = signal.values if signal else {}
-    return sum(1 for identity in context.memories if identity not in known) if known else 0
+    return sum(1 for identity in context.memories if identity not in known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..ports import Embedder, Store
+from ..ranking.order import keep
 from ..ranking.recipes import Recipe, rank
 from ..types import Notice, Query, Ranking, Results
 from .budget import within_budget
@@ -31,17 +32,18 @@ class Searcher:
             query, notices = within_limits(query)
             retrieved, ranking = self.ranked(query, recipe, watch)
             ranking, verdict = judged(within_budget(ranking, query.max_tokens), self.embedder)
+            if query.strict and verdict == "nothing":
+                ranking = keep(ranking, "strict", lambda hit: "nothing relevant was found")
         said = [*notices, *retrieved.notices, *ranking.notices]
-        if ranking.hits:
+        if ranking.hits or ranking.dropped:
             said.append(UNCALIBRATED)
         elif not self.store.statistics((), query.where.scopes).total:
             said.append(EMPTY)
         elif not self.store.browse(query.where, 1):
             said.append(NOTHING_PASSES)
-        hits = () if query.strict and verdict == "nothing" else ranking.hits
         return Results(
             query=query.text,
-            hits=hits,
+            hits=ranking.hits,
             verdict=verdict,
             recipe=recipe.name,
             analysis=retrieved.context.analysis,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ..analysis.names import match_name, names_of
 from ..errors import NotFound
 from ..ports import Store
 from ..ranking.recipes import Recipe
@@ -93,17 +94,18 @@ def _never_a_candidate(store: Store, query: Query, memory: Memory, retrieved: Re
     with store.reading():
         for name in retrieved.recipe.plan.runs:
             pool = next((run for run in retrieved.runs if run.name == name), Run(name))
-            details.append(f"{name}: {_lost_in(store, query, memory.id, pool, retrieved, has_embedder)}")
+            details.append(f"{name}: {_lost_in(store, query, memory, pool, retrieved, has_embedder)}")
     return Why(query.text, memory, "not a candidate", "no run proposed it", tuple(details))
 
 
-def _lost_in(
-    store: Store, query: Query, identity: MemoryId, pool: Run, retrieved: Retrieved, has_embedder: bool
-) -> str:
+def _lost_in(store: Store, query: Query, memory: Memory, pool: Run, retrieved: Retrieved, has_embedder: bool) -> str:
     """Say how far one run was from proposing a memory."""
     plan, analysis = retrieved.recipe.plan, retrieved.context.analysis
     if pool.name == "name":
-        return "none of its names is like the query"
+        match = match_name(analysis.probe, names_of(memory))
+        return (
+            f"{match.name!r} is like the query, but better names fill the pool" if match else "no name like the query"
+        )
     if pool.name == "vector" and retrieved.vector is None:
         return "the query was not embedded" if has_embedder else "there is no embedder"
     if pool.name == "keyword":
@@ -113,7 +115,7 @@ def _lost_in(
         assert retrieved.vector is not None
         whole = store.nearest(retrieved.vector, retrieved.space, query.where, None)
         measure = "cosine"
-    return _place_in(whole, pool, identity, measure, plan.pool)
+    return _place_in(whole, pool, memory.id, measure, plan.pool)
 
 
 def _place_in(whole: Run, pool: Run, identity: MemoryId, measure: str, size: int) -> str:
@@ -122,6 +124,8 @@ def _place_in(whole: Run, pool: Run, identity: MemoryId, measure: str, size: int
         return "no shared term" if pool.name == "keyword" else "it has no vector yet"
     score = whole.candidates[rank - 1].score
     needed = pool.candidates[-1].score if pool.candidates else 0.0
-    if score >= needed:
+    if score == needed:
+        return f"rank {rank}, tied at {measure} {score:.4f} with the last of the pool; place and content break ties"
+    if score > needed:
         return f"rank {rank}, {measure} {score:.4f}, but better chunks of its file took the places of that file"
     return f"rank {rank} of a pool of {size} sources; needs {measure} {needed:.4f}, has {score:.4f}"

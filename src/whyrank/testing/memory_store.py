@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..analysis.names import match_name
+from ..analysis.names import match_name, proposal_score
+from ..errors import StoreError
 from ..ports import Changes, Entry, FileRecord, StoreStatus
 from ..storage import lexical
 from ..storage.pools import Scored, best
-from ..storage.sqlite.names import proposal_score
 from ..types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
 
 if TYPE_CHECKING:
@@ -35,13 +35,24 @@ class MemoryStore:
         """Apply changes."""
         import numpy as np
 
-        for identity in changes.remove:
+        put = {entry.memory.id: entry.memory for entry in changes.put}
+        if any(identity in self._entries and self.memory(identity).scope != m.scope for identity, m in put.items()):
+            raise StoreError("an id is taken", "give another id; nothing was stored")
+        gone = {
+            *changes.remove,
+            *(key for place in changes.replace_files for key in self.chunks_of(*place)),
+        } - put.keys()
+        lives = {identity: _life(self.memory(identity)) for identity in put if identity in self._entries}
+        released = {key: None for key, entry in self._entries.items() if entry.memory.superseded_by in gone}
+        for identity in gone:
             self._entries.pop(identity, None)
-        for entry in changes.put:
-            self._entries[entry.memory.id] = entry
-        for identity, (by, at) in changes.superseded.items():
-            entry = self._entries[identity]
-            self._entries[identity] = replace(entry, memory=replace(entry.memory, superseded_by=by, superseded_at=at))
+        self._entries.update({entry.memory.id: entry for entry in changes.put})
+        for identity, change in {**released, **lives, **changes.superseded}.items():
+            if identity in self._entries:
+                by, at = change or (None, None)
+                entry = self._entries[identity]
+                changed = replace(entry.memory, superseded_by=by, superseded_at=at)
+                self._entries[identity] = replace(entry, memory=changed)
         for place in changes.forget_files:
             self._files.pop(place, None)
         for record in changes.files:
@@ -50,6 +61,10 @@ class MemoryStore:
             self._vectors[changes.space, text_hash] = vector / np.linalg.norm(vector)
         alive = {entry.embed_hash for entry in self._entries.values()}
         self._vectors = {key: vector for key, vector in self._vectors.items() if key[1] in alive}
+
+    def memory(self, identity: MemoryId) -> Memory:
+        """Return a stored memory."""
+        return self._entries[identity].memory
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""
@@ -131,6 +146,10 @@ class MemoryStore:
         """Return the files ingested into a scope, by path."""
         return {path: record for (owner, path), record in self._files.items() if owner == scope}
 
+    def drop_damaged_vectors(self, space: str) -> int:
+        """Find nothing damaged in a dictionary."""
+        return 0
+
     def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
         """Return the chunks of one file: id and hash of what was embedded."""
         return {
@@ -178,6 +197,10 @@ class MemoryStore:
         if stored is None:
             return None
         return float((stored.astype(np.float32).astype(np.float64) * vector.astype(np.float64)).sum())
+
+
+def _life(memory: Memory) -> tuple[MemoryId, float] | None:
+    return (memory.superseded_by, memory.superseded_at or 0.0) if memory.superseded_by else None
 
 
 def _scored(score: float, memory: Memory) -> Scored:

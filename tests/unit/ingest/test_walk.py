@@ -171,13 +171,12 @@ def test_a_file_of_exactly_the_cap_is_read(tmp_path: Path) -> None:
     assert item.text == "x" * CAP
 
 
-def test_a_file_that_grew_since_it_was_found_is_read_up_to_the_cap(tmp_path: Path) -> None:
+def test_a_file_that_grew_over_the_cap_since_it_was_found_is_passed_over(tmp_path: Path) -> None:
     put(tmp_path, "a.md", text="x" * 50)
 
     item = read(Found(tmp_path / "a.md", 5, 0), 10)
 
-    assert isinstance(item, Content)
-    assert item.text == "x" * 10
+    assert item == Skipped(str(tmp_path / "a.md"), "grown over the cap of 10 bytes")
 
 
 def test_a_binary_file_is_skipped(tmp_path: Path) -> None:

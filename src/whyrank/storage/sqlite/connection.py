@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,21 +44,22 @@ class Database:
         self._lock = FileLock(f"{path}.lock", timeout=LOCK_SECONDS)
         self._turn = threading.RLock()
         self._local = threading.local()
-        self._opened: list[Connection] = []
+        self._held: weakref.WeakSet[_Held] = weakref.WeakSet()
         self._writer: Connection | None = None
+        self._is_closed = False
         self._pid = os.getpid()
 
     def reader(self) -> Connection:
-        """Return this thread's reading connection."""
-        self._refuse_after_fork()
-        connection: Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
+        """Return this thread's reading connection; it is closed when the thread ends."""
+        self._check_usable()
+        held: _Held | None = getattr(self._local, "held", None)
+        if held is None:
             with translated(self.path):
-                connection = _connect(self.path, self.read_only)
-                connection.execute("PRAGMA query_only=ON")
-            self._local.connection = connection
-            self._opened.append(connection)
-        return connection
+                held = _Held(_connect_read_only(self.path) if self.read_only else _connect(_address(self.path)))
+                held.connection.execute("PRAGMA query_only=ON")
+            self._local.held = held
+            self._held.add(held)
+        return held.connection
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -71,12 +73,13 @@ class Database:
             try:
                 yield
             finally:
-                connection.execute("COMMIT")
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Run one transaction; it is durable when the block has ended without an error."""
-        self._refuse_after_fork()
+        self._check_usable()
         if self.read_only:
             raise StoreError(f"{self.path} cannot be written to", "check the permissions of the file and its folder")
         with self._turn, self._locked(), translated(self.path):
@@ -84,10 +87,12 @@ class Database:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
+                connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                # On a full disk SQLite has rolled back already.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -102,31 +107,54 @@ class Database:
 
     def _write_connection(self) -> Connection:
         if self._writer is None:
-            self._writer = _connect(self.path, read_only=False)
+            self._writer = _connect(_address(self.path))
             self._writer.execute("PRAGMA journal_mode=WAL")
-            self._opened.append(self._writer)
         return self._writer
 
-    def _refuse_after_fork(self) -> None:
+    def _check_usable(self) -> None:
+        if self._is_closed:
+            raise StoreError(f"{self.path} was closed", "open it again")
         if os.getpid() != self._pid:
             raise StoreError("this store was opened before a fork", "open it again in the child process")
 
     def close(self) -> None:
         """Close every connection of every thread."""
-        for connection in self._opened:
-            connection.close()
-        self._opened.clear()
-        self._writer = None
-        self._local = threading.local()
+        self._is_closed = True
+        for held in list(self._held):
+            held.connection.close()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+class _Held:
+    """A thread's connection, closed with the thread that held it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
 
 
 def _is_writable(path: Path) -> bool:
     return os.access(path if path.exists() else path.parent, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
-def _connect(path: Path, read_only: bool) -> Connection:
+def _connect_read_only(path: Path) -> Connection:
+    """Open a file we may not write: shared with those who may, or as it lies where SQLite cannot even read along."""
+    try:
+        connection = _connect(f"{path.absolute().as_uri()}?mode=ro")
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except sqlite3.OperationalError:
+        # WAL needs shared memory beside the file, which a read-only disk does not give.
+        return _connect(untouched_address(path))
+    return connection
+
+
+def _connect(address: str) -> Connection:
     connection = sqlite3.connect(
-        _address(path, read_only), uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
+        address, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
     )
     connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
     for setting in (
@@ -143,9 +171,8 @@ def _connect(path: Path, read_only: bool) -> Connection:
     return connection
 
 
-def _address(path: Path, read_only: bool) -> str:
-    # On a read-only disk SQLite cannot make the shared memory that WAL needs; it must be told that nobody writes.
-    return path.absolute().as_uri() + ("?mode=ro&immutable=1" if read_only else "")
+def _address(path: Path) -> str:
+    return path.absolute().as_uri()
 
 
 def untouched_address(path: Path) -> str:

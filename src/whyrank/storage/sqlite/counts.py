@@ -22,17 +22,19 @@ class Counts:
 
     def size(self, count: Callable[[], tuple[int, int]]) -> tuple[int, int]:
         """Return how many memories there are and how many tokens they hold."""
-        if self._size is None:
-            self._size = count()
-        return self._size
+        size = self._size or count()
+        self._size = size
+        return size
 
     def frequency(self, term: str, count: Callable[[], int]) -> int:
         """Return how many memories hold a term."""
-        if term not in self._frequencies:
+        known = self._frequencies.get(term)
+        if known is None:
+            known = count()
             if len(self._frequencies) >= _TERMS_KEPT:
                 self._frequencies.clear()
-            self._frequencies[term] = count()
-        return self._frequencies[term]
+            self._frequencies[term] = known
+        return known
 
 
 class ScopeCounts:

@@ -22,7 +22,8 @@ def clause_for(where: Where) -> Clause:
         parts.append(_one_of("m.kind", where.kinds))
     parts += [Clause("EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = ?)", (tag,)) for tag in sorted(where.tags)]
     if where.path is not None:
-        parts.append(Clause("m.path GLOB ?", (where.path,)))
+        # SQLite writes "not these letters" with ^, fnmatch and the shell with !.
+        parts.append(Clause("m.path GLOB ?", (where.path.replace("[!", "[^"),)))
     if where.since is not None:
         parts.append(Clause("m.date >= ?", (where.since,)))
     if where.before is not None:

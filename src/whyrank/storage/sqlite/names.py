@@ -9,9 +9,9 @@ from typing import NamedTuple
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from ...analysis.names import PARTIAL_WORDS, RELATIONS, edits_allowed, match_name, name_key, words_key
+from ...analysis.names import PARTIAL_WORDS, edits_allowed, match_name, name_key, proposal_score, words_key
 from ...ports import Name
-from ...types import NameMatch, NameProbe
+from ...types import NameProbe
 from ..pools import Scored
 from .connection import Connection
 from .filters import Clause
@@ -82,11 +82,6 @@ class NameIndex:
                     by_length.setdefault(len(key), []).append(key)
                 self._keys = _Keys(generation, by_length)
             return self._keys
-
-
-def proposal_score(match: NameMatch) -> float:
-    """Return a score that falls with the relation, then with specificity and coverage."""
-    return len(RELATIONS) - RELATIONS.index(match.relation) + match.specificity / 10 + match.covered / 100
 
 
 def _select(connection: Connection, query: str, values: set[str]) -> set[int]:

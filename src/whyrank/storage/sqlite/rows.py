@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ...errors import StoreDamaged
 from ...ports import Entry
 from ...types import Memory, Scope, Source
 from .connection import Row
@@ -39,6 +40,13 @@ def to_row(entry: Entry) -> Row:
 
 def to_memory(row: Row) -> Memory:
     """Return the memory a row of SELECT holds."""
+    try:
+        return _memory(row)
+    except (ValueError, TypeError) as error:
+        raise StoreDamaged(f"the memory {row[0]!r} cannot be read: {error}", "ingest its file again") from error
+
+
+def _memory(row: Row) -> Memory:
     values: dict[str, Any] = dict(zip(COLUMNS, row, strict=True))
     path, start, end = values.pop("path"), values.pop("start_line"), values.pop("end_line")
     content_hash = values.pop("content_hash")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
 from ...errors import StoreError
-from ...ports import Changes, FileRecord, StoreStatus, Vector
+from ...ports import Changes, Entry, FileRecord, StoreStatus, Vector
 from ...types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
 from .. import lexical
 from ..pools import Scored, best
@@ -57,18 +57,26 @@ class SqliteStore:
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
         with self._database.writing() as connection:
-            orphans = self._remove(connection, [*changes.remove, *(entry.memory.id for entry in changes.put)])
+            put = {entry.memory.id: entry.memory.scope for entry in changes.put}
+            _refuse_foreign_ids(connection, put)
+            lives = _lives(connection, put)
+            gone = [*changes.remove, *_chunks_below(connection, changes.replace_files)]
+            orphans = self._remove(connection, [*gone, *put])
+            _release(connection, set(gone) - put.keys())
             for entry in changes.put:
-                row = connection.execute(INSERT, to_row(entry)).lastrowid
-                assert row is not None
-                self._keyword.put(connection, row, entry.tokens)
-                self._names.put(connection, row, entry.names)
+                self._insert(connection, entry)
             if changes.vectors:
                 self._vectors.put(connection, changes.space, changes.vectors)
-            self._mark_superseded(connection, changes)
+            _mark_superseded(connection, {**lives, **changes.superseded})
             self._write_manifest(connection, changes)
             _drop_orphans(connection, orphans)
             connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+
+    def _insert(self, connection: Connection, entry: Entry) -> None:
+        row = connection.execute(INSERT, to_row(entry)).lastrowid
+        assert row is not None
+        self._keyword.put(connection, row, entry.tokens)
+        self._names.put(connection, row, entry.names)
 
     def _remove(self, connection: Connection, ids: Sequence[MemoryId]) -> list[str]:
         """Take memories out of every table; return the hashes of the texts they embedded."""
@@ -79,12 +87,6 @@ class SqliteStore:
         ]
         self._keyword.remove(connection, rows)
         return hashes
-
-    def _mark_superseded(self, connection: Connection, changes: Changes) -> None:
-        connection.executemany(
-            "UPDATE memories SET superseded_by = ?, superseded_at = ? WHERE id = ?",
-            ((by, at, identity) for identity, (by, at) in changes.superseded.items()),
-        )
 
     def _write_manifest(self, connection: Connection, changes: Changes) -> None:
         connection.executemany(
@@ -223,6 +225,17 @@ class SqliteStore:
         rows = self._read("SELECT path, size, mtime_ns, content_hash FROM files WHERE scope = ?", (str(scope),))
         return {row[0]: FileRecord(row[0], scope, row[1], row[2], row[3]) for row in rows}
 
+    def drop_damaged_vectors(self, space: str) -> int:
+        """Delete vectors that fail their checksum, so that they are made again; return how many."""
+        damaged = self._vectors.damaged(self._database.reader(), space)
+        if damaged:
+            with self._database.writing() as connection:
+                connection.executemany(
+                    "DELETE FROM vectors WHERE space = ? AND hash = ?", ((space, h) for h in damaged)
+                )
+                connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+        return len(damaged)
+
     def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
         """Return the chunks of one file: id and hash of what was embedded."""
         rows = self._read(
@@ -281,6 +294,52 @@ class SqliteStore:
                 connection.execute(f"SELECT row, id FROM memories WHERE id IN ({_marks(part)})", part).fetchall()
             )
         return rows
+
+
+def _refuse_foreign_ids(connection: Connection, put: Mapping[MemoryId, Scope]) -> None:
+    """Ids are unique in a store; one that belongs to another scope is not to be overwritten."""
+    for identity, scope in put.items():
+        row = connection.execute("SELECT scope FROM memories WHERE id = ?", (identity,)).fetchone()
+        if row is not None and row[0] != str(scope):
+            raise StoreError(f"the id {identity!r} is taken", "give another id; nothing was stored")
+
+
+def _lives(connection: Connection, ids: Iterable[MemoryId]) -> dict[MemoryId, tuple[MemoryId, float] | None]:
+    """Return what replaced these memories, so that writing them anew does not bring them back."""
+    lives: dict[MemoryId, tuple[MemoryId, float] | None] = {}
+    for part in _portions(list(ids)):
+        for identity, by, at in connection.execute(
+            "SELECT id, superseded_by, superseded_at FROM memories "
+            f"WHERE superseded_by IS NOT NULL AND id IN ({_marks(part)})",
+            part,
+        ):
+            lives[identity] = (by, at)
+    return lives
+
+
+def _chunks_below(connection: Connection, files: Iterable[tuple[Scope, str]]) -> list[MemoryId]:
+    return [
+        identity
+        for scope, path in files
+        for (identity,) in connection.execute(
+            "SELECT id FROM memories WHERE scope = ? AND path = ? AND kind = 'chunk'", (str(scope), path)
+        )
+    ]
+
+
+def _release(connection: Connection, gone: Iterable[MemoryId]) -> None:
+    """Bring back what was replaced by memories that are gone."""
+    connection.executemany(
+        "UPDATE memories SET superseded_by = NULL, superseded_at = NULL WHERE superseded_by = ?",
+        ((identity,) for identity in gone),
+    )
+
+
+def _mark_superseded(connection: Connection, changes: Mapping[MemoryId, tuple[MemoryId, float] | None]) -> None:
+    connection.executemany(
+        "UPDATE memories SET superseded_by = ?, superseded_at = ? WHERE id = ?",
+        ((*(change or (None, None)), identity) for identity, change in changes.items()),
+    )
 
 
 def _size(connection: Connection, wall: Clause) -> tuple[int, int]:

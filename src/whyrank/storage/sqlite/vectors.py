@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,7 @@ class Matrix:
     generation: int
     rows: NDArray[np.int64]
     vectors: NDArray[np.float32]
-    damaged: int
+    damaged: frozenset[int]
 
     def positions(self, rows: Sequence[int]) -> NDArray[np.int64]:
         """Return where these store rows stand in the matrix; rows without a vector are left out."""
@@ -71,13 +71,13 @@ class VectorIndex:
     ) -> tuple[list[Scored], list[Notice]]:
         """Return the rows that can be among the `limit` nearest sources, with exact cosines."""
         matrix = self.matrix(connection, generation, space)
-        notices = _damage(matrix)
-        if not len(matrix.rows):
-            return [], notices
         groups = dict(
             connection.execute(f"SELECT m.row, m.grouping FROM memories AS m WHERE {where.sql}", where.parameters)
         )
+        notices = _damage(matrix.damaged & groups.keys())
         positions = matrix.positions(sorted(groups))
+        if not len(positions):
+            return [], notices
         if limit is not None:
             positions = _near(matrix, positions, vector, limit, groups)
         cosines = matrix.cosines(positions, vector)
@@ -94,6 +94,11 @@ class VectorIndex:
         positions = matrix.positions(sorted(rows))
         cosines = matrix.cosines(positions, vector).tolist()
         return {rows[row]: cosine for row, cosine in zip(matrix.rows[positions].tolist(), cosines, strict=True)}
+
+    def damaged(self, connection: Connection, space: str) -> list[str]:
+        """Return the hashes of the texts whose vectors fail their checksum."""
+        stored = connection.execute("SELECT hash, checksum, vector FROM vectors WHERE space = ?", (space,))
+        return [text_hash for text_hash, checksum, blob in stored if zlib.crc32(blob) != checksum]
 
     def matrix(self, connection: Connection, generation: int, space: str) -> Matrix:
         """Return the vectors of a space as of a generation, from memory if they are still those."""
@@ -115,23 +120,21 @@ def unit(vector: Vector, owner: str) -> Vector:
 def _load(connection: Connection, generation: int, space: str) -> Matrix:
     rows: list[int] = []
     blobs: list[bytes] = []
-    damaged = 0
-    dimension = 0
+    damaged: set[int] = set()
     for row, checksum, blob in connection.execute(
         "SELECT m.row, v.checksum, v.vector FROM memories AS m "
         "JOIN vectors AS v ON v.space = ? AND v.hash = m.embed_hash ORDER BY m.row",
         (space,),
     ):
-        dimension = dimension or len(blob)
-        if zlib.crc32(blob) != checksum or len(blob) != dimension:
-            damaged += 1
-            continue
-        rows.append(row)
-        blobs.append(blob)
+        if zlib.crc32(blob) != checksum:
+            damaged.add(row)
+        else:
+            rows.append(row)
+            blobs.append(blob)
     vectors = (
         np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(rows), -1) if rows else np.zeros((0, 0), np.float32)
     )
-    return Matrix(generation, np.array(rows, dtype=np.int64), vectors, damaged)
+    return Matrix(generation, np.array(rows, dtype=np.int64), vectors, frozenset(damaged))
 
 
 def _near(
@@ -161,12 +164,8 @@ def _ties(connection: Connection, rows: Iterable[int]) -> dict[int, tuple[str, i
     return ties
 
 
-def _damage(matrix: Matrix) -> list[Notice]:
-    if not matrix.damaged:
+def _damage(rows: Collection[int]) -> list[Notice]:
+    if not rows:
         return []
-    return [
-        Notice(
-            "vectors-damaged",
-            f"{matrix.damaged} vectors fail their checksum and were left out; ingest again to mend them",
-        )
-    ]
+    message = f"{len(rows)} vectors fail their checksum and were left out; the next `whyrank ingest` makes them anew"
+    return [Notice("vectors-damaged", message)]
