@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.properties.worlds import NOW, SEEN, memories, queries, temporary
+from tests.properties.worlds import BOB, NOW, SEEN, memories, queries, temporary
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes, Store
 from whyrank.ranking.recipes import RECIPES
@@ -84,10 +84,67 @@ def test_both_stores_give_the_same_answer(found: list[Memory], text: str) -> Non
         real.close()
 
 
+@pytest.mark.parametrize("open_store", [dictionaries, sqlite])
 @given(found=collections(), text=queries)
+@settings(max_examples=50, deadline=None)
+def test_law_4_the_order_of_inserts_does_not_matter(open_store: OpenStore, found: list[Memory], text: str) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        one = filled(open_store(Path(place) / "1"), found)
+        two = filled(open_store(Path(place) / "2"), found[::-1])
+        assert told(ask(one, text)) == told(ask(two, text))
+        one.close()
+        two.close()
+
+
+@given(found=collections(), text=queries, strict=st.booleans(), max_tokens=st.sampled_from([None, 1, 3, 50]))
 @settings(max_examples=100, deadline=None)
-def test_law_4_the_order_of_inserts_does_not_matter(found: list[Memory], text: str) -> None:
-    assert told(ask(filled(MemoryStore(), found), text)) == told(ask(filled(MemoryStore(), found[::-1]), text))
+def test_law_2_nothing_vanishes_from_an_answer(
+    found: list[Memory], text: str, strict: bool, max_tokens: int | None
+) -> None:
+    store = filled(MemoryStore(), found)
+    where = Where(scopes=SEEN, now=NOW)
+    searcher = Searcher(store, EMBEDDER, "en")
+
+    def candidates(query: Query) -> list[str]:
+        results = searcher.search(query, RECIPES["default"])
+        assert all(hit.trail[-1].op == "drop" for hit in results.dropped)
+        return sorted(hit.id for hit in (*results.hits, *results.dropped))
+
+    everything = candidates(Query(text, where, limit=50))
+    assert candidates(Query(text, where, limit=2, strict=strict, max_tokens=max_tokens)) == everything
+
+
+@st.composite
+def foreign_writes(draw: st.DrawFn) -> list[Changes]:
+    """What another user may do to a shared store: put, supersede, take out and replace what is theirs."""
+    theirs = [draw(memories(f"bob_{i}")) for i in range(draw(st.integers(1, 4)))]
+    entries = [entry_for(replace(memory, scope=BOB), "en") for memory in theirs]
+    rows = EMBEDDER.documents([entry.embed_text for entry in entries])
+    vectors = {entry.embed_hash: row for entry, row in zip(entries, rows, strict=True)}
+    changes = [Changes(put=entries, space=EMBEDDER.fingerprint, vectors=vectors)]
+    if draw(st.booleans()):
+        changes.append(Changes(superseded={entries[0].memory.id: (entries[-1].memory.id, NOW - 1)}))
+    if draw(st.booleans()):
+        changes.append(Changes(remove=[entries[-1].memory.id]))
+    if draw(st.booleans()):
+        changes.append(Changes(replace_files=[(BOB, "a.md")]))
+    return changes
+
+
+@pytest.mark.parametrize("open_store", [dictionaries, sqlite])
+@given(found=collections(), text=queries, changes=foreign_writes())
+@settings(max_examples=50, deadline=None)
+def test_law_6_what_others_write_changes_nothing(
+    open_store: OpenStore, found: list[Memory], text: str, changes: list[Changes]
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        # A memory can be replaced by one of its own scope only, which a random world does not know.
+        store = filled(open_store(Path(place)), [replace(memory, superseded_by=None) for memory in found])
+        before = told(ask(store, text))
+        for change in changes:
+            store.write(change)
+            assert told(ask(store, text)) == before
+        store.close()
 
 
 @given(found=collections(), text=queries, kind=st.sampled_from(["chunk", "fact"]))

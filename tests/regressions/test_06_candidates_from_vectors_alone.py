@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.regressions.conftest import OpenEngine
-from whyrank.ranking.recipes import RECIPES
+from whyrank.ranking.recipes import RECIPES, RunName
+
+QUERY = "ticket number zqx4471"
+LONE = "zqx4471: the harbour master counts crates of lemons every Friday"
 
 
 def test_a_hit_that_only_the_keyword_run_lists_is_a_candidate(open_engine: OpenEngine) -> None:
-    # With a pool of one, the vector run can list only one of these.
-    engine = open_engine("ticket ZQX-4471 was closed", "all about closing tickets", "how tickets are closed")
-    small = replace(RECIPES["default"], plan=replace(RECIPES["default"].plan, pool=1))
-    results = engine.search("ZQX-4471 ticket closed", recipe=small)
-    seen = {hit.memory.text for hit in (*results.hits, *results.dropped)}
-    assert "ticket ZQX-4471 was closed" in seen
+    engine = open_engine(LONE, "what is the ticket number", "a ticket has a number", "the number of a ticket")
+
+    def candidates(*runs: RunName) -> set[str]:
+        # With a pool of one, each run can list one memory only.
+        plan = replace(RECIPES["default"].plan, pool=1, runs=runs)
+        results = engine.search(QUERY, recipe=replace(RECIPES["default"], plan=plan))
+        return {hit.memory.text for hit in (*results.hits, *results.dropped)}
+
+    assert LONE not in candidates("vector")
+    assert LONE in candidates("keyword", "vector")

@@ -15,7 +15,7 @@ from pathlib import Path
 import whyrank
 
 ROUNDS = 200 if os.environ.get("SOAK") else 6
-FILES = 40
+FILES = 300  # several transactions, so that a kill can land between them
 SECTIONS = 4
 
 INGEST = """
@@ -44,6 +44,7 @@ def write_notes(folder: Path, version: int) -> None:
 def test_a_killed_ingest_leaves_every_file_wholly_old_or_wholly_new(tmp_path: Path) -> None:
     chance = random.Random(7)
     store = tmp_path / "memory.db"
+    mixed = 0
     for version in range(ROUNDS):
         write_notes(tmp_path, version)
         command = [sys.executable, "-c", INGEST, str(store), str(tmp_path)]
@@ -64,6 +65,8 @@ def test_a_killed_ingest_leaves_every_file_wholly_old_or_wholly_new(tmp_path: Pa
                 chunks[path] = chunks.get(path, 0) + 1
             assert all(len(found) == 1 for found in versions.values())
             assert all(count == SECTIONS for count in chunks.values())
+            mixed += len(set().union(*versions.values())) > 1 or 0 < len(versions) < FILES
+    assert mixed, "no kill landed in the middle of an ingest"
     with whyrank.open(store, workspace=tmp_path, embedding="none") as engine:
         engine.ingest(tmp_path / "notes")
         assert engine.status().files == FILES

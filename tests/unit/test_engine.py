@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import whyrank
-from whyrank.errors import ConfigError, NotFound
+from whyrank.errors import ConfigError, NotFound, StoreError
 from whyrank.types import Document, Scope
 
 
@@ -183,3 +183,164 @@ def test_a_store_opened_with_another_model_serves_words_and_says_so(tmp_path: Pa
         results = engine.search("tea")
     assert [hit.memory.text for hit in results] == ["green tea"]
     assert "no-vectors" in {notice.code for notice in results.notices}
+
+
+def test_a_memory_of_another_scope_cannot_be_replaced(engine: whyrank.Engine) -> None:
+    shared = engine.add("the office opens at nine")
+    with pytest.raises(ConfigError, match="belongs to global"):
+        engine.add("the office opens at ten", scope="user:alice", supersedes=shared.id)
+    assert [hit.id for hit in engine.search("office", scope="user:bob")] == [shared.id]
+
+
+def test_a_text_that_was_replaced_can_be_said_again(engine: whyrank.Engine) -> None:
+    tea = engine.add("Suzy drinks tea")
+    coffee = engine.add("Suzy drinks coffee", supersedes=tea.id)
+    engine.add("Suzy drinks tea", supersedes=coffee.id)
+    assert [hit.memory.text for hit in engine.search("Suzy drinks")] == ["Suzy drinks tea"]
+
+
+def test_an_expired_text_can_be_said_again(engine: whyrank.Engine) -> None:
+    engine.add("the shop is open", expires="2020-01-01")
+    engine.add("the shop is open")
+    assert len(engine.search("shop")) == 1
+
+
+def test_forgetting_a_correction_brings_back_what_it_corrected(engine: whyrank.Engine) -> None:
+    tea = engine.add("Suzy drinks tea")
+    coffee = engine.add("Suzy drinks coffee", supersedes=tea.id)
+    engine.forget(coffee.id)
+    assert [hit.id for hit in engine.search("Suzy drinks")] == [tea.id]
+
+
+def test_a_document_with_new_text_takes_the_place_of_the_old(engine: whyrank.Engine) -> None:
+    engine.add_documents([Document("d", "green tea")])
+    engine.add_documents([Document("d", "black coffee")])
+    assert [memory.text for memory in engine.list()] == ["black coffee"]
+
+
+def test_a_single_tag_may_be_given_as_it_is(engine: whyrank.Engine) -> None:
+    assert engine.add("tea", tags="work").tags == ("work",)
+    assert len(engine.search("tea", tags="work")) == 1
+
+
+def test_ingesting_the_workspace_leaves_files_from_elsewhere_alone(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here/a.md").write_text("inside")
+    (tmp_path / "there/b.md").write_text("outside")
+    with whyrank.open(tmp_path / "here/memory.db", workspace=tmp_path / "here", embedding="none") as engine:
+        engine.ingest(tmp_path / "there")
+        report = engine.ingest(tmp_path / "here")
+        assert report.files == {"new": 1}
+        assert len(engine.search("outside")) == 1
+
+
+def test_two_ingests_at_once_leave_no_stale_chunk(tmp_path: Path) -> None:
+    note = tmp_path / "n" / "a.md"
+    note.parent.mkdir()
+    note.write_text("version one")
+    with (
+        whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as first,
+        whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as second,
+    ):
+
+        def interfere(done: int, total: int, name: str) -> None:
+            note.write_text("version two, longer")
+            second.ingest(note.parent)
+
+        first.ingest(note.parent, progress=interfere)
+        first.ingest(note.parent)
+        assert [memory.text for memory in first.list()] == ["version two, longer"]
+
+
+def test_a_chunk_that_was_replaced_stays_so_when_its_file_changes(tmp_path: Path) -> None:
+    note = tmp_path / "a.md"
+    long = "word " * 120
+    note.write_text(f"# One\n\nzebra {long}\n\n# Two\n\nlion {long}\n")
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.ingest(note)
+        zebra = engine.search("zebra")[0]
+        engine.add("there is no zebra any more", supersedes=zebra.id)
+        note.write_text(f"# One\n\nzebra {long}\n\n# Two\n\nlion and tiger {long}\n")
+        engine.ingest(note)
+        assert [hit.memory.kind for hit in engine.search("zebra")] == ["fact"]
+
+
+def test_strict_drops_with_a_reason_and_loses_nothing(engine: whyrank.Engine) -> None:
+    engine.add("the cat sleeps on the sofa all day long while it rains")
+    open_answer = engine.search("sofa tax deduction rules for commercial landlords")
+    strict = engine.search("sofa tax deduction rules for commercial landlords", strict=True)
+    assert open_answer.verdict == strict.verdict == "nothing"
+    assert len(strict) == 0
+    assert {hit.id for hit in strict.dropped} == {hit.id for hit in (*open_answer.hits, *open_answer.dropped)}
+    assert strict.dropped[0].trail[-1].stage == "strict"
+
+
+def test_the_verdict_does_not_depend_on_the_page(engine: whyrank.Engine) -> None:
+    for i in range(5):
+        engine.add(f"green tea note {i}")
+    verdicts = {
+        engine.search("green tea note", limit=limit, offset=offset).verdict
+        for limit, offset in ((0, 0), (1, 0), (5, 3))
+    }
+    assert verdicts == {"found"}
+
+
+def test_a_slip_of_the_finger_is_lifted_but_not_certain(engine: whyrank.Engine) -> None:
+    engine.add("Signed papers live here.", name="Contract")
+    results = engine.search("contrast")
+    assert results[0].tier > 0
+    assert results.verdict != "found"
+
+
+def test_known_words_are_no_typo_of_a_name(engine: whyrank.Engine) -> None:
+    for i in range(3):
+        engine.add(f"green tea in pot {i}")
+    engine.add("People who plant trees.", name="Green Team")
+    assert all(hit.tier == 0 for hit in engine.search("green tea"))
+
+
+def test_quoting_the_content_does_not_bring_back_the_function_words(engine: whyrank.Engine) -> None:
+    engine.add("green tea")
+    assert engine.search('what is "green tea"').analysis.terms == ("green tea",)
+
+
+def test_a_weight_for_vectors_alone_lets_words_speak_where_there_are_none(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "m.db", workspace=tmp_path, embedding="none", ranking_vector_weight=1.0) as engine:
+        engine.add("a pot")
+        best = engine.add("green tea pot")
+        results = engine.search("green tea pot")
+        assert (results[0].id, results[0].score) == (best.id, 1.0)
+        unused = engine.search("green tea pot", recipe="rrf")
+        assert "setting-unused" in {notice.code for notice in unused.notices}
+
+
+def test_properties_of_an_asynchronous_engine_are_values(tmp_path: Path) -> None:
+    async def ask() -> str:
+        async with await whyrank.open_async(tmp_path / "async.db", workspace=tmp_path) as memory:
+            return str(memory.space)
+
+    assert asyncio.run(ask()).startswith("wordllama/")
+
+
+def test_why_takes_a_path_and_tells_ties_from_places(tmp_path: Path) -> None:
+    (tmp_path / "tea.md").write_text("green tea")
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.ingest(tmp_path / "tea.md")
+        assert engine.why("green tea", "tea.md").outcome == "found"
+        for i in range(130):
+            engine.add("pump", scope=f"user:{i}")
+        for i in range(130):
+            engine.add(f"pump number{i:03} same length")
+        lost = [
+            memory for memory in engine.list(limit=200) if engine.why("pump", memory.id).outcome == "not a candidate"
+        ]
+        assert lost
+        assert "tied at word score" in "".join(engine.why("pump", lost[0].id).details)
+
+
+def test_a_closed_engine_says_so(tmp_path: Path) -> None:
+    engine = whyrank.open(tmp_path / "m.db", workspace=tmp_path, embedding="none")
+    engine.close()
+    with pytest.raises(StoreError, match="was closed"):
+        engine.search("tea")

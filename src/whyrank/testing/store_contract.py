@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..analysis.names import probe_for
+from ..errors import StoreError
 from ..ingest.entries import content_hash, entry_for
 from ..ports import Changes, FileRecord, Store
 from ..types import GLOBAL, Memory, Run, Scope, Source, Where
@@ -260,3 +261,52 @@ class StoreContract:
         old = store.get(["m_1"], MINE)["m_1"]
         assert (old.superseded_by, old.superseded_at) == ("m_2", NOW)
         assert ids(store.keyword(["tea"], self.where(), 5)) == []
+
+    def test_an_id_of_another_scope_is_not_overwritten(self, tmp_path: Path) -> None:
+        """Scope is a wall for writers too."""
+        store = self.filled(tmp_path, [fact("m_1", "tea", scope=OTHER)])
+        try:
+            self.put(store, [fact("m_1", "coffee", scope=USER)])
+        except StoreError:
+            pass
+        else:
+            raise AssertionError("the id of another scope was overwritten")
+        assert store.get(["m_1"], frozenset({OTHER}))["m_1"].text == "tea"
+
+    def test_writing_a_replaced_memory_again_does_not_bring_it_back(self, tmp_path: Path) -> None:
+        """A file that is read anew keeps what was said of its chunks, unless told otherwise."""
+        store = self.filled(tmp_path, [fact("m_1", "tea"), fact("m_2", "coffee")])
+        store.write(Changes(superseded={"m_1": ("m_2", NOW)}))
+        self.put(store, [fact("m_1", "tea", date=NOW - 3)])
+        assert store.get(["m_1"], MINE)["m_1"].superseded_by == "m_2"
+        store.write(Changes(superseded={"m_1": None}))
+        assert ids(store.keyword(["tea"], self.where(), 5)) == ["m_1"]
+
+    def test_what_a_removed_memory_had_replaced_comes_back(self, tmp_path: Path) -> None:
+        """Forgetting the correction brings back what it corrected."""
+        store = self.filled(tmp_path, [fact("m_1", "tea"), fact("m_2", "coffee")])
+        store.write(Changes(superseded={"m_1": ("m_2", NOW)}))
+        store.write(Changes(remove=["m_2"]))
+        assert ids(store.keyword(["tea"], self.where(), 5)) == ["m_1"]
+
+    def test_replacing_a_file_leaves_only_what_is_put(self, tmp_path: Path) -> None:
+        """Whoever wrote the file in between, its old chunks go; facts and other scopes stay."""
+        place = Source("a.md", 1, 1, "h")
+        store = self.filled(
+            tmp_path,
+            [
+                fact("m_old", "tea old", kind="chunk", source=place),
+                fact("m_kept", "tea kept", kind="chunk", source=place),
+                fact("m_fact", "tea fact"),
+                fact("m_other", "tea other", kind="chunk", source=place, scope=USER),
+            ],
+        )
+        kept = entry_for(fact("m_kept", "tea kept", kind="chunk", source=place), "en")
+        store.write(Changes(put=[kept], replace_files=[(GLOBAL, "a.md")]))
+        assert set(ids(store.keyword(["tea"], self.where(), 9))) == {"m_kept", "m_fact", "m_other"}
+
+    def test_path_patterns_are_those_of_the_shell(self, tmp_path: Path) -> None:
+        """`[!a]` leaves out a, in every store."""
+        chunks = [fact(f"m_{n}", "tea", kind="chunk", source=Source(f"n/{n}.md", 1, 1, n)) for n in "ab"]
+        store = self.filled(tmp_path, chunks)
+        assert ids(store.keyword(["tea"], self.where(path="n/[!a].md"), 5)) == ["m_b"]

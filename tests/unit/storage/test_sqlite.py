@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
+import gc
 import threading
 from pathlib import Path
 
 import pytest
 
-from whyrank.errors import StoreError, StoreFull, StoreLocked
+from whyrank.analysis.names import probe_for
+from whyrank.errors import StoreDamaged, StoreError, StoreFull, StoreLocked
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
 from whyrank.storage.sqlite.connection import Database, translated
@@ -81,9 +82,57 @@ def test_caches_notice_the_writes_of_another_process(store: SqliteStore) -> None
     vector = EMBEDDER.query("coffee")
     assert ids(store.nearest(vector, SPACE, EVERYTHING, 9))[0] != "m_3"
     other = SqliteStore(store._database.path)
-    StoreContract().put(other, [fact("m_3", "coffee", name="Coffee Bar")])
+    probe = probe_for("Cofee Bar", typos=True)
+    assert ids(store.named(probe, EVERYTHING, 9)) == []
+    before = store.statistics(["tea"], EVERYTHING.scopes)
+    StoreContract().put(other, [fact("m_3", "coffee", name="Coffee Bar"), fact("m_4", "tea")])
     assert ids(store.nearest(vector, SPACE, EVERYTHING, 9))[0] == "m_3"
+    assert ids(store.named(probe, EVERYTHING, 9)) == ["m_3"]
+    assert store.statistics(["tea"], EVERYTHING.scopes).frequency["tea"] == before.frequency["tea"] + 1
     other.close()
+
+
+def test_connections_are_closed_with_their_threads(store: SqliteStore) -> None:
+    for _ in range(20):
+        thread = threading.Thread(target=store.status, args=(SPACE,))
+        thread.start()
+        thread.join()
+    gc.collect()
+    assert len(store._database._held) <= 2
+
+
+def test_a_full_disk_is_called_full_and_nothing_is_lost(store: SqliteStore) -> None:
+    before = store.status(SPACE)
+    pages = store._database.reader().execute("PRAGMA page_count").fetchone()[0]
+    store._database._write_connection().execute(f"PRAGMA max_page_count={pages}")
+    long = " ".join(f"word{i}" for i in range(20_000))
+    with pytest.raises(StoreFull, match="no room left"):
+        store.write(Changes(put=[entry_for(fact("m_long", long), "en")]))
+    assert store.status(SPACE) == before
+    assert ids(store.keyword(["tea"], EVERYTHING, 9))
+
+
+def test_damaged_vectors_are_made_anew_by_the_next_ingest(store: SqliteStore) -> None:
+    with store._database.writing() as connection:
+        connection.execute("UPDATE vectors SET vector = substr(vector, 5)")
+    assert store.drop_damaged_vectors(SPACE) == 2
+    assert len(store.without_vector(SPACE, 9)) == 2
+
+
+def test_a_store_others_write_can_be_read_without_the_right_to_write(store: SqliteStore) -> None:
+    reader = Database(store._database.path)
+    reader.read_only = True
+    assert reader.reader().execute("SELECT count(*) FROM memories").fetchone() == (2,)
+    StoreContract().put(store, [fact("m_3", "coffee")])
+    assert reader.reader().execute("SELECT count(*) FROM memories").fetchone() == (3,)
+    reader.close()
+
+
+def test_a_row_that_cannot_be_read_is_damage_and_no_crash(store: SqliteStore) -> None:
+    with store._database.writing() as connection:
+        connection.execute("UPDATE memories SET tags = 'oops' WHERE id = 'm_1'")
+    with pytest.raises(StoreDamaged, match="m_1"):
+        store.get(["m_1"], EVERYTHING.scopes)
 
 
 def test_two_writers_wait_for_each_other(store: SqliteStore) -> None:
@@ -135,14 +184,6 @@ def test_a_store_opened_before_a_fork_refuses_to_serve_the_child(store: SqliteSt
 def test_errors_of_the_library_become_ours(said: str, kind: type[StoreError]) -> None:
     with pytest.raises(kind, match=r"memory\.db"), translated(Path("memory.db")):
         raise library.OperationalError(said)
-
-
-def test_only_one_sqlite_library_is_loaded_by_the_store() -> None:
-    import sys
-
-    assert library.__name__.split(".")[0] in ("pysqlite3", "sqlite3")
-    if "pysqlite3" in sys.modules:
-        assert library is not sqlite3
 
 
 def test_a_database_that_cannot_be_written_says_so(tmp_path: Path) -> None:
