@@ -10,6 +10,7 @@ from ..errors import NotFound
 from ..ports import Store
 from ..ranking.recipes import Recipe
 from ..types import Hit, Memory, MemoryId, Query, Ranking, Run, Where
+from .confidence import judged
 from .retrieval import Retrieved, Stopwatch
 from .searcher import Searcher, within_limits
 
@@ -46,6 +47,7 @@ def why(searcher: Searcher, query: Query, recipe: Recipe, identity: str) -> Why:
     if all(refusals):
         return Why(query.text, asked[0], "filtered", f"it cannot answer: {refusals[0]}")
     retrieved, ranking = searcher.ranked(query, recipe, Stopwatch())
+    ranking, _ = judged(ranking, searcher.embedder)
     ids = {memory.id for memory in asked}
     found = next((hit for hit in (*ranking.hits, *ranking.dropped) if hit.id in ids), None)
     if found is None:
