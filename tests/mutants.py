@@ -31,7 +31,7 @@ MUTANTS = (
     Mutant(
         "unlisted counted as zero",
         "ranking/fusion.py",
-        "signal = context.signals.get(vote.signal) or as_signal(run, ids)",
+        "signal = context.signals.get(vote.signal) or as_signal(run, others)",
         "signal = as_signal(run, ids, unlisted=0.0)",
         LAWS,
     ),
@@ -45,8 +45,8 @@ MUTANTS = (
     Mutant(
         "threshold on the fused score",
         "ranking/stages.py",
-        "if not asked or any(value >= least for _, value, least in asked):",
-        "if hit.score >= 0.35:",
+        'return ", ".join(failed) if failed and not hit.tier else None',
+        'return None if hit.score >= 0.35 else "low"',
         "tests/regressions tests/unit/ranking",
     ),
     Mutant(
@@ -115,8 +115,8 @@ MUTANTS = (
     Mutant(
         "empty run keeps its weight",
         "ranking/fusion.py",
-        "live = [vote for vote in self.votes if vote.signal in found and vote.weight]",
-        "live = [vote for vote in self.votes if vote.weight]",
+        "answered = [vote for vote in votes if vote.signal in found]",
+        "answered = votes",
         LAWS,
     ),
     Mutant(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from functools import lru_cache
 
 from ...errors import StoreDamaged
 from ...ports import Entry
@@ -16,6 +16,7 @@ COLUMNS = (
     "evergreen", "valid_from", "valid_until", "expires", "supersedes", "superseded_by", "superseded_at", "trust",
     "session", "speaker", "position",
 )  # fmt: skip
+_NOTHING = "[]"
 DERIVED = ("grouping", "length", "embed_text", "embed_hash")
 
 SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
@@ -47,15 +48,25 @@ def to_memory(row: Row) -> Memory:
 
 
 def _memory(row: Row) -> Memory:
-    values: dict[str, Any] = dict(zip(COLUMNS, row, strict=True))
-    path, start, end = values.pop("path"), values.pop("start_line"), values.pop("end_line")
-    content_hash = values.pop("content_hash")
-    values["source"] = Source(path, start, end, content_hash) if path or content_hash else None
-    values["scope"] = Scope.parse(values["scope"])
-    values["evergreen"] = bool(values["evergreen"])
-    for column in ("aliases", "headings", "tags", "entities"):
-        values[column] = tuple(json.loads(values[column]))
-    return Memory(**values)
+    # Two hundred rows are read per search, so columns are taken by place; COLUMNS has their names.
+    (
+        identity, scope, kind, text, name, title, slug, owner, aliases, summary, headings, path, start_line, end_line,
+        content_hash, category, tags, entities, importance, created, date, evergreen, valid_from, valid_until, expires,
+        supersedes, superseded_by, superseded_at, trust, session, speaker, position,
+    ) = row  # fmt: skip
+    source = Source(path, start_line, end_line, content_hash) if path or content_hash else None
+    return Memory(
+        identity, text, kind, name, title, slug, owner, _texts(aliases), summary, _texts(headings), source,
+        _scope(scope), category, _texts(tags), _texts(entities), importance, created, date, bool(evergreen), valid_from,
+        valid_until, expires, supersedes, superseded_by, superseded_at, trust, session, speaker, position,
+    )  # fmt: skip
+
+
+_scope = lru_cache(maxsize=1_024)(Scope.parse)
+
+
+def _texts(stored: str) -> tuple[str, ...]:
+    return () if stored == _NOTHING else tuple(json.loads(stored))
 
 
 def _list(values: tuple[str, ...]) -> str:
