@@ -52,6 +52,13 @@ def test_the_worked_example_fuses_lancedb_and_fts5_as_it_says() -> None:
     assert explanation[0] == "= fusion: 1.0000"
 
 
+def test_the_page_on_stores_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    contract, engine = python_in(ROOT / "docs/how-to/write-a-store.md")
+    run(contract)
+    assert run(engine) == "Robin prefers tea\n"
+
+
 def test_every_verb_and_option_is_in_the_reference() -> None:
     verbs = next(action for action in build()._actions if action.dest == "verb").choices
     assert verbs

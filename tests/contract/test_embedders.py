@@ -1,0 +1,18 @@
+"""The one contract suite, run on every embedder there is."""
+
+from __future__ import annotations
+
+from whyrank.embedding.wordllama import WordLlama
+from whyrank.ports import Embedder
+from whyrank.testing.embedder import WordDirections
+from whyrank.testing.embedder_contract import EmbedderContract
+
+
+class TestWordLlama(EmbedderContract):
+    def make(self) -> Embedder:
+        return WordLlama()
+
+
+class TestWordDirections(EmbedderContract):
+    def make(self) -> Embedder:
+        return WordDirections()
