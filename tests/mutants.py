@@ -80,8 +80,8 @@ MUTANTS = (
     Mutant(
         "foreign scope in the statistics",
         "storage/sqlite/fts5.py",
-        'f"WHERE words MATCH ? AND {scopes.sql}",',
-        'f"WHERE words MATCH ? AND (1 OR {scopes.sql})",',
+        "WHERE words MATCH ? AND {wall.sql}",
+        "WHERE words MATCH ? AND (1 OR {wall.sql})",
         f"{CONTRACT} {SEARCH_LAWS}",
     ),
     Mutant(

@@ -6,13 +6,17 @@ FTS5 finds and pre-selects; the word score is computed exactly afterwards, with 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
-from ...types import Join
-from ..lexical import padded
+from ...ports import Entry
+from ...types import Join, MemoryId, Scope, Signal, Statistics, Where
+from ..lexical import TermScores, padded, term_scores, word_score
 from ..pools import Scored, cut
 from .connection import Connection, version
-from .filters import Clause
+from .counts import ScopeCounts
+from .filters import Clause, clause_for, in_scopes
+from .keyword import View
 from .rows import CONTENT_KEY
 
 # FTS5 selects by its own bm25(), whose idf is that of the whole file; twice the pool leaves room for the exact order.
@@ -28,6 +32,9 @@ class Fts5Index:
 
     name = "fts5"
 
+    def __init__(self) -> None:
+        self._counts = ScopeCounts()
+
     def exists(self, connection: Connection) -> bool:
         """Tell whether its table is there."""
         return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'words'").fetchone() is not None
@@ -41,9 +48,9 @@ class Fts5Index:
         if version >= _SECURE_DELETE_SINCE:
             connection.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
 
-    def put(self, connection: Connection, row: int, tokens: Sequence[str]) -> None:
+    def put(self, connection: Connection, row: int, entry: Entry) -> None:
         """Index the tokens of a memory."""
-        connection.execute("INSERT INTO words (rowid, tokens) VALUES (?, ?)", (row, padded(tokens)))
+        connection.execute("INSERT INTO words (rowid, tokens) VALUES (?, ?)", (row, padded(entry.tokens)))
 
     def remove(self, connection: Connection, rows: Iterable[int]) -> None:
         """Take memories out."""
@@ -70,24 +77,54 @@ class Fts5Index:
         pool = None if limit is None else limit * SELECTION_MARGIN
         return {rows[found.id]: found for found in cut(scored(), pool)}
 
-    def tokens(self, connection: Connection, rows: Iterable[int]) -> dict[int, str]:
-        """Return the padded tokens of rows."""
-        found: dict[int, str] = dict(
-            connection.execute(
-                "SELECT rowid, tokens FROM words WHERE rowid IN (SELECT value FROM json_each(?))",
-                (json.dumps(list(rows)),),
-            )
-        )
-        return found
+    def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> list[Scored]:
+        """Return the rows FTS5 selects, with exact scores."""
+        selected = self.select(view.connection, terms, clause_for(where), join, limit)
+        scores = self._term_scores(view, selected, terms, where.scopes)
+        # The tokenizer may split what our tokens keep whole; only what truly matches stays.
+        return [
+            Scored(word_score(scores[row]), found.tie, found.group) for row, found in selected.items() if scores[row]
+        ]
 
-    def frequency(self, connection: Connection, term: str, scopes: Clause) -> int:
-        """Count the memories of these scopes that hold a term."""
-        count: int = connection.execute(
-            "SELECT count(*) FROM words JOIN memories AS m ON m.row = words.rowid "
-            f"WHERE words MATCH ? AND {scopes.sql}",
-            (match_expression([term], "or"), *scopes.parameters),
-        ).fetchone()[0]
-        return count
+    def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
+        """Score the given rows, whether a run would list them or not."""
+        details = {rows[row]: scores for row, scores in self._term_scores(view, rows, terms, scopes).items()}
+        values = {identity: word_score(scores) for identity, scores in details.items()}
+        return Signal("keyword", values, self.statistics(view, terms, scopes).mass(terms), details)
+
+    def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
+        """Return the term statistics of what the scopes may see, counted once per generation."""
+        wall = in_scopes(scopes)
+        counted = self._counts.of(view.generation, scopes)
+        total, length = counted.size(partial(_size, view.connection, wall))
+        frequency = {term: counted.frequency(term, partial(_frequency, view.connection, term, wall)) for term in terms}
+        return Statistics(total, length / total if total else 0.0, frequency)
+
+    def _term_scores(
+        self, view: View, rows: Iterable[int], terms: Sequence[str], scopes: frozenset[Scope]
+    ) -> dict[int, TermScores]:
+        statistics = self.statistics(view, terms, scopes)
+        stored = view.connection.execute(
+            "SELECT w.rowid, w.tokens, m.length FROM words AS w JOIN memories AS m ON m.row = w.rowid "
+            "WHERE w.rowid IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(rows)),),
+        )
+        return {row: term_scores(tokens, length, terms, statistics) for row, tokens, length in stored}
+
+
+def _size(connection: Connection, wall: Clause) -> tuple[int, int]:
+    total, length = connection.execute(
+        f"SELECT count(*), coalesce(sum(m.length), 0) FROM memories AS m WHERE {wall.sql}", wall.parameters
+    ).fetchone()
+    return total, length
+
+
+def _frequency(connection: Connection, term: str, wall: Clause) -> int:
+    count: int = connection.execute(
+        f"SELECT count(*) FROM words JOIN memories AS m ON m.row = words.rowid WHERE words MATCH ? AND {wall.sql}",
+        (match_expression([term], "or"), *wall.parameters),
+    ).fetchone()[0]
+    return count
 
 
 def match_expression(terms: Sequence[str], join: Join) -> str:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
-from ...types import Join
+from ...ports import Entry
+from ...types import Join, MemoryId, Scope, Signal, Statistics, Where
 from ..pools import Scored
 from .connection import Connection
-from .filters import Clause
+
+
+class View(NamedTuple):
+    """One consistent moment of the file: a connection inside a read transaction, and the generation it sees."""
+
+    connection: Connection
+    generation: int
 
 
 class KeywordIndex(Protocol):
@@ -24,19 +31,17 @@ class KeywordIndex(Protocol):
     def create(self, connection: Connection) -> None:
         """Make its tables."""
 
-    def put(self, connection: Connection, row: int, tokens: Sequence[str]) -> None:
-        """Index the tokens of a memory."""
+    def put(self, connection: Connection, row: int, entry: Entry) -> None:
+        """Index a memory."""
 
     def remove(self, connection: Connection, rows: Iterable[int]) -> None:
         """Take memories out."""
 
-    def select(
-        self, connection: Connection, terms: Sequence[str], where: Clause, join: Join, limit: int | None
-    ) -> dict[int, Scored]:
-        """Return the rows worth scoring, with a margin beyond `limit` distinct sources; None for all that match."""
+    def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> list[Scored]:
+        """Return at least what belongs to the best `limit` distinct sources, with exact scores; None for all."""
 
-    def tokens(self, connection: Connection, rows: Iterable[int]) -> dict[int, str]:
-        """Return the padded tokens of rows."""
+    def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
+        """Score the given rows, whether a run would list them or not."""
 
-    def frequency(self, connection: Connection, term: str, scopes: Clause) -> int:
-        """Count the memories of these scopes that hold a term."""
+    def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
+        """Return the term statistics of what the scopes may see."""

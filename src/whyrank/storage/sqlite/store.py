@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from ...errors import StoreError
 from ...ports import Changes, Entry, FileRecord, StoreStatus, Vector
 from ...types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
-from .. import lexical
-from ..pools import Scored, best
+from ..pools import best
 from .connection import LIBRARY, Connection, Database, Row, translated
-from .counts import ScopeCounts
-from .filters import Clause, clause_for, in_scopes
+from .filters import clause_for, in_scopes
 from .fts5 import Fts5Index
-from .keyword import KeywordIndex
+from .keyword import KeywordIndex, View
 from .names import NameIndex
 from .rows import CONTENT_KEY, INSERT, SELECT, to_memory, to_row
 from .schema import prepare
@@ -33,7 +30,6 @@ class SqliteStore:
         self._keyword = keyword or Fts5Index()
         self._names = NameIndex()
         self._vectors = VectorIndex()
-        self._counts = ScopeCounts()
         try:
             self._prepare(path)
         except BaseException:
@@ -75,7 +71,7 @@ class SqliteStore:
     def _insert(self, connection: Connection, entry: Entry) -> None:
         row = connection.execute(INSERT, to_row(entry)).lastrowid
         assert row is not None
-        self._keyword.put(connection, row, entry.tokens)
+        self._keyword.put(connection, row, entry)
         self._names.put(connection, row, entry.names)
 
     def _remove(self, connection: Connection, ids: Sequence[MemoryId]) -> list[str]:
@@ -128,75 +124,45 @@ class SqliteStore:
         """Return the best memories by word score, up to `limit` distinct sources."""
         if not terms:
             return Run("keyword")
-        with self.reading():
-            connection = self._database.reader()
-            selected = self._keyword.select(connection, terms, clause_for(where), join, limit)
-            scores = self._word_scores(connection, list(selected), terms, where)
-            # The tokenizer of an index may split what our tokens keep whole; only what truly matches stays.
-            exact = [
-                Scored(lexical.word_score(scores[row]), found.tie, found.group)
-                for row, found in selected.items()
-                if scores[row]
-            ]
-            return Run("keyword", best(exact, limit))
+        with self._view() as view:
+            return Run("keyword", best(self._keyword.run(view, terms, where, join, limit), limit))
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources."""
-        with self.reading():
-            connection = self._database.reader()
-            scored, notices = self._vectors.select(
-                connection, self._generation(connection), space, vector, clause_for(where), limit
-            )
+        with self._view() as view:
+            scored, notices = self._vectors.select(*view, space, vector, clause_for(where), limit)
         return Run("vector", best(scored, limit), tuple(notices))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
-        with self.reading():
-            connection = self._database.reader()
-            scored = self._names.select(connection, self._generation(connection), probe, clause_for(where))
+        with self._view() as view:
+            scored = self._names.select(*view, probe, clause_for(where))
         return Run("name", best(scored, limit))
 
     def score(
         self, ids: Sequence[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
     ) -> list[Signal]:
         """Score the given candidates by every signal, listed by its run or not."""
-        with self.reading():
-            connection = self._database.reader()
-            rows = self._rows(connection, ids)
+        with self._view() as view:
+            rows = self._rows(view.connection, ids)
             signals: list[Signal] = []
             if terms:
-                details = {
-                    rows[row]: scores for row, scores in self._word_scores(connection, rows, terms, where).items()
-                }
-                values = {identity: lexical.word_score(scores) for identity, scores in details.items()}
-                ceiling = self.statistics(terms, where.scopes).mass(terms)
-                signals.append(Signal("keyword", values, ceiling, details))
+                signals.append(self._keyword.score(view, rows, terms, where.scopes))
             if vector is not None:
-                generation = self._generation(connection)
-                signals.append(Signal("vector", self._vectors.score(connection, generation, space, vector, rows)))
+                signals.append(Signal("vector", self._vectors.score(*view, space, vector, rows)))
             return signals
-
-    def _word_scores(
-        self, connection: Connection, rows: Iterable[int], terms: Sequence[str], where: Where
-    ) -> dict[int, lexical.TermScores]:
-        statistics = self.statistics(terms, where.scopes)
-        return {
-            row: lexical.term_scores(tokens, tokens.count("  ") + 1 if tokens else 0, terms, statistics)
-            for row, tokens in self._keyword.tokens(connection, rows).items()
-        }
 
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""
+        with self._view() as view:
+            return self._keyword.statistics(view, terms, scopes)
+
+    @contextmanager
+    def _view(self) -> Iterator[View]:
         with self.reading():
             connection = self._database.reader()
-            counted = self._counts.of(self._generation(connection), scopes)
-            wall = in_scopes(scopes)
-            total, length = counted.size(lambda: _size(connection, wall))
-            frequency = {
-                term: counted.frequency(term, partial(self._keyword.frequency, connection, term, wall))
-                for term in terms
-            }
-        return Statistics(total, length / total if total else 0.0, frequency)
+            generation = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
+            yield View(connection, int(generation))
 
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
@@ -284,9 +250,6 @@ class SqliteStore:
         assert isinstance(value, int)
         return value
 
-    def _generation(self, connection: Connection) -> int:
-        return int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
-
     def _rows(self, connection: Connection, ids: Iterable[MemoryId]) -> dict[int, MemoryId]:
         rows: dict[int, MemoryId] = {}
         for part in _portions(list(ids)):
@@ -340,13 +303,6 @@ def _mark_superseded(connection: Connection, changes: Mapping[MemoryId, tuple[Me
         "UPDATE memories SET superseded_by = ?, superseded_at = ? WHERE id = ?",
         ((*(change or (None, None)), identity) for identity, change in changes.items()),
     )
-
-
-def _size(connection: Connection, wall: Clause) -> tuple[int, int]:
-    total, length = connection.execute(
-        f"SELECT count(*), coalesce(sum(m.length), 0) FROM memories AS m WHERE {wall.sql}", wall.parameters
-    ).fetchone()
-    return total, length
 
 
 def _drop_orphans(connection: Connection, hashes: Iterable[str]) -> None:
