@@ -276,7 +276,7 @@ def open_engine(store: str | Path | None = None, *, workspace: str | Path | None
     if store is not None:
         given["store"] = str(Path(store).expanduser().absolute())
     config = settings.load(given, workspace=Path(workspace) if workspace is not None else None)
-    return Engine(_open_store(config.store), embedder_named(config["embedding"]), config)
+    return Engine(_open_store(config.store, config["keyword"]), embedder_named(config["embedding"]), config)
 
 
 async def open_engine_async(store: str | Path | None = None, **options: Any) -> AsyncEngine:
@@ -300,7 +300,7 @@ def rank(
     return rank_foreign(runs, recipe if isinstance(recipe, Recipe) else recipe_named(recipe), weights, limit)
 
 
-def _open_store(path: Path) -> Store:
+def _open_store(path: Path, keyword: str) -> Store:
     from .storage.sqlite.store import SqliteStore
 
     try:
@@ -311,7 +311,7 @@ def _open_store(path: Path) -> Store:
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         raise StoreError(f"{path} cannot be used: {said}", "choose another place with --store") from error
-    return SqliteStore(path)
+    return SqliteStore(path, keyword)
 
 
 def _workspace_of(config: settings.Config) -> Path:

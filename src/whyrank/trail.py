@@ -20,16 +20,9 @@ class Part(NamedTuple):
     normalised: float
     raw: float | None = None
     rank: int | None = None
-    ceiling: float | None = None
+    coverage: float | None = None
     terms: tuple[tuple[str, float], ...] = ()
     best: float | None = None
-
-    @property
-    def coverage(self) -> float | None:
-        """Return the raw score as a share of the most it could have been."""
-        if self.raw is None or not self.ceiling:
-            return None
-        return self.raw / self.ceiling
 
 
 class Step(NamedTuple):

@@ -176,12 +176,17 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What one kind of evidence says about the candidates, listed by its run or not."""
+    """What one kind of evidence says about the candidates, listed or not; coverage is a share of the possible."""
 
     name: str
     values: Mapping[MemoryId, float]
-    ceiling: float | None = None
+    coverage: Mapping[MemoryId, float] = field(default_factory=dict)
     terms: Mapping[MemoryId, tuple[tuple[str, float], ...]] = field(default_factory=dict)
+
+
+def inverse_frequency(total: int, held: int) -> float:
+    """Return ln(1 + (N − df + 0.5)/(df + 0.5)), which is never negative (Lucene's form)."""
+    return math.log(1 + (total - held + 0.5) / (held + 0.5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +198,8 @@ class Statistics:
     frequency: Mapping[str, int]
 
     def idf(self, term: str) -> float:
-        """Return ln(1 + (N − df + 0.5)/(df + 0.5)), which is never negative (Lucene's form)."""
-        df = self.frequency.get(term, 0)
-        return math.log(1 + (self.total - df + 0.5) / (df + 0.5))
+        """Return how much a term tells."""
+        return inverse_frequency(self.total, self.frequency.get(term, 0))
 
     def mass(self, terms: Iterable[str]) -> float:
         """Return the idf of all these terms together: the most a memory can score."""

@@ -15,7 +15,13 @@ class TestMemoryStore(StoreContract):
         return MemoryStore()
 
 
-class TestSqliteStore(StoreContract):
+class TestSqliteStoreWithPostings(StoreContract):
     def open_store(self, folder: Path) -> Store:
         folder.mkdir(parents=True, exist_ok=True)
-        return SqliteStore(folder / "memory.db")
+        return SqliteStore(folder / "memory.db", "postings")
+
+
+class TestSqliteStoreWithFts5(StoreContract):
+    def open_store(self, folder: Path) -> Store:
+        folder.mkdir(parents=True, exist_ok=True)
+        return SqliteStore(folder / "memory.db", "fts5")

@@ -21,7 +21,7 @@ score 0.8157 in tier 16"""
 def test_every_kind_of_step_has_its_line() -> None:
     parts = (
         Part("vector", 0.4613, 0.6, 0.7689, raw=0.384, rank=3, best=0.8),
-        Part("keyword", 0.3, 0.4, 0.75, raw=4.12, ceiling=9.0, terms=(("tea", 2.01), ("pot", 2.11))),
+        Part("keyword", 0.3, 0.4, 0.75, raw=4.12, coverage=0.4, terms=(("tea", 2.01), ("pot", 2.11))),
     )
     trail = (
         Step("fusion", "set", 0.4613 + 0.3, parts=parts),

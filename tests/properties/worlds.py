@@ -119,7 +119,8 @@ def worlds(draw: st.DrawFn, visible_only: bool = False) -> World:
 def _signal(draw: st.DrawFn, name: str, ids: list[str], low: float, high: float) -> Signal:
     # Few distinct values, so that ties are common.
     values = st.one_of(st.floats(low, high), st.sampled_from([low, (low + high) / 2, high]))
-    return Signal(name, {identity: draw(values) for identity in ids}, ceiling=high)
+    scores = {identity: draw(values) for identity in ids}
+    return Signal(name, scores, {identity: max(0.0, score) / high for identity, score in scores.items()})
 
 
 def _run(draw: st.DrawFn, signal: Signal) -> Run:

@@ -23,7 +23,7 @@ def test_a_better_match_scores_higher_and_not_the_same(open_engine: OpenEngine) 
 def test_the_index_itself_speaks_of_higher_is_better(tmp_path: Path) -> None:
     many = [fact(f"m_{i}", "coffee") for i in range(8)]
     store = StoreContract()
-    real = SqliteStore(tmp_path / "memory.db")
+    real = SqliteStore(tmp_path / "memory.db", "fts5")
     store.put(
         real, [fact("m_a", "tea tea"), fact("m_b", "tea and a great many other words that make it longer"), *many]
     )

@@ -263,7 +263,7 @@ def test_a_chunk_that_was_replaced_stays_so_when_its_file_changes(tmp_path: Path
         engine.add("there is no zebra any more", supersedes=zebra.id)
         note.write_text(f"# One\n\nzebra {long}\n\n# Two\n\nlion and tiger {long}\n")
         engine.ingest(note)
-        assert [hit.memory.kind for hit in engine.search("zebra")] == ["fact"]
+        assert zebra.id not in {hit.id for hit in engine.search("zebra", limit=50)}
 
 
 def test_strict_drops_with_a_reason_and_loses_nothing(engine: whyrank.Engine) -> None:

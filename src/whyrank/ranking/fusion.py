@@ -122,7 +122,17 @@ class _Column:
         raw = self.signal.values.get(identity)
         terms = self.signal.terms.get(identity, ())
         rank = self.ranks.get(identity)
-        return Part(self.vote.signal, weight * value, weight, value, raw, rank, self.signal.ceiling, terms, self.best)
+        return Part(
+            self.vote.signal,
+            weight * value,
+            weight,
+            value,
+            raw,
+            rank,
+            self.signal.coverage.get(identity),
+            terms,
+            self.best,
+        )
 
 
 def _normalised(vote: Vote, signal: Signal, ranks: Mapping[MemoryId, int], ids: Sequence[MemoryId]) -> _Column:

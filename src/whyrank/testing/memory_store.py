@@ -13,6 +13,7 @@ from ..ports import Changes, Entry, FileRecord, StoreStatus
 from ..storage import lexical
 from ..storage.pools import Scored, best
 from ..types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
+from .oracle import addends
 
 if TYPE_CHECKING:
     from ..ports import Vector
@@ -77,12 +78,14 @@ class MemoryStore:
         return found[offset : offset + limit]
 
     def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
-        """Return the best memories by word score."""
-        enough = len(terms) if join == "and" else 1
+        """Return the best memories by lexical score."""
+        seen = self._seen(where.scopes)
         scored = []
-        for entry, scores in self._word_scores(list(self._visible(where)), terms, where.scopes):
-            if terms and len(scores) >= enough:
-                scored.append(_scored(lexical.word_score(scores), entry.memory))
+        for entry, found in zip(seen, addends(seen, terms), strict=True):
+            text = lexical.padded(entry.tokens)
+            enough = join == "or" or all(lexical.needle(term) in text for term in terms)
+            if terms and found and enough and where.allows(entry.memory):
+                scored.append(_scored(lexical.word_score(tuple(found)), entry.memory))
         return Run("keyword", best(scored, limit))
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
@@ -110,9 +113,12 @@ class MemoryStore:
         entries = [self._entries[identity] for identity in ids if identity in self._entries]
         signals = []
         if terms:
-            details = {entry.memory.id: scores for entry, scores in self._word_scores(entries, terms, where.scopes)}
-            values = {identity: lexical.word_score(scores) for identity, scores in details.items()}
-            signals.append(Signal("keyword", values, self.statistics(terms, where.scopes).mass(terms), details))
+            seen = self._seen(where.scopes)
+            details = {entry.memory.id: tuple(found) for entry, found in zip(seen, addends(seen, terms), strict=True)}
+            wanted = {entry.memory.id: details.get(entry.memory.id, ()) for entry in entries}
+            values = {identity: lexical.word_score(found) for identity, found in wanted.items()}
+            coverage = {entry.memory.id: self._coverage(entry, terms, where.scopes) for entry in entries}
+            signals.append(Signal("keyword", values, coverage, wanted))
         if vector is not None:
             cosines = {entry.memory.id: self._cosine(entry, vector, space) for entry in entries}
             found = {identity: cosine for identity, cosine in cosines.items() if cosine is not None}
@@ -183,12 +189,14 @@ class MemoryStore:
     def _visible(self, where: Where) -> Iterator[Entry]:
         return (entry for entry in self._entries.values() if where.allows(entry.memory))
 
-    def _word_scores(
-        self, entries: Sequence[Entry], terms: Sequence[str], scopes: frozenset[Scope]
-    ) -> Iterator[tuple[Entry, lexical.TermScores]]:
+    def _seen(self, scopes: frozenset[Scope]) -> list[Entry]:
+        return [entry for entry in self._entries.values() if entry.memory.scope in scopes]
+
+    def _coverage(self, entry: Entry, terms: Sequence[str], scopes: frozenset[Scope]) -> float:
         statistics = self.statistics(terms, scopes)
-        for entry in entries:
-            yield entry, lexical.term_scores(lexical.padded(entry.tokens), len(entry.tokens), terms, statistics)
+        scores = lexical.term_scores(lexical.padded(entry.tokens), len(entry.tokens), terms, statistics)
+        bound = statistics.mass(terms)
+        return lexical.word_score(scores) / bound if bound else 0.0
 
     def _cosine(self, entry: Entry, vector: Vector, space: str) -> float | None:
         import numpy as np

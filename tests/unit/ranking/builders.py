@@ -38,9 +38,9 @@ def hit(
     """Return a hit whose fusion step has this score and names this evidence."""
     parts = []
     if cosine is not None:
-        parts.append(Part("vector", score, 1.0, score, raw=cosine, rank=rank, ceiling=1.0))
+        parts.append(Part("vector", score, 1.0, score, raw=cosine, rank=rank))
     if coverage is not None:
-        parts.append(Part("keyword", 0.0, 0.0, 0.0, raw=coverage, rank=rank, ceiling=1.0))
+        parts.append(Part("keyword", 0.0, 0.0, 0.0, raw=coverage, rank=rank, coverage=coverage))
     return Hit(memory).after(Step("fusion", "set", score, parts=tuple(parts)))
 
 

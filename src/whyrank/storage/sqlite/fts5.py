@@ -48,6 +48,15 @@ class Fts5Index:
         if version >= _SECURE_DELETE_SINCE:
             connection.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
 
+    def stored_tokens(self, connection: Connection, row: int) -> list[str]:
+        """Return the tokens of a memory."""
+        stored = connection.execute("SELECT tokens FROM words WHERE rowid = ?", (row,)).fetchone()
+        return stored[0].split() if stored else []
+
+    def drop(self, connection: Connection) -> None:
+        """Remove the table."""
+        connection.execute("DROP TABLE words")
+
     def put(self, connection: Connection, row: int, entry: Entry) -> None:
         """Index the tokens of a memory."""
         connection.execute("INSERT INTO words (rowid, tokens) VALUES (?, ?)", (row, padded(entry.tokens)))
@@ -90,7 +99,9 @@ class Fts5Index:
         """Score the given rows, whether a run would list them or not."""
         details = {rows[row]: scores for row, scores in self._term_scores(view, rows, terms, scopes).items()}
         values = {identity: word_score(scores) for identity, scores in details.items()}
-        return Signal("keyword", values, self.statistics(view, terms, scopes).mass(terms), details)
+        bound = self.statistics(view, terms, scopes).mass(terms)
+        coverage = {identity: value / bound if bound else 0.0 for identity, value in values.items()}
+        return Signal("keyword", values, coverage, details)
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see, counted once per generation."""

@@ -31,6 +31,12 @@ class KeywordIndex(Protocol):
     def create(self, connection: Connection) -> None:
         """Make its tables."""
 
+    def stored_tokens(self, connection: Connection, row: int) -> list[str]:
+        """Return the tokens of a memory, so that another index can take over."""
+
+    def drop(self, connection: Connection) -> None:
+        """Remove its tables."""
+
     def put(self, connection: Connection, row: int, entry: Entry) -> None:
         """Index a memory."""
 

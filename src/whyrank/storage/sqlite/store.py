@@ -12,7 +12,7 @@ from ...types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Stat
 from ..pools import best
 from .connection import LIBRARY, Connection, Database, Row, translated
 from .filters import clause_for, in_scopes
-from .fts5 import Fts5Index
+from .indexes import DEFAULT, prepare_index
 from .keyword import KeywordIndex, View
 from .names import NameIndex
 from .rows import CONTENT_KEY, INSERT, SELECT, to_memory, to_row
@@ -25,24 +25,21 @@ _IDS_PER_STATEMENT = 500
 class SqliteStore:
     """Memories, keyword index, names, vectors and manifest in one SQLite file."""
 
-    def __init__(self, path: Path, keyword: KeywordIndex | None = None) -> None:
+    def __init__(self, path: Path, keyword: str = DEFAULT) -> None:
         self._database = Database(path)
-        self._keyword = keyword or Fts5Index()
         self._names = NameIndex()
         self._vectors = VectorIndex()
         try:
-            self._prepare(path)
+            self._keyword = self._prepare(path, keyword)
         except BaseException:
             self._database.close()
             raise
 
-    def _prepare(self, path: Path) -> None:
+    def _prepare(self, path: Path, keyword: str) -> KeywordIndex:
         if self._database.read_only and not path.exists():
             raise StoreError(f"{path} does not exist and cannot be made here", "check the permissions of the folder")
         prepare(self._database)
-        if not self._keyword.exists(self._database.reader()) and not self._database.read_only:
-            with self._database.writing() as connection:
-                self._keyword.create(connection)
+        return prepare_index(self._database, keyword)
 
     def reading(self) -> AbstractContextManager[None]:
         """Hold one consistent view for all reads inside the block."""

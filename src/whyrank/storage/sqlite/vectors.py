@@ -6,6 +6,7 @@ import threading
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from .filters import Clause
 from .rows import CONTENT_KEY
 
 UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
+PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
 # float32 products of unit vectors are right to about 1e-6; what is closer than this is decided in float64.
 SELECTION_MARGIN = 1e-5
 
@@ -120,21 +122,38 @@ def unit(vector: Vector, owner: str) -> Vector:
 def _load(connection: Connection, generation: int, space: str) -> Matrix:
     rows: list[int] = []
     blobs: list[bytes] = []
+    turns: dict[int, tuple[str, str, int]] = {}
     damaged: set[int] = set()
-    for row, checksum, blob in connection.execute(
-        "SELECT m.row, v.checksum, v.vector FROM memories AS m "
+    for row, checksum, blob, scope, session, position in connection.execute(
+        "SELECT m.row, v.checksum, v.vector, m.scope, m.session, m.position FROM memories AS m "
         "JOIN vectors AS v ON v.space = ? AND v.hash = m.embed_hash ORDER BY m.row",
         (space,),
     ):
         if zlib.crc32(blob) != checksum:
             damaged.add(row)
-        else:
-            rows.append(row)
-            blobs.append(blob)
+            continue
+        if session:
+            turns[len(rows)] = (scope, session, position)
+        rows.append(row)
+        blobs.append(blob)
     vectors = (
         np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(rows), -1) if rows else np.zeros((0, 0), np.float32)
     )
-    return Matrix(generation, np.array(rows, dtype=np.int64), vectors, frozenset(damaged))
+    return Matrix(generation, np.array(rows, dtype=np.int64), mixed(vectors, turns), frozenset(damaged))
+
+
+def mixed(vectors: NDArray[np.float32], turns: Mapping[int, tuple[str, str, int]]) -> NDArray[np.float32]:
+    """Mix half of the turn before into each turn: what is said answers what was said. Stored vectors stay unmixed."""
+    order = sorted(turns, key=lambda place: (turns[place], place))
+    pairs = [(one, other) for one, other in pairwise(order) if turns[one][:2] == turns[other][:2]]
+    if not pairs:
+        return vectors
+    before, after = (np.array(places) for places in zip(*pairs, strict=True))
+    blended = vectors.copy()
+    blended[after] += PREVIOUS_TURN_WEIGHT * vectors[before]
+    lengths = np.linalg.norm(blended[after].astype(np.float64), axis=1, keepdims=True)
+    blended[after] = (blended[after] / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    return blended
 
 
 def _near(

@@ -1,0 +1,54 @@
+"""What of a text is matched: its words, adjacent pairs of them, and runs of four letters inside them.
+
+Pairs and letters are made from the tokens, so that a memory and a question make them alike; scripts written
+without spaces are bigrams already and have neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import regex
+
+from ..analysis.text import UNSPACED
+from .lexical import LENGTH_PRIOR
+
+GRAM_LETTERS = 4
+_UNSPACED = regex.compile(f"[{UNSPACED}]")
+
+
+class Field(NamedTuple):
+    """One way to match: its weight in the lexical score, and its length prior."""
+
+    number: int
+    name: str
+    weight: float
+    length_prior: float
+
+
+# Weights measured over all visible sets; a text has about four times as many letter runs as words.
+WORDS = Field(0, "words", 1.0, LENGTH_PRIOR)
+PAIRS = Field(1, "pairs", 0.3, LENGTH_PRIOR)
+GRAMS = Field(2, "letters", 0.15, 4 * LENGTH_PRIOR)
+FIELDS = (WORDS, PAIRS, GRAMS)
+
+
+def fields_of(tokens: Sequence[str]) -> tuple[Sequence[str], list[str], list[str]]:
+    """Return the terms of each field for the tokens of a text, in the order of FIELDS."""
+    return tokens, pairs_of(tokens), grams_of(tokens)
+
+
+def pairs_of(tokens: Sequence[str]) -> list[str]:
+    """Return neighbouring tokens as pairs."""
+    spaced = [not _UNSPACED.search(token) for token in tokens]
+    return [f"{tokens[i]} {tokens[i + 1]}" for i in range(len(tokens) - 1) if spaced[i] and spaced[i + 1]]
+
+
+def grams_of(tokens: Iterable[str]) -> list[str]:
+    """Return the runs of four letters inside tokens; shorter tokens count whole."""
+    grams: list[str] = []
+    for token in tokens:
+        if not _UNSPACED.search(token):
+            grams += [token[i : i + GRAM_LETTERS] for i in range(max(1, len(token) - GRAM_LETTERS + 1))]
+    return grams

@@ -1,0 +1,102 @@
+"""The lexical score written out text by text: slow, short, and the oracle of the index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..ports import Entry
+from ..storage.contexts import OWN_WEIGHT, WINDOW_TURNS, Unit
+from ..storage.fields import FIELDS, GRAMS, PAIRS, WORDS, Field, fields_of, grams_of, pairs_of
+from ..storage.lexical import K1, B
+from ..types import inverse_frequency
+
+Addends = list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Some texts, each a list of terms, of one field."""
+
+    terms: Sequence[Sequence[str]]
+    field: Field
+
+    def score(self, number: int, term: str) -> float:
+        """Return idf · tf/(tf + K) of a term in one of the texts."""
+        text, prior = self.terms[number], self.field.length_prior
+        average = float(sum(map(len, self.terms))) / len(self.terms)
+        k = K1 * (1 - B + B * (len(text) + prior) / (average + prior))
+        frequency = float(_count(text, term))
+        idf = inverse_frequency(len(self.terms), sum(1 for other in self.terms if _count(other, term)))
+        return idf * frequency / (frequency + k)
+
+
+def addends(entries: Sequence[Entry], terms: Sequence[str]) -> list[Addends]:
+    """Return, for each entry, what each term adds to its lexical score."""
+    found: list[Addends] = [[] for _ in entries]
+    words = [term for term in terms if " " not in term]
+    for field, wanted in ((WORDS, terms), (PAIRS, pairs_of(words)), (GRAMS, [*dict.fromkeys(grams_of(words))])):
+        for term in wanted:
+            for number, addend in _of_term(entries, field, term):
+                found[number].append(addend)
+    return found
+
+
+def _of_term(entries: Sequence[Entry], field: Field, term: str) -> Iterator[tuple[int, tuple[str, float]]]:
+    own = [fields_of(entry.tokens)[FIELDS.index(field)] for entry in entries]
+    texts = Texts(own, field)
+    for number, entry in enumerate(entries):
+        if _count(own[number], term):
+            yield number, (term, field.weight * OWN_WEIGHT[unit_of(entry)] * texts.score(number, term))
+    yield from _around(entries, own, field, term, Unit.CHUNK, "file")
+    yield from _around(entries, own, field, term, Unit.TURN, "nearby")
+
+
+def _around(
+    entries: Sequence[Entry], own: Sequence[Sequence[str]], field: Field, term: str, unit: Unit, name: str
+) -> Iterator[tuple[int, tuple[str, float]]]:
+    """Yield what the surroundings of each chunk (its file) or turn (its window) add."""
+    members = [number for number, entry in enumerate(entries) if unit_of(entry) == unit]
+    around = {number: _surroundings(entries, members, number, unit) for number in members}
+    distinct = list(dict.fromkeys(around.values())) if unit == Unit.CHUNK else list(around.values())
+    texts = Texts([_joined(own, numbers) for numbers in distinct], field)
+    for place, number in enumerate(members):
+        text = distinct.index(around[number]) if unit == Unit.CHUNK else place
+        if _count(texts.terms[text], term):
+            yield number, (f"{term} ({name})", field.weight * texts.score(text, term))
+
+
+def _surroundings(entries: Sequence[Entry], members: Sequence[int], number: int, unit: Unit) -> tuple[int, ...]:
+    memory = entries[number].memory
+    if unit == Unit.CHUNK:
+        return tuple(other for other in members if entries[other].memory.group == memory.group)
+    session = sorted(
+        (other for other in members if _session(entries[other]) == _session(entries[number])),
+        key=lambda other: (entries[other].memory.position, other),
+    )
+    place = session.index(number)
+    return tuple(session[max(0, place - WINDOW_TURNS) : place + WINDOW_TURNS + 1])
+
+
+def _session(entry: Entry) -> tuple[str, str]:
+    return str(entry.memory.scope), entry.memory.session
+
+
+def _joined(own: Sequence[Sequence[str]], numbers: Sequence[int]) -> list[str]:
+    return [term for number in numbers for term in own[number]]
+
+
+def unit_of(entry: Entry) -> Unit:
+    """Return what a memory is, as far as its surroundings go."""
+    if entry.memory.is_turn:
+        return Unit.TURN
+    return Unit.CHUNK if entry.memory.kind == "chunk" and entry.memory.source else Unit.FACT
+
+
+def _count(text: Sequence[str], term: str) -> int:
+    """Count a term, or a phrase of neighbouring ones, in the terms of a text."""
+    tokens = term.split(" ")
+    if len(tokens) == 1 or term in text:
+        return sum(1 for other in text if other == term)
+    places = range(len(text) - len(tokens) + 1)
+    return sum(1 for i in places if list(text[i : i + len(tokens)]) == tokens)
