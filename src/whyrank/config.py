@@ -132,11 +132,15 @@ class Config:
     @property
     def store(self) -> Path:
         """Return where the store is."""
-        return (self.workspace / Path(self["store"]).expanduser()).absolute()
+        try:
+            return (self.workspace / Path(self["store"]).expanduser()).absolute()
+        except RuntimeError as error:
+            raise ConfigError(f"store = {self['store']!r}: {error}", "name a path that exists") from error
 
-    def recipe(self, name: str | None = None) -> Recipe:
+    def recipe(self, asked: str | Recipe | None = None) -> Recipe:
         """Return the recipe asked for, with the settings that change it."""
-        return adjusted(recipe_named(name or self["recipe"]), self._adjustments())
+        recipe = asked if isinstance(asked, Recipe) else recipe_named(asked or self["recipe"])
+        return adjusted(recipe, self._adjustments())
 
     def unhonoured(self, recipe: Recipe) -> tuple[Notice, ...]:
         """Say which settings a recipe has no place for."""

@@ -54,7 +54,7 @@ from .types import (
     visible,
 )
 
-_MEMORIES_PER_TRANSACTION = 256
+_DOCUMENTS_PER_TRANSACTION = 256
 STORE_FOLDER = ".whyrank"
 
 
@@ -99,7 +99,7 @@ class Engine:
         """Index files and folders; unchanged files cost a stat, deleted ones vanish."""
         config = self._config
         reading = Settings(
-            workspace=Path(base).absolute() if base is not None else _workspace_of(config),
+            workspace=Path(base).absolute() if base is not None else workspace_of(config),
             language=config["language"],
             size=ChunkSize(config["chunk.tokens"], config["chunk.overlap"]),
             max_bytes=config["ingest.max_bytes"],
@@ -131,13 +131,16 @@ class Engine:
             return known
         if supersedes is not None:
             self._check_replaceable(supersedes, identity, owner)
-        written = moment("date", date)
-        memory = Memory(
-            id=identity, text=stored, name=storable("name", name), title=name, scope=owner, category=category,
-            tags=tags_of(tags), source=Source("", content_hash=content_hash(stored)), importance=importance,
-            created=now, date=now if written is None else written, expires=moment("expires", expires),
-            supersedes=supersedes,
-        )  # fmt: skip
+        given: dict[str, Any] = {
+            "name": storable("name", name), "title": name, "category": category if category != "other" else "",
+            "tags": tags_of(tags), "importance": importance, "date": moment("date", date),
+            "expires": moment("expires", expires), "supersedes": supersedes,
+        }  # fmt: skip
+        base = known or Memory(identity, stored, scope=owner, created=now, date=now)
+        source = Source("", content_hash=content_hash(stored))
+        # What is said again keeps what was said of it before, and lives again.
+        revived = replace(base, expires=None, superseded_by=None, superseded_at=None, source=source)
+        memory = replace(revived, **{key: value for key, value in given.items() if value not in (None, "", ())})
         self._write([memory], superseded={identity: None})
         return memory
 
@@ -146,6 +149,8 @@ class Engine:
         old = self.get(replaced, scope=owner)
         if old.scope != owner:
             raise ConfigError(f"{replaced} belongs to {old.scope}, not to {owner}", f"add this with scope {old.scope}")
+        if old.superseded_by is not None:
+            raise ConfigError(f"{replaced} was replaced by {old.superseded_by} already", "replace that one")
         if replaced == identity:
             raise ConfigError(f"{replaced} would replace itself", "give another text or another id")
 
@@ -153,15 +158,18 @@ class Engine:
         """Store documents that come without files, each in place of what its id held; return the number of memories."""
         size = ChunkSize(self._config["chunk.tokens"], self._config["chunk.overlap"])
         now, stored = self._clock(), 0
-        pending: list[Memory] = []
-        places: list[tuple[Scope, str]] = []
+        pending: dict[tuple[Scope, str], list[Memory]] = {}
         for position, document in enumerate(documents):
-            places.append((document.scope, document.id))
-            pending += memories_of(document, size, now, position)
-            if len(pending) >= _MEMORIES_PER_TRANSACTION:
-                stored += self._write(pending, replace_files=places)
-                pending, places = [], []
-        return stored + self._write(pending, replace_files=places)
+            pending[document.scope, document.id] = list(memories_of(document, size, now, position))
+            if len(pending) >= _DOCUMENTS_PER_TRANSACTION:
+                stored += self._replace(pending)
+                pending = {}
+        return stored + self._replace(pending)
+
+    def _replace(self, documents: Mapping[tuple[Scope, str], Sequence[Memory]]) -> int:
+        """Write documents in place of what their ids held, be it a file that was ingested under that name."""
+        memories = [memory for made in documents.values() for memory in made]
+        return self._write(memories, replace_files=list(documents), forget_files=list(documents))
 
     def put(self, memories: Sequence[Memory]) -> None:
         """Store whole memories as they are given, for importers; one transaction."""
@@ -249,7 +257,7 @@ class Engine:
         return Query(text, Filters(**filters).where(self._clock()), size, offset)
 
     def _recipe(self, recipe: str | Recipe | None) -> Recipe:
-        return recipe if isinstance(recipe, Recipe) else self._config.recipe(recipe)
+        return self._config.recipe(recipe)
 
 
 class AsyncEngine:
@@ -314,7 +322,7 @@ def _open_store(path: Path, keyword: str) -> Store:
     return SqliteStore(path, keyword)
 
 
-def _workspace_of(config: settings.Config) -> Path:
+def workspace_of(config: settings.Config) -> Path:
     """Return the folder paths are stored relative to: the store's own, wherever one stands."""
     folder = config.store.parent
     return folder.parent if folder.name == STORE_FOLDER else folder

@@ -53,12 +53,14 @@ class Changes:
     """One transaction's worth of changes: all of it happens, or none.
 
     A memory that is put again under its id keeps what replaced it, unless `superseded` says otherwise: a pair of
-    successor and moment, or None to bring it back. Of the files in `replace_files` only what is put stays.
+    successor and moment, or None to bring it back. Of the files in `replace_files` only what is put stays; `renamed`
+    says which old ids live on under new ones.
     """
 
     put: Sequence[Entry] = ()
     remove: Sequence[MemoryId] = ()
     replace_files: Sequence[tuple[Scope, str]] = ()
+    renamed: Mapping[MemoryId, MemoryId] = field(default_factory=dict)
     files: Sequence[FileRecord] = ()
     forget_files: Sequence[tuple[Scope, str]] = ()
     superseded: Mapping[MemoryId, tuple[MemoryId, float] | None] = field(default_factory=dict)

@@ -30,7 +30,7 @@ class Scope:
     name: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in SCOPE_KINDS or (self.kind == "global") == bool(self.name):
+        if self.kind not in SCOPE_KINDS or (self.kind == "global") == bool(self.name) or self.name != self.name.strip():
             raise ValueError(f"{self} is no scope; write global, user:NAME, agent:NAME or session:NAME")
 
     @classmethod
@@ -290,6 +290,7 @@ class Where:
         """Say what replaced a memory, if something did by the time asked for and it was not asked for."""
         if self.as_of is not None:
             gone = memory.superseded_at is not None and memory.superseded_at <= self.as_of
+            gone = gone and not self.include_superseded
         else:
             gone = memory.superseded_by is not None and not self.include_superseded
         return f"replaced by {memory.superseded_by}" if gone else None

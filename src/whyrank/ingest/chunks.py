@@ -72,8 +72,8 @@ class _Packer:
 
     def add(self, piece: _Piece) -> None:
         if piece.is_part_of_line:
-            if all(waiting.is_heading for waiting in self._pieces):
-                self._pieces = []  # they stand in the trail; a chunk of headings alone says nothing
+            if all(waiting.is_heading and waiting.headings == piece.headings for waiting in self._pieces):
+                self._pieces = []  # the heading stands in the trail; a chunk of it alone says nothing
             self.flush()
             self.chunks.append(Chunk(piece.text, piece.start + 1, piece.end, piece.headings))
             return

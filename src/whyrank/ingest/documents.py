@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..analysis.text import clean
 from ..types import Document, Memory, Source
@@ -14,6 +15,7 @@ from .markdown import parse_plain
 
 def memories_of(document: Document, size: ChunkSize, now: float, position: int) -> Iterator[Memory]:
     """Return the memories of a document; turns of one session are ordered by their positions."""
+    document = replace(document, id=clean(document.id).text, title=clean(document.title).text)
     if document.session and document.speaker:
         yield _turn(document, position, now)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -47,6 +47,7 @@ class FilePlan:
     entries: tuple[Entry, ...] = ()
     remove: tuple[MemoryId, ...] = ()
     renamed_from: str = ""
+    moved: Mapping[MemoryId, MemoryId] = field(default_factory=dict)
 
 
 @dataclass
@@ -185,7 +186,8 @@ class Ingestor:
             old = by_hash.get(plan.record.content_hash if plan.record else "")
             if plan.action == "new" and old is not None and old in deleted:
                 before = deleted.pop(old)
-                plan = FilePlan(plan.path, "renamed", plan.record, plan.entries, before.remove, renamed_from=old)
+                moved = _moved(self.store.chunks_of(scope, old), plan.entries)
+                plan = FilePlan(plan.path, "renamed", plan.record, plan.entries, before.remove, old, moved)
             yield plan
         yield from deleted.values()
 
@@ -247,6 +249,7 @@ class Ingestor:
                 replace_files=[*gone, *((r.scope, r.path) for r in records if r.path not in touched)],
                 files=records,
                 forget_files=gone,
+                renamed={old: new for plan in plans for old, new in plan.moved.items()},
                 space=space,
                 vectors=vectors,
             )
@@ -264,6 +267,12 @@ class Ingestor:
         vectors = {key: row for key, row in zip(texts, rows, strict=True) if row.any()}
         report.embedded += len(vectors)
         return vectors
+
+
+def _moved(before: Mapping[MemoryId, str], entries: Sequence[Entry]) -> dict[MemoryId, MemoryId]:
+    """Say which chunk of a renamed file is which: those that embed the same text."""
+    by_hash = {embed_hash: identity for identity, embed_hash in before.items()}
+    return {by_hash[e.embed_hash]: e.memory.id for e in entries if e.embed_hash in by_hash}
 
 
 def _existing(path: Path) -> Path:

@@ -78,7 +78,7 @@ def _front_matter(lines: tuple[str, ...]) -> tuple[dict[str, Any], int, str]:
         return {}, 0, f"front matter could not be read: {(str(error) or repr(error)).splitlines()[0]}"
     if not isinstance(fields, dict):
         return {}, 0, ""
-    return {str(key).lower(): value for key, value in fields.items()}, end + 1, ""
+    return {key.lower(): value for key, value in fields.items() if isinstance(key, str)}, end + 1, ""
 
 
 def _blocks(body: str) -> Iterator[Block]:
@@ -88,7 +88,7 @@ def _blocks(body: str) -> Iterator[Block]:
             continue
         start, end = token.map
         if token.type == "heading_open":
-            yield Block(start, end, int(token.tag[1:]), tokens[place + 1].content.strip())
+            yield Block(start, end, int(token.tag[1:]), " ".join(tokens[place + 1].content.split()))
         else:
             yield Block(start, end, is_whole=token.type in _WHOLE)
 

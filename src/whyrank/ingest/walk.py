@@ -59,20 +59,21 @@ class Content:
 
 def walk(root: Path) -> Iterator[Found | Skipped]:
     """Yield the readable files at or below a path, in order, and what was passed over."""
-    if not root.is_dir():
+    if not os.path.isdir(root):
         yield _look(root, root.parent)
         return
     rules: list[Rule] = []
     for folder in _folders_above(root):
         yield from _add_rules(folder, rules)
-    yield from _walk_folder(root, tuple(rules))
+    # What is named is wanted, even if it is ignored from above.
+    yield from _walk_folder(root, () if _ignored(root, rules) else tuple(rules))
 
 
 def _folders_above(root: Path) -> list[Path]:
     """Return the folders whose ignore rules hold here too: those from the repository or workspace down to the root."""
     above = [root, *root.parents]
     for place, folder in enumerate(above):
-        if any((folder / mark).exists() for mark in _TOPS):
+        if any(os.path.exists(folder / mark) for mark in _TOPS):
             return above[1 : place + 1][::-1]
     return []
 
@@ -82,9 +83,9 @@ def _walk_folder(root: Path, inherited: tuple[Rule, ...]) -> Iterator[Found | Sk
     left: list[tuple[Path, tuple[Rule, ...]]] = [(root, inherited)]
     while left:
         path, above = left.pop()
-        if path != root and path.is_symlink() and path.is_dir():
+        if path != root and os.path.islink(path) and os.path.isdir(path):
             yield Skipped(str(path), "a link to a folder; links are not followed")
-        elif path.is_dir():
+        elif os.path.isdir(path):
             rules = list(above)
             yield from _add_rules(path, rules)
             try:
@@ -102,7 +103,7 @@ def _add_rules(folder: Path, rules: list[Rule]) -> Iterator[Skipped]:
     """Add the ignore rules of a folder; a line that is no pattern is passed over and named."""
     for name in IGNORE_FILES:
         file = folder / name
-        if not file.is_file() or file.is_symlink():
+        if not os.path.isfile(file) or os.path.islink(file):
             continue
         try:
             lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -124,7 +125,7 @@ def _ignored(path: Path, rules: Sequence[Rule]) -> bool:
     """Tell whether a path is ignored: as with git, the last rule that speaks of it decides."""
     if not rules:
         return False
-    ignored, is_folder = False, path.is_dir() and not path.is_symlink()
+    ignored, is_folder = False, os.path.isdir(path) and not os.path.islink(path)
     for rule in rules:
         relative = path.relative_to(rule.folder).as_posix() + ("/" if is_folder else "")
         said = rule.spec.check_file(relative).include
@@ -136,7 +137,7 @@ def _look(path: Path, root: Path) -> Found | Skipped:
     if clean(str(path)).replaced:
         return Skipped(repr(str(path)), "its name is no valid Unicode")
     try:
-        if path.is_symlink() and not path.resolve(strict=True).is_relative_to(root.resolve()):
+        if os.path.islink(path) and not path.resolve(strict=True).is_relative_to(root.resolve()):
             return Skipped(str(path), "a link that leads out of the folder")
         status = path.stat()
     except (OSError, RuntimeError) as error:

@@ -49,7 +49,7 @@ def _for_runs(recipe: Recipe, names: Sequence[str], weights: Mapping[str, float]
                 f"the recipe {recipe.name!r} has no vote for a run called {name!r}", "use the recipe 'rrf'"
             )
         votes.append(_weighted(vote, weights))
-    return replace(recipe, fusion=replace(fusion, votes=tuple(votes)))
+    return replace(recipe, fusion=replace(fusion, votes=tuple(votes), proposing=frozenset()))
 
 
 def _weighted(vote: Vote, weights: Mapping[str, float]) -> Vote:

@@ -5,7 +5,7 @@ Reciprocal rank fusion, convex combination and alpha blend are this one stage wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -77,8 +77,9 @@ class Fuse:
             named = {vote.signal for vote in self.votes}
             votes += [replace(self.others, signal=name) for name in found if name not in named]
         answered = [vote for vote in votes if vote.signal in found]
-        # Where everything that was given weight is silent, what was given none may speak.
-        return [vote for vote in answered if vote.weight] or [replace(vote, weight=1.0) for vote in answered]
+        # Where all that was given weight is silent, words that were given none may speak; vectors stay shut off.
+        silent = [replace(vote, weight=1.0) for vote in answered if vote.signal != "vector"]
+        return [vote for vote in answered if vote.weight] or silent
 
     def _column(self, vote: Vote, runs: Sequence[Run], context: Context, ids: Sequence[MemoryId]) -> _Column:
         run = next((run for run in runs if run.name == vote.signal), Run(vote.signal))
@@ -104,6 +105,7 @@ class Fuse:
             for column, weight in zip(columns, weights, strict=True)
             if column.normalised[place] is not None
         )
+        parts += _unweighed(context, identity, {part.signal for part in parts})
         return Hit(context.memories[identity]).after(Step("fusion", "set", total(parts), parts=parts))
 
 
@@ -133,6 +135,15 @@ class _Column:
             terms,
             self.best,
         )
+
+
+def _unweighed(context: Context, identity: MemoryId, weighed: Collection[str]) -> tuple[Part, ...]:
+    """Return what signals without a vote know of a candidate: it adds nothing, and is evidence all the same."""
+    return tuple(
+        Part(name, 0.0, 0.0, 0.0, signal.values[identity], coverage=signal.coverage.get(identity))
+        for name, signal in context.signals.items()
+        if name not in weighed and identity in signal.values
+    )
 
 
 def _normalised(vote: Vote, signal: Signal, ranks: Mapping[MemoryId, int], ids: Sequence[MemoryId]) -> _Column:

@@ -129,6 +129,10 @@ class Atan(_ByScore):
 
     scale: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.scale) or self.scale <= 0:
+            raise ConfigError(f"scale is {self.scale}", "give a positive number")
+
     def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
         """Return values on the arc-tangent curve; below zero counts as zero."""
         return [2 / math.pi * math.atan(max(score, 0.0) / self.scale) for score in scores]

@@ -38,10 +38,12 @@ def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
 
 def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
     """Say which wishes a recipe has no place for."""
-    if wish.vector_weight is None or _is_balanced(recipe):
-        return ()
-    message = f"ranking.vector_weight changes nothing: the recipe {recipe.name!r} does not weigh vectors against words"
-    return (Notice("setting-unused", message),)
+    unused = []
+    if wish.vector_weight is not None and not _is_balanced(recipe):
+        unused.append("ranking.vector_weight")
+    if wish.max_per_file != 1 and not any(isinstance(stage, GroupBySource) for stage in recipe.stages):
+        unused.append("ranking.max_per_file")
+    return tuple(Notice("setting-unused", f"{key} has no place in the recipe {recipe.name!r}") for key in unused)
 
 
 def _is_balanced(recipe: Recipe) -> bool:

@@ -19,6 +19,7 @@ COVERAGE_THRESHOLDS = Thresholds(weak=0.1, found=0.25)
 
 CONFIDENCE_AT_WEAK = 0.2
 CONFIDENCE_AT_FOUND = 0.8
+CONFIDENCE_IN_A_SLIP = 0.5  # a name with a letter or two mistyped: likely meant, not certain
 
 # What these stages drop answers the query all the same: another page, another chunk of a file, no budget left.
 _STILL_ANSWERS = frozenset({"top", "group", "budget"})
@@ -62,7 +63,8 @@ def _with_confidence(hit: Hit, thresholds: Thresholds) -> Hit:
     low, high = _logit(CONFIDENCE_AT_WEAK), _logit(CONFIDENCE_AT_FOUND)
     slope = (high - low) / (thresholds.found - thresholds.weak)
     is_named = hit.tier >= EXACT_TIER
-    confidence = 1.0 if is_named else 1 / (1 + math.exp(-(low + slope * (found - thresholds.weak))))
+    curve = 1 / (1 + math.exp(-(low + slope * (found - thresholds.weak))))
+    confidence = 1.0 if is_named else max(curve, CONFIDENCE_IN_A_SLIP if hit.tier else 0.0)
     scale = f"weak from {thresholds.weak:g}, found from {thresholds.found:g}"
     reason = "its name is the query" if is_named else f"cosine + coverage = {found:.3f}; {scale}"
     note = Step("confidence", "note", confidence, f"{confidence:.0%}, {reason}")
@@ -79,4 +81,4 @@ def _verdict(hits: list[Hit], thresholds: Thresholds) -> Verdict:
     found = evidence(*hits)
     if found >= thresholds.found or any(hit.tier >= EXACT_TIER for hit in hits):
         return "found"
-    return "weak" if found >= thresholds.weak else "nothing"
+    return "weak" if found >= thresholds.weak or any(hit.tier for hit in hits) else "nothing"

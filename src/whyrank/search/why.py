@@ -49,14 +49,19 @@ def why(searcher: Searcher, query: Query, recipe: Recipe, identity: str) -> Why:
     retrieved, ranking = searcher.ranked(query, recipe, Stopwatch())
     ranking, _ = judged(ranking, searcher.embedder)
     ids = {memory.id for memory in asked}
-    found = next((hit for hit in (*ranking.hits, *ranking.dropped) if hit.id in ids), None)
-    if found is None:
-        return _never_a_candidate(searcher.store, query, asked[0], retrieved, searcher.embedder is not None)
+    candidates = [hit for hit in (*ranking.hits, *ranking.dropped) if hit.id in ids]
+    if not candidates:
+        able = next(memory for memory, refusal in zip(asked, refusals, strict=True) if refusal is None)
+        return _never_a_candidate(searcher.store, query, able, retrieved, searcher.embedder is not None)
+    # Of a file's chunks the best stands for it; one dropped in favour of another is not it.
+    found = max(candidates, key=lambda hit: (hit.trail[-1].stage != "group", hit.tier, hit.score))
     return _placed(query, found, ranking)
 
 
 def _asked_about(store: Store, query: Query, identity: str) -> list[Memory]:
     """Return the memory with this id, or the chunks of the file; what the caller may not see does not exist."""
+    if not identity:
+        raise NotFound("no memory was named", "give an id or a path")
     by_id = store.get([identity], query.where.scopes).get(identity)
     if by_id is not None:
         return [by_id]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -36,24 +36,17 @@ class MemoryStore:
         """Apply changes."""
         import numpy as np
 
-        put = {entry.memory.id: entry.memory for entry in changes.put}
-        if any(identity in self._entries and self.memory(identity).scope != m.scope for identity, m in put.items()):
+        put = {entry.memory.id: entry for entry in changes.put}
+        if any(key in self._entries and self.memory(key).scope != entry.memory.scope for key, entry in put.items()):
             raise StoreError("an id is taken", "give another id; nothing was stored")
-        gone = {
-            *changes.remove,
-            *(key for place in changes.replace_files for key in self.chunks_of(*place)),
-        } - put.keys()
-        lives = {identity: _life(self.memory(identity)) for identity in put if identity in self._entries}
-        released = {key: None for key, entry in self._entries.items() if entry.memory.superseded_by in gone}
+        below = (identity for place in changes.replace_files for identity in self.chunks_of(*place))
+        gone = {*changes.remove, *below} - put.keys()
+        lives = self._lives(put, gone, changes.renamed)
         for identity in gone:
             self._entries.pop(identity, None)
-        self._entries.update({entry.memory.id: entry for entry in changes.put})
-        for identity, change in {**released, **lives, **changes.superseded}.items():
-            if identity in self._entries:
-                by, at = change or (None, None)
-                entry = self._entries[identity]
-                changed = replace(entry.memory, superseded_by=by, superseded_at=at)
-                self._entries[identity] = replace(entry, memory=changed)
+        self._entries.update(put)
+        for identity, life in {**lives, **changes.superseded}.items():
+            self._mark(identity, life)
         for place in changes.forget_files:
             self._files.pop(place, None)
         for record in changes.files:
@@ -63,9 +56,39 @@ class MemoryStore:
         alive = {entry.embed_hash for entry in self._entries.values()}
         self._vectors = {key: vector for key, vector in self._vectors.items() if key[1] in alive}
 
-    def memory(self, identity: MemoryId) -> Memory:
+    def _lives(
+        self, put: Mapping[MemoryId, Entry], gone: set[MemoryId], renamed: Mapping[MemoryId, MemoryId]
+    ) -> dict[MemoryId, tuple[MemoryId, float] | None]:
+        """Return what is to be said of memories after a write."""
+        successors = {key: life for key, entry in self._entries.items() if (life := _life(entry.memory))}
+        lives = {key: successors.get(key) for key in put if key in self._entries}
+        lives |= {new: successors.get(old) for old, new in renamed.items()}
+        for key, entry in list(self._entries.items()):
+            old = entry.memory.supersedes
+            if old is not None and old in renamed:
+                self._entries[key] = replace(entry, memory=replace(entry.memory, supersedes=renamed[old]))
+            if entry.memory.superseded_by in gone:
+                lives.setdefault(key, successors[key])
+            if old is not None and old in put:
+                lives[old] = lives.get(old) or (key, entry.memory.created)
+        for key, life in lives.items():
+            while life is not None and life[0] in gone:
+                life = successors.get(life[0])
+            lives[key] = life
+        return lives
+
+    def _mark(self, identity: MemoryId, life: tuple[MemoryId, float] | None) -> None:
+        if identity not in self._entries:
+            return
+        by, at = life or (None, None)
+        owner = self.memory(by).scope if by in self._entries else self.memory(identity).scope
+        if by != identity and owner == self.memory(identity).scope:
+            entry = self._entries[identity]
+            self._entries[identity] = replace(entry, memory=replace(entry.memory, superseded_by=by, superseded_at=at))
+
+    def memory(self, identity: MemoryId | None) -> Memory:
         """Return a stored memory."""
-        return self._entries[identity].memory
+        return self._entries[identity or ""].memory
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""

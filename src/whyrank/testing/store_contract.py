@@ -310,3 +310,42 @@ class StoreContract:
         chunks = [fact(f"m_{n}", "tea", kind="chunk", source=Source(f"n/{n}.md", 1, 1, n)) for n in "ab"]
         store = self.filled(tmp_path, chunks)
         assert ids(store.keyword(["tea"], self.where(path="n/[!a].md"), 5)) == ["m_b"]
+
+    def test_forgetting_the_middle_of_a_chain_hands_the_rest_on(self, tmp_path: Path) -> None:
+        """a was replaced by b, b by c: without b, a is replaced by c."""
+        store = self.filled(tmp_path, [fact("m_a", "tea"), fact("m_b", "tea b"), fact("m_c", "tea c")])
+        store.write(Changes(superseded={"m_a": ("m_b", NOW - 2), "m_b": ("m_c", NOW - 1)}))
+        store.write(Changes(remove=["m_b"]))
+        assert ids(store.keyword(["tea"], self.where(), 5)) == ["m_c"]
+        assert store.get(["m_a"], MINE)["m_a"].superseded_by == "m_c"
+
+    def test_what_comes_back_after_a_while_is_still_replaced(self, tmp_path: Path) -> None:
+        """A file that was away, as on another branch, finds its successor waiting."""
+        old = fact("m_old", "tea", kind="chunk", source=Source("a.md", 1, 1, "h"))
+        store = self.filled(tmp_path, [old, fact("m_new", "tea now", supersedes="m_old")])
+        store.write(Changes(superseded={"m_old": ("m_new", NOW)}))
+        store.write(Changes(replace_files=[(GLOBAL, "a.md")]))
+        self.put(store, [old])
+        assert ids(store.keyword(["tea"], self.where(), 5)) == ["m_new"]
+
+    def test_what_moves_takes_its_successor_along(self, tmp_path: Path) -> None:
+        """A renamed file has new ids and the old story."""
+        old = fact("m_old", "tea", kind="chunk", source=Source("a.md", 1, 1, "h"))
+        store = self.filled(tmp_path, [old, fact("m_new", "tea now", supersedes="m_old")])
+        store.write(Changes(superseded={"m_old": ("m_new", NOW)}))
+        moved = entry_for(fact("m_moved", "tea", kind="chunk", source=Source("b.md", 1, 1, "h")), "en")
+        store.write(Changes(put=[moved], replace_files=[(GLOBAL, "a.md")], renamed={"m_old": "m_moved"}))
+        assert store.get(["m_moved"], MINE)["m_moved"].superseded_by == "m_new"
+        assert store.get(["m_new"], MINE)["m_new"].supersedes == "m_moved"
+
+    def test_nothing_is_replaced_across_scopes_or_by_itself(self, tmp_path: Path) -> None:
+        """Scope is a wall for supersession too."""
+        store = self.filled(tmp_path, [fact("m_1", "tea", scope=USER), fact("m_2", "tea", scope=OTHER)])
+        store.write(Changes(superseded={"m_1": ("m_2", NOW)}))
+        store.write(Changes(superseded={"m_1": ("m_1", NOW)}))
+        assert ids(store.keyword(["tea"], self.where(), 5)) == ["m_1"]
+
+    def test_the_last_of_equal_ids_in_one_write_wins(self, tmp_path: Path) -> None:
+        """No raw error of the database for a careless caller."""
+        store = self.filled(tmp_path, [fact("m_1", "tea"), fact("m_1", "coffee")])
+        assert store.get(["m_1"], MINE)["m_1"].text == "coffee"

@@ -44,6 +44,13 @@ def _told(given: list[str]) -> int:
         return _run(given)
     except WhyrankError as error:
         return _fail(error, as_json="--json" in given)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is None:
+            raise  # not about a file, so about the output
+        place = f"{error.filename}: {error.strerror}"
+        return _fail(WhyrankError(place, "check the path and its permissions"), as_json="--json" in given)
 
 
 def _run(given: list[str]) -> int:

@@ -106,7 +106,8 @@ def _show_hit(rank: int, hit: Hit, terms: tuple[str, ...], explain: bool) -> Non
 def heading(memory: Memory) -> str:
     """Return what a memory is called: its title, and the heading it stands under."""
     last = memory.headings[-1] if memory.headings else ""
-    return " › ".join(dict.fromkeys(part for part in (memory.title, last) if part)) or memory.text[:60]
+    called = " › ".join(dict.fromkeys(part for part in (memory.title, last) if part)) or memory.text[:60]
+    return " ".join(printable(called).split())  # a name must not look like a line of ours
 
 
 def place(memory: Memory) -> str:

@@ -27,6 +27,8 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     parser = build()
     _check_verb(given, parser)
     asked, rest = parser.parse_known_args(given)
+    if rest[:1] == ["--"] and asked.verb == "search":
+        asked.query, rest = [*asked.query, *rest[1:]], []
     if rest:
         raise ConfigError(f"{rest[0]!r} is unknown here", f"`whyrank {asked.verb} --help` shows what can be typed")
     return asked

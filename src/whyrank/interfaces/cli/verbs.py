@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import config as settings
-from ...engine import Engine, open_engine
+from ...engine import Engine, open_engine, workspace_of
 from ...errors import StoreError
 from ...ranking.recipes import RECIPES, recipe_named
 from .. import shapes
@@ -24,7 +24,8 @@ Verb = Callable[[argparse.Namespace], int]
 def ingest(asked: argparse.Namespace) -> int:
     """Index files and report what happened."""
     with _writable(asked) as engine, output.progress("ingest", quiet=asked.json) as tick:
-        report = engine.ingest(*asked.paths, scope=asked.scope, dry_run=asked.dry_run, progress=tick)
+        base = workspace_of(_settings(asked))
+        report = engine.ingest(*asked.paths, scope=asked.scope, dry_run=asked.dry_run, base=base, progress=tick)
     if asked.json:
         output.say_json(shapes.report(report))
     else:
@@ -189,7 +190,8 @@ def _open(asked: argparse.Namespace) -> Engine:
 
 
 def _settings(asked: argparse.Namespace) -> settings.Config:
-    given = {"store": asked.store, "embedding": asked.embedding}
+    store = None if asked.store is None else os.path.abspath(os.path.expanduser(asked.store))
+    given = {"store": store, "embedding": asked.embedding}
     return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)
 
 

@@ -68,7 +68,9 @@ class Database:
         if connection.in_transaction:
             yield
             return
-        with translated(self.path):
+        held: _Held = self._local.held
+        with held.turn, translated(self.path):
+            self._check_usable()  # it may have been closed while we waited
             connection.execute("BEGIN")
             try:
                 yield
@@ -83,6 +85,7 @@ class Database:
         if self.read_only:
             raise StoreError(f"{self.path} cannot be written to", "check the permissions of the file and its folder")
         with self._turn, self._locked(), translated(self.path):
+            self._check_usable()  # it may have been closed while we waited
             connection = self._write_connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -104,6 +107,8 @@ class Database:
                 f"{self.path} has been locked by another process for {LOCK_SECONDS:.0f} s",
                 "wait for the other whyrank to finish, or stop it",
             ) from error
+        except PermissionError as error:
+            raise StoreError(f"{error.filename} cannot be locked", "check its owner and permissions") from error
 
     def _write_connection(self) -> Connection:
         if self._writer is None:
@@ -118,13 +123,15 @@ class Database:
             raise StoreError("this store was opened before a fork", "open it again in the child process")
 
     def close(self) -> None:
-        """Close every connection of every thread."""
+        """Close every connection of every thread, each when what it is doing is done."""
         self._is_closed = True
         for held in list(self._held):
-            held.connection.close()
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+            with held.turn:
+                held.connection.close()
+        with self._turn:
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
 
 
 class _Held:
@@ -132,6 +139,7 @@ class _Held:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self.turn = threading.RLock()
 
     def __del__(self) -> None:
         self.connection.close()
@@ -177,7 +185,8 @@ def _address(path: Path) -> str:
 
 def untouched_address(path: Path) -> str:
     """Return an address that reads a file and leaves nothing behind; with a live WAL beside it, it must be shared."""
-    is_shared = path.with_name(path.name + "-wal").exists()
+    wal = path.with_name(path.name + "-wal")
+    is_shared = wal.exists() and wal.stat().st_size > 0
     return path.absolute().as_uri() + ("?mode=ro" if is_shared else "?mode=ro&immutable=1")
 
 

@@ -67,6 +67,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         );
         CREATE INDEX memories_by_scope ON memories (scope, path);
         CREATE INDEX memories_by_embedding ON memories (embed_hash);
+        CREATE INDEX memories_by_predecessor ON memories (supersedes) WHERE supersedes IS NOT NULL;
         CREATE INDEX memories_by_successor ON memories (superseded_by) WHERE superseded_by IS NOT NULL;
 
         CREATE TABLE files (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -10,10 +10,11 @@ from ...errors import StoreError
 from ...ports import Changes, Entry, FileRecord, StoreStatus, Vector
 from ...types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
 from ..pools import best
-from .connection import LIBRARY, Connection, Database, Row, translated
+from .connection import LIBRARY, Connection, Database, Row
 from .filters import clause_for, in_scopes
 from .indexes import DEFAULT, prepare_index
 from .keyword import KeywordIndex, View
+from .lives import lives_of, mark_superseded, refuse_foreign_ids
 from .names import NameIndex
 from .rows import CONTENT_KEY, INSERT, SELECT, to_memory, to_row
 from .schema import prepare
@@ -49,18 +50,17 @@ class SqliteStore:
 
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
+        entries = {entry.memory.id: entry for entry in changes.put}
         with self._database.writing() as connection:
-            put = {entry.memory.id: entry.memory.scope for entry in changes.put}
-            _refuse_foreign_ids(connection, put)
-            lives = _lives(connection, put)
-            gone = [*changes.remove, *_chunks_below(connection, changes.replace_files)]
-            orphans = self._remove(connection, [*gone, *put])
-            _release(connection, set(gone) - put.keys())
-            for entry in changes.put:
+            refuse_foreign_ids(connection, entries.values())
+            gone = {*changes.remove, *_chunks_below(connection, changes.replace_files)} - entries.keys()
+            lives = lives_of(connection, entries, gone, changes.renamed)
+            orphans = self._remove(connection, [*gone, *entries])
+            for entry in entries.values():
                 self._insert(connection, entry)
             if changes.vectors:
                 self._vectors.put(connection, changes.space, changes.vectors)
-            _mark_superseded(connection, {**lives, **changes.superseded})
+            mark_superseded(connection, {**lives, **changes.superseded})
             self._write_manifest(connection, changes)
             _drop_orphans(connection, orphans)
             connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
@@ -190,7 +190,8 @@ class SqliteStore:
 
     def drop_damaged_vectors(self, space: str) -> int:
         """Delete vectors that fail their checksum, so that they are made again; return how many."""
-        damaged = self._vectors.damaged(self._database.reader(), space)
+        with self.reading():
+            damaged = self._vectors.damaged(self._database.reader(), space)
         if damaged:
             with self._database.writing() as connection:
                 connection.executemany(
@@ -239,7 +240,7 @@ class SqliteStore:
     # -- helpers ---------------------------------------------------------------------------------------------
 
     def _read(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
-        with translated(self._database.path):
+        with self.reading():
             return self._database.reader().execute(query, tuple(parameters)).fetchall()
 
     def _count(self, query: str, *parameters: object) -> int:
@@ -256,27 +257,6 @@ class SqliteStore:
         return rows
 
 
-def _refuse_foreign_ids(connection: Connection, put: Mapping[MemoryId, Scope]) -> None:
-    """Ids are unique in a store; one that belongs to another scope is not to be overwritten."""
-    for identity, scope in put.items():
-        row = connection.execute("SELECT scope FROM memories WHERE id = ?", (identity,)).fetchone()
-        if row is not None and row[0] != str(scope):
-            raise StoreError(f"the id {identity!r} is taken", "give another id; nothing was stored")
-
-
-def _lives(connection: Connection, ids: Iterable[MemoryId]) -> dict[MemoryId, tuple[MemoryId, float] | None]:
-    """Return what replaced these memories, so that writing them anew does not bring them back."""
-    lives: dict[MemoryId, tuple[MemoryId, float] | None] = {}
-    for part in _portions(list(ids)):
-        for identity, by, at in connection.execute(
-            "SELECT id, superseded_by, superseded_at FROM memories "
-            f"WHERE superseded_by IS NOT NULL AND id IN ({_marks(part)})",
-            part,
-        ):
-            lives[identity] = (by, at)
-    return lives
-
-
 def _chunks_below(connection: Connection, files: Iterable[tuple[Scope, str]]) -> list[MemoryId]:
     return [
         identity
@@ -285,21 +265,6 @@ def _chunks_below(connection: Connection, files: Iterable[tuple[Scope, str]]) ->
             "SELECT id FROM memories WHERE scope = ? AND path = ? AND kind = 'chunk'", (str(scope), path)
         )
     ]
-
-
-def _release(connection: Connection, gone: Iterable[MemoryId]) -> None:
-    """Bring back what was replaced by memories that are gone."""
-    connection.executemany(
-        "UPDATE memories SET superseded_by = NULL, superseded_at = NULL WHERE superseded_by = ?",
-        ((identity,) for identity in gone),
-    )
-
-
-def _mark_superseded(connection: Connection, changes: Mapping[MemoryId, tuple[MemoryId, float] | None]) -> None:
-    connection.executemany(
-        "UPDATE memories SET superseded_by = ?, superseded_at = ? WHERE id = ?",
-        ((*(change or (None, None)), identity) for identity, change in changes.items()),
-    )
 
 
 def _drop_orphans(connection: Connection, hashes: Iterable[str]) -> None:

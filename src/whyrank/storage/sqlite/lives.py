@@ -1,0 +1,87 @@
+"""What replaced what: kept when memories are written again, moved or forgotten, and never across scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from ...errors import StoreError
+from ...ports import Entry
+from ...types import MemoryId
+from .connection import Connection
+
+Life = tuple[MemoryId, float] | None
+_IDS_PER_STATEMENT = 500
+
+
+def refuse_foreign_ids(connection: Connection, entries: Iterable[Entry]) -> None:
+    """Ids are unique in a store; one that belongs to another scope is not to be overwritten."""
+    for entry in entries:
+        row = connection.execute("SELECT scope FROM memories WHERE id = ?", (entry.memory.id,)).fetchone()
+        if row is not None and row[0] != str(entry.memory.scope):
+            raise StoreError(f"the id {entry.memory.id!r} is taken", "give another id; nothing was stored")
+
+
+def lives_of(
+    connection: Connection, put: Collection[MemoryId], gone: Collection[MemoryId], renamed: Mapping[MemoryId, MemoryId]
+) -> dict[MemoryId, Life]:
+    """Return what is to be said of memories after a write, before anything of it happens.
+
+    What is written again stays replaced; what moved takes its successor along; what a vanished memory had replaced
+    is handed on to that memory's own successor, or comes back.
+    """
+    successors = {identity: (by, at) for identity, by, at in _superseded(connection, [*put, *gone, *renamed])}
+    lives: dict[MemoryId, Life] = {identity: successors[identity] for identity in put if identity in successors}
+    lives |= {new: successors[old] for old, new in renamed.items() if old in successors}
+    for old, new in renamed.items():
+        connection.execute("UPDATE memories SET supersedes = ? WHERE supersedes = ?", (new, old))
+    for identity, by, at in _replaced_by(connection, gone):
+        lives.setdefault(identity, (by, at))
+    for identity, by, created in _waiting_successors(connection, put):
+        lives.setdefault(identity, (by, created))
+    return {identity: _living(life, gone, successors) for identity, life in lives.items()}
+
+
+def _living(life: Life, gone: Collection[MemoryId], successors: Mapping[MemoryId, tuple[MemoryId, float]]) -> Life:
+    """Follow successors that vanish to the first that stays."""
+    while life is not None and life[0] in gone:
+        life = successors.get(life[0])
+    return life
+
+
+def _superseded(connection: Connection, ids: list[MemoryId]) -> Iterator[tuple[MemoryId, MemoryId, float]]:
+    yield from _select(connection, "SELECT id, superseded_by, superseded_at FROM memories", "id", ids)
+
+
+def _replaced_by(connection: Connection, gone: Collection[MemoryId]) -> Iterator[tuple[MemoryId, MemoryId, float]]:
+    query = "SELECT id, superseded_by, superseded_at FROM memories"
+    yield from _select(connection, query, "superseded_by", list(gone))
+
+
+def _waiting_successors(
+    connection: Connection, put: Collection[MemoryId]
+) -> Iterator[tuple[MemoryId, MemoryId, float]]:
+    """Find memories that replaced one which was away for a while, as a file of another branch is."""
+    query = "SELECT supersedes, id, created FROM memories"
+    yield from _select(connection, query, "supersedes", list(put))
+
+
+def _select(
+    connection: Connection, query: str, column: str, values: list[MemoryId]
+) -> Iterator[tuple[MemoryId, MemoryId, float]]:
+    for start in range(0, len(values), _IDS_PER_STATEMENT):
+        part = values[start : start + _IDS_PER_STATEMENT]
+        marks = ", ".join("?" * len(part))
+        for first, second, third in connection.execute(f"{query} WHERE {column} IN ({marks})", part):
+            if second is not None:
+                yield first, second, third
+
+
+def mark_superseded(connection: Connection, lives: Mapping[MemoryId, Life]) -> None:
+    """Write what replaced what; only a memory of the same scope can, and none replaces itself."""
+    for identity, life in lives.items():
+        by, at = life or (None, None)
+        connection.execute(
+            "UPDATE memories SET superseded_by = :by, superseded_at = :at WHERE id = :id AND (:by IS NULL OR "
+            "(:by <> :id AND scope = coalesce((SELECT scope FROM memories WHERE id = :by), scope)))",
+            {"by": by, "at": at, "id": identity},
+        )
