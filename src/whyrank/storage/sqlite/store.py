@@ -127,7 +127,7 @@ class SqliteStore:
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources."""
         with self._view() as view:
-            scored, notices = self._vectors.select(*view, space, vector, clause_for(where), limit)
+            scored, notices = self._vectors.select(*view, space, vector, where, limit)
         return Run("vector", best(scored, limit), tuple(notices))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from ...errors import SpaceMismatch
 from ...ports import Vector
-from ...types import MemoryId, Notice
+from ...types import MemoryId, Notice, Where
 from ..pools import Scored
 from .connection import Connection
-from .filters import Clause
-from .rows import CONTENT_KEY
+from .passing import passing
 
 UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
 PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
@@ -69,24 +68,20 @@ class VectorIndex:
             )
 
     def select(
-        self, connection: Connection, generation: int, space: str, vector: Vector, where: Clause, limit: int | None
+        self, connection: Connection, generation: int, space: str, vector: Vector, where: Where, limit: int | None
     ) -> tuple[list[Scored], list[Notice]]:
         """Return the rows that can be among the `limit` nearest sources, with exact cosines."""
         matrix = self.matrix(connection, generation, space)
-        groups = dict(
-            connection.execute(f"SELECT m.row, m.grouping FROM memories AS m WHERE {where.sql}", where.parameters)
-        )
-        notices = _damage(matrix.damaged & groups.keys())
-        positions = matrix.positions(sorted(groups))
-        if not len(positions):
+        notices = _damage(connection, matrix.damaged, where)
+        if not len(matrix.rows):
             return [], notices
-        if limit is not None:
-            positions = _near(matrix, positions, vector, limit, groups)
-        cosines = matrix.cosines(positions, vector)
+        # float32 selects with a margin, float64 decides.
+        coarse = matrix.vectors @ vector
+        near = dict(passing(connection, matrix.rows, coarse, where, limit, SELECTION_MARGIN))
+        positions = matrix.positions(sorted(near))
+        cosines = matrix.cosines(positions, vector).tolist()
         rows = matrix.rows[positions].tolist()
-        ties = _ties(connection, rows)
-        scored = [Scored(cosine, ties[row], groups[row]) for row, cosine in zip(rows, cosines.tolist(), strict=True)]
-        return scored, notices
+        return [near[row]._replace(score=cosine) for row, cosine in zip(rows, cosines, strict=True)], notices
 
     def score(
         self, connection: Connection, generation: int, space: str, vector: Vector, rows: Mapping[int, MemoryId]
@@ -156,35 +151,10 @@ def mixed(vectors: NDArray[np.float32], turns: Mapping[int, tuple[str, str, int]
     return blended
 
 
-def _near(
-    matrix: Matrix, positions: NDArray[np.int64], vector: Vector, limit: int, groups: Mapping[int, str]
-) -> NDArray[np.int64]:
-    """Keep the positions that can be among the nearest sources: float32 selects with a margin, float64 decides."""
-    coarse = (matrix.vectors @ vector)[positions]
-    order = np.argsort(-coarse, kind="stable")
-    seen: set[str] = set()
-    for place in order.tolist():
-        seen.add(groups[int(matrix.rows[positions[place]])])
-        if len(seen) >= limit:
-            near: NDArray[np.int64] = positions[coarse >= coarse[place] - SELECTION_MARGIN]
-            return near
-    return positions
-
-
-def _ties(connection: Connection, rows: Iterable[int]) -> dict[int, tuple[str, int, str, MemoryId]]:
-    wanted = list(rows)
-    ties: dict[int, tuple[str, int, str, MemoryId]] = {}
-    for start in range(0, len(wanted), 500):
-        part = wanted[start : start + 500]
-        for row, *tie in connection.execute(
-            f"SELECT m.row, {CONTENT_KEY} FROM memories AS m WHERE m.row IN ({', '.join('?' * len(part))})", part
-        ):
-            ties[row] = tuple(tie)
-    return ties
-
-
-def _damage(rows: Collection[int]) -> list[Notice]:
-    if not rows:
+def _damage(connection: Connection, rows: Collection[int], where: Where) -> list[Notice]:
+    """Say how many of the vectors the caller would see are damaged."""
+    visible = list(passing(connection, np.array(sorted(rows), np.int64), np.zeros(len(rows)), where, None))
+    if not visible:
         return []
-    message = f"{len(rows)} vectors fail their checksum and were left out; the next `whyrank ingest` makes them anew"
+    message = f"{len(visible)} vectors fail their checksum and were left out; the next `whyrank ingest` makes them anew"
     return [Notice("vectors-damaged", message)]

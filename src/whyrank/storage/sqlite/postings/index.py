@@ -12,16 +12,15 @@ from ....types import Join, MemoryId, Scope, Signal, Statistics, Where, inverse_
 from ...fields import GRAMS, PAIRS, WORDS, Field, grams_of, pairs_of
 from ...pools import Scored
 from ..connection import Connection, complete_statement
-from ..filters import clause_for
 from ..keyword import View
-from ..rows import CONTENT_KEY
+from ..passing import passing
 from . import writer
 from .codec import Postings
 from .reader import NOWHERE, Floats, Integers, Visible, load, phrase, postings
 from .spaces import Addend, Files, Own, Windows
 
 _VIEWS_KEPT = 8
-_ROWS_PER_STATEMENT = 500
+_PLACES_KEPT = 4_000_000  # 64 MB of what the terms of the last query add
 
 
 class PostingsIndex:
@@ -31,6 +30,7 @@ class PostingsIndex:
 
     def __init__(self) -> None:
         self._views: dict[frozenset[Scope], Visible] = {}
+        self._last: tuple[tuple[object, ...], list[Addend]] = ((), [])
         self._turn = threading.Lock()
 
     def exists(self, connection: Connection) -> bool:
@@ -71,7 +71,8 @@ class PostingsIndex:
         for addend in self._addends(view, visible, terms):
             scores[addend.places] += addend.values
         places = self._matching(view, visible, terms, join, scores)
-        return list(_filtered(view, visible, scores, places, where, limit))
+        rows = visible.records["row"][places]
+        return [found for _, found in passing(view.connection, rows, scores[places], where, limit)]
 
     def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
         """Score the given rows, with what each term adds."""
@@ -130,7 +131,17 @@ class PostingsIndex:
             own[found.numbers] += texts.scores(found)
         return own[places] / bound if bound else np.zeros(len(places))
 
-    def _addends(self, view: View, visible: Visible, terms: Sequence[str]) -> Iterator[Addend]:
+    def _addends(self, view: View, visible: Visible, terms: Sequence[str]) -> Sequence[Addend]:
+        """Return what each term adds; a search asks twice, for its run and for its candidates."""
+        asked = (visible.generation, tuple(part.scope for part in visible.parts), tuple(terms))
+        known, addends = self._last
+        if known != asked:
+            addends = list(self._all_addends(view, visible, terms))
+            if sum(len(addend.places) for addend in addends) <= _PLACES_KEPT:
+                self._last = (asked, addends)
+        return addends
+
+    def _all_addends(self, view: View, visible: Visible, terms: Sequence[str]) -> Iterator[Addend]:
         """Yield what each term adds, in its own text first, then in its surroundings; always in the same order."""
         words = [term for term in terms if " " not in term]
         for field, wanted in ((WORDS, terms), (PAIRS, pairs_of(words)), (GRAMS, [*dict.fromkeys(grams_of(words))])):
@@ -157,30 +168,3 @@ def _folded(addends: Iterable[tuple[str, float]]) -> float:
     for _, addend in addends:
         value += addend
     return value
-
-
-def _filtered(
-    view: View, visible: Visible, scores: Floats, places: Integers, where: Where, limit: int | None
-) -> Iterator[Scored]:
-    """Yield the places that pass the filter, best first, until enough sources were seen and no tie is cut apart."""
-    order = places[np.argsort(-scores[places], kind="stable")]
-    clause = clause_for(where)
-    sources: set[str] = set()
-    lowest: float | None = None
-    start = 0
-    while start < len(order):
-        part = order[start : start + _ROWS_PER_STATEMENT]
-        start += len(part)
-        if lowest is not None and scores[part[0]] < lowest:
-            return
-        values = dict(zip(visible.records["row"][part].tolist(), scores[part].tolist(), strict=True))
-        marks = ", ".join("?" * len(values))
-        rows = view.connection.execute(
-            f"SELECT m.row, m.grouping, {CONTENT_KEY} FROM memories AS m WHERE m.row IN ({marks}) AND {clause.sql}",
-            (*values, *clause.parameters),
-        )
-        for row, group, *tie in sorted(rows, key=lambda found: -values[found[0]]):
-            yield Scored(values[row], tuple(tie), group)
-            sources.add(group)
-            if limit is not None and lowest is None and len(sources) >= limit:
-                lowest = values[row]
