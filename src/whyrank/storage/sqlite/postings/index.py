@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class PostingsIndex:
 
     def __init__(self) -> None:
         self._views: dict[frozenset[Scope], Visible] = {}
+        self._measured: WeakKeyDictionary[Visible, dict[Field, tuple[Own, Files, Windows]]] = WeakKeyDictionary()
         self._last: tuple[tuple[object, ...], list[Addend]] = ((), [])
         self._turn = threading.Lock()
 
@@ -122,7 +124,7 @@ class PostingsIndex:
 
     def _coverage(self, view: View, visible: Visible, places: Integers, terms: Sequence[str]) -> Floats:
         """Return the share of the query's idf that the words of each place score."""
-        texts = Own(visible, WORDS)
+        texts, *_ = self._spaces(visible, WORDS)
         own = np.zeros(len(visible.records) + 1)  # the last for what is nowhere
         bound = 0.0
         for term in terms:
@@ -145,14 +147,18 @@ class PostingsIndex:
         """Yield what each term adds, in its own text first, then in its surroundings; always in the same order."""
         words = [term for term in terms if " " not in term]
         for field, wanted in ((WORDS, terms), (PAIRS, pairs_of(words)), (GRAMS, [*dict.fromkeys(grams_of(words))])):
-            spaces = (Own(visible, field), Files(visible, field), Windows(visible, field))
             for term in wanted:
-                found = (
-                    _list(view, visible, term) if field is WORDS else postings(view.connection, visible, field, term)
-                )
+                found = _list(view, visible, term, field)
                 if len(found.numbers):
-                    for space in spaces:
+                    for space in self._spaces(visible, field):
                         yield from space.addends(found, term)
+
+    def _spaces(self, visible: Visible, field: Field) -> tuple[Own, Files, Windows]:
+        """Return the texts of a field, measured once per view."""
+        spaces = self._measured.setdefault(visible, {})
+        if field not in spaces:
+            spaces[field] = (Own(visible, field), Files(visible, field), Windows(visible, field))
+        return spaces[field]
 
 
 def _list(view: View, visible: Visible, term: str, field: Field = WORDS) -> Postings:

@@ -31,7 +31,7 @@ class Part:
     fresh: Mapping[Key, list[tuple[int, int]]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Visible:
     """Everything the visible scopes hold at one generation; places run over all scopes, one after the other."""
 
