@@ -120,11 +120,8 @@ class Memory:
     @property
     def content_key(self) -> tuple[str, int, str, MemoryId]:
         """Return what breaks a tie: place and content, never the order of insertion."""
-        place = self.source or _NOWHERE
+        place = self.source or Source("")
         return place.path, place.start_line, place.content_hash, self.id
-
-
-_NOWHERE = Source("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,12 +285,10 @@ class Where:
 
     def replaced(self, memory: Memory) -> str | None:
         """Say what replaced a memory, if something did by the time asked for and it was not asked for."""
-        if self.as_of is not None:
-            gone = memory.superseded_at is not None and memory.superseded_at <= self.as_of
-            gone = gone and not self.include_superseded
-        else:
-            gone = memory.superseded_by is not None and not self.include_superseded
-        return f"replaced by {memory.superseded_by}" if gone else None
+        if self.include_superseded or memory.superseded_by is None:
+            return None
+        later = self.as_of is not None and (memory.superseded_at or 0.0) > self.as_of
+        return None if later else f"replaced by {memory.superseded_by}"
 
     def _filtered(self, memory: Memory) -> str | None:
         if self.kinds and memory.kind not in self.kinds:
@@ -366,10 +361,6 @@ class Ranking:
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
-
-    def find(self, identity: MemoryId) -> Hit | None:
-        """Return the hit or dropped hit with this id."""
-        return next((hit for hit in (*self.hits, *self.dropped) if hit.id == identity), None)
 
 
 @dataclass(frozen=True, slots=True)

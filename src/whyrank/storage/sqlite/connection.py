@@ -30,7 +30,6 @@ WAL_BYTES_KEPT = 64 * 1024 * 1024
 
 Connection = sqlite3.Connection
 connect = sqlite3.connect
-complete_statement = sqlite3.complete_statement
 version = sqlite3.sqlite_version_info
 Row = tuple[Any, ...]
 
@@ -143,6 +142,16 @@ class _Held:
 
     def __del__(self) -> None:
         self.connection.close()
+
+
+def run_script(connection: Connection, script: str) -> None:
+    """Run statements one by one inside the transaction at hand; executescript() would commit first."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
 
 
 def _is_writable(path: Path) -> bool:

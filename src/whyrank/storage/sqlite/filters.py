@@ -50,7 +50,7 @@ def _life(where: Where) -> list[Clause]:
     if where.as_of is not None:
         parts.append(Clause("m.created <= ?", (where.as_of,)))
         if not where.include_superseded:
-            parts.append(Clause("(m.superseded_at IS NULL OR m.superseded_at > ?)", (where.as_of,)))
+            parts.append(Clause("(m.superseded_by IS NULL OR m.superseded_at > ?)", (where.as_of,)))
     elif not where.include_superseded:
         parts.append(Clause("m.superseded_by IS NULL", ()))
     return parts

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import SchemaTooNew, StoreDamaged
-from .connection import Connection, Database, complete_statement, connect, translated, untouched_address
+from .connection import Connection, Database, connect, run_script, translated, untouched_address
 
 APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's databases
 
@@ -127,7 +127,7 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
         current = connection.execute("PRAGMA user_version").fetchone()[0]
         for migration in migrations:
             if migration.version > current:
-                _run(connection, migration)
+                run_script(connection, migration.statements)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={newest}")
 
@@ -149,16 +149,6 @@ def _version(database: Database) -> int:
             f"{database.path} is a SQLite database, but not a whyrank store", "name another file with --store"
         )
     return version
-
-
-def _run(connection: Connection, migration: Migration) -> None:
-    # executescript() would commit first, so the statements run one by one inside our transaction.
-    statement = ""
-    for line in migration.statements.splitlines(keepends=True):
-        statement += line
-        if complete_statement(statement):
-            connection.execute(statement)
-            statement = ""
 
 
 def _backup_path(path: Path, version: int) -> Path:

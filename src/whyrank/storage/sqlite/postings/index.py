@@ -12,7 +12,7 @@ from ....ports import Entry
 from ....types import Join, MemoryId, Scope, Signal, Statistics, Where, inverse_frequency
 from ...fields import GRAMS, PAIRS, WORDS, Field, grams_of, pairs_of
 from ...pools import Scored
-from ..connection import Connection, complete_statement
+from ..connection import Connection, run_script
 from ..keyword import View
 from ..passing import passing
 from . import writer
@@ -41,12 +41,7 @@ class PostingsIndex:
 
     def create(self, connection: Connection) -> None:
         """Make its tables."""
-        statement = ""
-        for line in writer.TABLES.splitlines(keepends=True):
-            statement += line
-            if complete_statement(statement):
-                connection.execute(statement)
-                statement = ""
+        run_script(connection, writer.TABLES)
 
     def stored_tokens(self, connection: Connection, row: int) -> list[str]:
         """Return the tokens of a memory."""
