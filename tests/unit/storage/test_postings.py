@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from whyrank.errors import StoreDamaged
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
+from whyrank.storage.sqlite.connection import Database
+from whyrank.storage.sqlite.indexes import prepare_index
 from whyrank.storage.sqlite.postings import writer
 from whyrank.storage.sqlite.postings.codec import decode, encode
 from whyrank.storage.sqlite.store import SqliteStore
@@ -126,3 +128,11 @@ def test_a_damaged_list_is_named_and_not_read_as_something_else(tmp_path: Path) 
 def test_a_list_survives_its_bytes_and_counts_no_further_than_255() -> None:
     postings = decode(encode([3, 70_000], [2, 999]))
     assert (postings.numbers.tolist(), postings.frequencies.tolist()) == ([3, 70_000], [2.0, 255.0])
+
+
+def test_a_store_that_cannot_be_written_serves_with_the_index_it_has(tmp_path: Path) -> None:
+    filled(tmp_path / "memory.db").close()
+    database = Database(tmp_path / "memory.db")
+    database.read_only = True
+    assert prepare_index(database, "fts5").name == "postings"
+    database.close()

@@ -18,8 +18,12 @@ DEFAULT = "postings"
 def prepare_index(database: Database, name: str) -> KeywordIndex:
     """Return the index asked for, made and filled if the file has none, or another one."""
     index = INDEXES[name]()
-    if index.exists(database.reader()) or database.read_only:
+    if index.exists(database.reader()):
         return index
+    if database.read_only:
+        # What cannot be made serves as it is.
+        others = (make() for make in INDEXES.values())
+        return next((other for other in others if other.exists(database.reader())), index)
     with database.writing() as connection:
         # One transaction: a kill leaves the old index whole, and the next opening begins again.
         if not index.exists(connection):
