@@ -14,6 +14,7 @@ from .filters import clause_for
 from .rows import CONTENT_KEY
 
 _ROWS_PER_STATEMENT = 500
+_FIRST_ROWS = 150  # enough for a pool of a hundred sources where most rows pass
 
 
 def passing(
@@ -32,8 +33,10 @@ def passing(
     clause = clause_for(where)
     sources: set[str] = set()
     lowest = -np.inf
-    for start in range(0, len(order), _ROWS_PER_STATEMENT):
-        part = order[start : start + _ROWS_PER_STATEMENT]
+    start, size = 0, _FIRST_ROWS if limit is not None else _ROWS_PER_STATEMENT
+    while start < len(order):
+        part = order[start : start + size]
+        start, size = start + len(part), _ROWS_PER_STATEMENT
         if scores[part[0]] < lowest:
             return
         values = dict(zip(rows[part].tolist(), scores[part].tolist(), strict=True))
