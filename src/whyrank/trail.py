@@ -2,13 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple, Protocol, overload
 
 Op = Literal["set", "add", "scale", "lift", "note", "drop"]
 
 # What each operation looks like in an explanation.
 _SIGNS: dict[Op, str] = {"set": "=", "add": "+", "scale": "×", "lift": "↑", "note": "·", "drop": "✗"}
+
+
+class _Numbers(Protocol):
+    def tolist(self) -> list[float]: ...
+
+
+TermValue = tuple[str, float]
+
+
+class Terms(Sequence[TermValue]):
+    """What each term added to a raw score; made readable only when somebody reads it."""
+
+    __slots__ = ("_labels", "_values")
+
+    def __init__(self, labels: Sequence[str], values: _Numbers) -> None:
+        self._labels = labels
+        self._values = values
+
+    def _pairs(self) -> tuple[TermValue, ...]:
+        return tuple((label, value) for label, value in zip(self._labels, self._values.tolist(), strict=True) if value)
+
+    def __iter__(self) -> Iterator[TermValue]:
+        return iter(self._pairs())
+
+    def __len__(self) -> int:
+        return len(self._pairs())
+
+    @overload
+    def __getitem__(self, index: int) -> TermValue: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[TermValue, ...]: ...
+    def __getitem__(self, index: int | slice) -> TermValue | tuple[TermValue, ...]:
+        return self._pairs()[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._pairs() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._pairs())
+
+    def __repr__(self) -> str:
+        return repr(self._pairs())
 
 
 class Part(NamedTuple):
@@ -21,7 +63,7 @@ class Part(NamedTuple):
     raw: float | None = None
     rank: int | None = None
     coverage: float | None = None
-    terms: tuple[tuple[str, float], ...] = ()
+    terms: Sequence[TermValue] = ()
     best: float | None = None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple, overload
 
-from .trail import Key, Step, Trail, apply, render
+from .trail import Key, Step, TermValue, Trail, apply, render
 
 MemoryId = str
 Kind = Literal["chunk", "fact"]
@@ -178,7 +178,7 @@ class Signal:
     name: str
     values: Mapping[MemoryId, float]
     coverage: Mapping[MemoryId, float] = field(default_factory=dict)
-    terms: Mapping[MemoryId, tuple[tuple[str, float], ...]] = field(default_factory=dict)
+    terms: Mapping[MemoryId, Sequence[TermValue]] = field(default_factory=dict)
 
 
 def inverse_frequency(total: int, held: int) -> float:

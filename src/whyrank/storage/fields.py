@@ -7,6 +7,7 @@ without spaces are bigrams already and have neither.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import regex
@@ -39,16 +40,25 @@ def fields_of(tokens: Sequence[str]) -> tuple[Sequence[str], list[str], list[str
     return tokens, pairs_of(tokens), grams_of(tokens)
 
 
+def lengths_of(tokens: Sequence[str]) -> tuple[int, int, int]:
+    """Return how many terms each field of a text has, without making them."""
+    grams = [gram_count(token) for token in tokens]
+    pairs = sum(1 for i in range(len(grams) - 1) if grams[i] and grams[i + 1])
+    return len(tokens), pairs, sum(grams)
+
+
 def pairs_of(tokens: Sequence[str]) -> list[str]:
     """Return neighbouring tokens as pairs."""
-    spaced = [not _UNSPACED.search(token) for token in tokens]
+    spaced = [gram_count(token) > 0 for token in tokens]
     return [f"{tokens[i]} {tokens[i + 1]}" for i in range(len(tokens) - 1) if spaced[i] and spaced[i + 1]]
 
 
 def grams_of(tokens: Iterable[str]) -> list[str]:
     """Return the runs of four letters inside tokens; shorter tokens count whole."""
-    grams: list[str] = []
-    for token in tokens:
-        if not _UNSPACED.search(token):
-            grams += [token[i : i + GRAM_LETTERS] for i in range(max(1, len(token) - GRAM_LETTERS + 1))]
-    return grams
+    return [token[i : i + GRAM_LETTERS] for token in tokens for i in range(gram_count(token))]
+
+
+@lru_cache(maxsize=65_536)
+def gram_count(token: str) -> int:
+    """Return how many runs of letters a token has: none in scripts without spaces."""
+    return 0 if _UNSPACED.search(token) else max(1, len(token) - GRAM_LETTERS + 1)

@@ -17,7 +17,16 @@ class Clause(NamedTuple):
 
 def clause_for(where: Where) -> Clause:
     """Translate a filter."""
-    parts = [in_scopes(where.scopes), *_life(where)]
+    return _all_of([in_scopes(where.scopes), *_life(where), *_choices(where)])
+
+
+def choice(where: Where) -> Clause:
+    """Translate a filter without its times of life: scope, kind, tags, path and dates."""
+    return _all_of([in_scopes(where.scopes), *_choices(where)])
+
+
+def _choices(where: Where) -> list[Clause]:
+    parts: list[Clause] = []
     if where.kinds:
         parts.append(_one_of("m.kind", where.kinds))
     parts += [Clause("EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = ?)", (tag,)) for tag in sorted(where.tags)]
@@ -28,6 +37,10 @@ def clause_for(where: Where) -> Clause:
         parts.append(Clause("m.date >= ?", (where.since,)))
     if where.before is not None:
         parts.append(Clause("m.date < ?", (where.before,)))
+    return parts
+
+
+def _all_of(parts: list[Clause]) -> Clause:
     return Clause(" AND ".join(part.sql for part in parts), tuple(value for part in parts for value in part.parameters))
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from ...ports import Entry
-from ...types import Join, MemoryId, Scope, Signal, Statistics, Where
+from ...types import Join, MemoryId, Notice, Scope, Signal, Statistics, Where
 from ..lexical import TermScores, padded, term_scores, word_score
-from ..pools import Scored, cut
+from ..pools import Scored, best, cut
 from .connection import Connection, version
 from .counts import ScopeCounts
 from .filters import Clause, clause_for, in_scopes
-from .keyword import View
+from .keyword import Found, View
 from .rows import CONTENT_KEY
 
 # FTS5 selects by its own bm25(), whose idf is that of the whole file; twice the pool leaves room for the exact order.
@@ -25,6 +25,12 @@ SELECTION_MARGIN = 2
 # The `ascii` tokenizer keeps everything beyond ASCII; these are the ASCII signs our own tokens may hold.
 _TOKEN_SIGNS = "_-./:@+#\\''"
 _SECURE_DELETE_SINCE = (3, 42, 0)
+
+WORDS_ALONE = Notice(
+    "fts5",
+    'keyword = "fts5" scores words alone (no pairs, no letters, no surroundings), and what other scopes hold can '
+    'change which rows it selects; keyword = "postings" does neither',
+)
 
 
 class Fts5Index:
@@ -57,13 +63,20 @@ class Fts5Index:
         """Remove the table."""
         connection.execute("DROP TABLE words")
 
-    def put(self, connection: Connection, row: int, entry: Entry) -> None:
+    def put(self, connection: Connection, row: int, number: int, entry: Entry) -> None:
         """Index the tokens of a memory."""
         connection.execute("INSERT INTO words (rowid, tokens) VALUES (?, ?)", (row, padded(entry.tokens)))
 
-    def remove(self, connection: Connection, rows: Iterable[int]) -> None:
-        """Take memories out."""
-        connection.executemany("DELETE FROM words WHERE rowid = ?", ((row,) for row in rows))
+    def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
+        """Take a memory out."""
+        connection.execute("DELETE FROM words WHERE rowid = ?", (row,))
+
+    def close(self, connection: Connection, numbers: Mapping[str, int]) -> None:
+        """FTS5 has written everything already."""
+
+    def tidy(self, connection: Connection) -> bool:
+        """FTS5 keeps its own house."""
+        return False
 
     def select(
         self, connection: Connection, terms: Sequence[str], where: Clause, join: Join, limit: int | None
@@ -86,14 +99,16 @@ class Fts5Index:
         pool = None if limit is None else limit * SELECTION_MARGIN
         return {rows[found.id]: found for found in cut(scored(), pool)}
 
-    def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> list[Scored]:
+    def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
         """Return the rows FTS5 selects, with exact scores."""
         selected = self.select(view.connection, terms, clause_for(where), join, limit)
         scores = self._term_scores(view, selected, terms, where.scopes)
         # The tokenizer may split what our tokens keep whole; only what truly matches stays.
-        return [
+        rows = {found.id: row for row, found in selected.items()}
+        exact = (
             Scored(word_score(scores[row]), found.tie, found.group) for row, found in selected.items() if scores[row]
-        ]
+        )
+        return Found([(rows[candidate.id], candidate.score) for candidate in best(exact, limit)], (WORDS_ALONE,))
 
     def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
         """Score the given rows, whether a run would list them or not."""

@@ -1,4 +1,4 @@
-"""Keyword indexes by the names users type, and the way from one to another in place."""
+"""Keyword indexes by the names users type, and the way from one to another in place, step by step."""
 
 from __future__ import annotations
 
@@ -13,31 +13,80 @@ from .rows import SELECT, to_memory
 
 INDEXES: dict[str, Callable[[], KeywordIndex]] = {"postings": PostingsIndex, "fts5": Fts5Index}
 DEFAULT = "postings"
+ROWS_PER_STEP = 500  # moved in one transaction; a kill loses no more than that
 
 
 def prepare_index(database: Database, name: str) -> KeywordIndex:
     """Return the index asked for, made and filled if the file has none, or another one."""
-    index = INDEXES[name]()
-    if index.exists(database.reader()):
-        return index
-    if database.read_only:
+    current = index_in(database.reader())
+    if current == name or (current is not None and database.read_only):
         # What cannot be made serves as it is.
-        others = (make() for make in INDEXES.values())
-        return next((other for other in others if other.exists(database.reader())), index)
+        return INDEXES[current]()
+    if not database.read_only:
+        _begin(database, name)
+        while _step(database, name):
+            pass
+    return INDEXES[name]()
+
+
+def index_in(connection: Connection) -> str | None:
+    """Return the name of the index that answers in a file, if it has one."""
+    return _meta(connection, "keyword")
+
+
+def index_to_come(connection: Connection) -> str | None:
+    """Return the name of the index that is being made in a file, if one is."""
+    return _meta(connection, "keyword-to-come")
+
+
+def _begin(database: Database, name: str) -> None:
+    """Make the new index, empty; one that was begun and is not wanted any more goes."""
     with database.writing() as connection:
-        # One transaction: a kill leaves the old index whole, and the next opening begins again.
-        if not index.exists(connection):
-            index.create(connection)
-            for other in (make() for key, make in INDEXES.items() if key != name):
-                if other.exists(connection):
-                    _move(connection, other, index)
-    return index
+        current, to_come = index_in(connection), index_to_come(connection)
+        if current is None:
+            INDEXES[name]().create(connection)
+            _set(connection, "keyword", name)
+        elif name not in (current, to_come):
+            if to_come is not None:
+                INDEXES[to_come]().drop(connection)
+            INDEXES[name]().create(connection)
+            _set(connection, "keyword-to-come", name)
+            _set(connection, "keyword-moved", "0")
 
 
-def _move(connection: Connection, old: KeywordIndex, new: KeywordIndex) -> None:
-    rows = connection.execute("SELECT row FROM memories ORDER BY row").fetchall()
-    for (row,) in rows:
-        memory = to_memory(connection.execute(f"SELECT {SELECT} FROM memories AS m WHERE m.row = ?", (row,)).fetchone())
-        new.put(connection, row, Entry(memory, tuple(old.stored_tokens(connection, row)), (), "", ""))
-    old.drop(connection)
-    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+def _step(database: Database, name: str) -> bool:
+    """Move some memories from the index that answers to the one to come; tell whether there are more."""
+    with database.writing() as connection:
+        current = index_in(connection)
+        if current is None or current == name:
+            return False
+        old, new = INDEXES[current](), INDEXES[name]()
+        after = int(_meta(connection, "keyword-moved") or 0)
+        rows = connection.execute(
+            f"SELECT m.row, m.number, {SELECT} FROM memories AS m WHERE m.row > ? ORDER BY m.row LIMIT ?",
+            (after, ROWS_PER_STEP),
+        ).fetchall()
+        numbers: dict[str, int] = {}
+        for row, number, *columns in rows:
+            memory = to_memory(tuple(columns))
+            tokens = tuple(old.stored_tokens(connection, row))
+            new.put(connection, row, number, Entry(memory, tokens, (), "", ""))
+            numbers[str(memory.scope)] = number + 1
+        new.close(connection, numbers)
+        if rows:
+            _set(connection, "keyword-moved", str(rows[-1][0]))
+            return True
+        old.drop(connection)
+        _set(connection, "keyword", name)
+        connection.execute("DELETE FROM meta WHERE key IN ('keyword-to-come', 'keyword-moved')")
+        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+        return False
+
+
+def _meta(connection: Connection, key: str) -> str | None:
+    found = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return found[0] if found else None
+
+
+def _set(connection: Connection, key: str, value: str) -> None:
+    connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value))

@@ -6,16 +6,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ...ports import Entry
-from ...types import Join, MemoryId, Scope, Signal, Statistics, Where
-from ..pools import Scored
+from ...types import Join, MemoryId, Notice, Scope, Signal, Statistics, Where
+from .catalogue import Catalogue, Shelf
 from .connection import Connection
+from .masks import Masks
 
 
 class View(NamedTuple):
-    """One consistent moment of the file: a connection inside a read transaction, and the generation it sees."""
+    """One consistent moment of the file: a connection inside a read transaction, and what is kept in memory of it."""
 
     connection: Connection
     generation: int
+    catalogue: Catalogue
+    masks: Masks
+
+    def shelves(self, scopes: frozenset[Scope]) -> list[Shelf]:
+        """Return what the scopes hold."""
+        return self.catalogue.shelves(self.connection, scopes)
+
+
+class Found(NamedTuple):
+    """Rows with their scores, best first, cut at the sources asked for; and what must be said of them."""
+
+    rows: Sequence[tuple[int, float]]
+    notices: Sequence[Notice] = ()
 
 
 class KeywordIndex(Protocol):
@@ -37,14 +51,20 @@ class KeywordIndex(Protocol):
     def drop(self, connection: Connection) -> None:
         """Remove its tables."""
 
-    def put(self, connection: Connection, row: int, entry: Entry) -> None:
-        """Index a memory."""
+    def put(self, connection: Connection, row: int, number: int, entry: Entry) -> None:
+        """Index a memory under its row and its number in its scope."""
 
-    def remove(self, connection: Connection, rows: Iterable[int]) -> None:
-        """Take memories out."""
+    def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
+        """Take a memory out."""
 
-    def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> list[Scored]:
-        """Return at least what belongs to the best `limit` distinct sources, with exact scores; None for all."""
+    def close(self, connection: Connection, numbers: Mapping[str, int]) -> None:
+        """End a transaction that put memories; `numbers` says where each scope's numbers end now."""
+
+    def tidy(self, connection: Connection) -> bool:
+        """Do a bounded piece of housekeeping in a transaction of its own; tell whether more is due."""
+
+    def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
+        """Return the best `limit` distinct sources with exact scores; None for all."""
 
     def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
         """Score the given rows, whether a run would list them or not."""

@@ -76,12 +76,15 @@ def _select(
                 yield first, second, third
 
 
-def mark_superseded(connection: Connection, lives: Mapping[MemoryId, Life]) -> None:
-    """Write what replaced what; only a memory of the same scope can, and none replaces itself."""
+def mark_superseded(connection: Connection, lives: Mapping[MemoryId, Life]) -> list[tuple[str, int]]:
+    """Write what replaced what; only a memory of the same scope can, and none replaces itself. Return whom it met."""
+    changed: list[tuple[str, int]] = []
     for identity, life in lives.items():
         by, at = life or (None, None)
-        connection.execute(
+        changed += connection.execute(
             "UPDATE memories SET superseded_by = :by, superseded_at = :at WHERE id = :id AND (:by IS NULL OR "
-            "(:by <> :id AND scope = coalesce((SELECT scope FROM memories WHERE id = :by), scope)))",
+            "(:by <> :id AND scope = coalesce((SELECT scope FROM memories WHERE id = :by), scope))) "
+            "RETURNING scope, number",
             {"by": by, "at": at, "id": identity},
-        )
+        ).fetchall()
+    return changed

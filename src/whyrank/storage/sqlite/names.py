@@ -3,99 +3,135 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from ...analysis.names import PARTIAL_WORDS, edits_allowed, match_name, name_key, proposal_score, words_key
 from ...ports import Name
-from ...types import NameProbe
+from ...types import NameProbe, Where
 from ..pools import Scored
 from .connection import Connection
-from .filters import Clause
+from .filters import Clause, clause_for
 from .rows import CONTENT_KEY
 
 _LAST_CHARACTER = "\U0010ffff"
 
 
 class _Keys(NamedTuple):
-    generation: int
-    by_length: dict[int, list[str]]
+    """The keys of one scope's names, up to an entry: with their lengths, and a bit for each letter they hold."""
+
+    last: int
+    keys: list[str]
+    lengths: NDArray[np.int64]
+    letters: NDArray[np.uint64]
+
+
+_NO_KEYS = _Keys(0, [], np.zeros(0, np.int64), np.zeros(0, np.uint64))
 
 
 class NameIndex:
     """Finds memories by what they are called."""
 
     def __init__(self) -> None:
-        self._keys = _Keys(-1, {})
+        self._keys: dict[str, _Keys] = {}
         self._turn = threading.Lock()
 
-    def put(self, connection: Connection, row: int, names: Iterable[Name]) -> None:
+    def put(self, connection: Connection, row: int, scope: str, names: Iterable[Name]) -> None:
         """Index the names of a memory."""
         names = list(names)
         connection.executemany(
-            "INSERT INTO names (memory, text, key, words, sorted_words, specificity) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO names (memory, scope, text, key, words, sorted_words, specificity) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
-                (row, name.text, name.key, " ".join(name.words), words_key(name.words), name.specificity)
+                (row, scope, name.text, name.key, " ".join(name.words), words_key(name.words), name.specificity)
                 for name in names
             ),
         )
         words = sorted({word for name in names for word in name.words})
-        connection.executemany("INSERT INTO name_words (word, memory) VALUES (?, ?)", ((word, row) for word in words))
+        connection.executemany("INSERT INTO name_words VALUES (?, ?, ?)", ((scope, word, row) for word in words))
 
-    def select(self, connection: Connection, generation: int, probe: NameProbe, where: Clause) -> list[Scored]:
+    def select(self, connection: Connection, probe: NameProbe, where: Where) -> list[Scored]:
         """Return the memories whose names are related to the query; the score only orders the proposals."""
-        rows = self._candidates(connection, generation, probe)
+        rows: set[int] = set()
+        for scope in sorted(str(scope) for scope in where.scopes):
+            rows |= self._candidates(connection, scope, probe)
         scored: list[Scored] = []
-        for group, tie, names in _named(connection, rows, where):
+        for group, tie, names in _named(connection, rows, clause_for(where)):
             match = match_name(probe, names)
             if match is not None:
                 scored.append(Scored(proposal_score(match), tie, group))
         return scored
 
-    def _candidates(self, connection: Connection, generation: int, probe: NameProbe) -> set[int]:
+    def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
         keys = {probe.key, *(name_key("".join(window)) for window in probe.windows)}
         if probe.typos:
-            keys |= self._misspelt(connection, generation, probe.key)
-        rows = _select(connection, "SELECT memory FROM names WHERE key IN ({})", keys - {""})
-        rows |= _select(connection, "SELECT memory FROM names WHERE sorted_words IN ({})", {words_key(probe.words)})
+            keys |= self._misspelt(connection, scope, probe.key)
+        rows = _select(connection, scope, "key", keys - {""})
+        rows |= _select(connection, scope, "sorted_words", {words_key(probe.words)})
         if 0 < len(probe.words) <= PARTIAL_WORDS:
-            rows |= _with_all_prefixes(connection, probe.words)
+            rows |= _with_all_prefixes(connection, scope, probe.words)
         return rows
 
-    def _misspelt(self, connection: Connection, generation: int, key: str) -> set[str]:
+    def _misspelt(self, connection: Connection, scope: str, key: str) -> set[str]:
         allowed = edits_allowed(key)
         if not allowed:
             return set()
-        lengths = self._all_keys(connection, generation).by_length
-        near = [other for size in range(len(key) - allowed, len(key) + allowed + 1) for other in lengths.get(size, ())]
-        found = process.extract(key, near, scorer=OSA.distance, score_cutoff=allowed, limit=None)
+        known = self._all_keys(connection, scope)
+        # An edit adds or takes one letter, or does both: what differs in more letters is farther away.
+        near = (np.abs(known.lengths - len(key)) <= allowed) & (
+            np.bitwise_count(known.letters ^ _letters([key])[0]) <= 2 * allowed
+        )
+        candidates = [known.keys[i] for i in np.flatnonzero(near).tolist()]
+        found = process.extract(key, candidates, scorer=OSA.distance, score_cutoff=allowed, limit=None)
         return {other for other, _, _ in found}
 
-    def _all_keys(self, connection: Connection, generation: int) -> _Keys:
+    def _all_keys(self, connection: Connection, scope: str) -> _Keys:
+        """Return the keys of a scope; only new ones are read, and one that is gone finds nothing."""
         with self._turn:
-            if self._keys.generation != generation:
-                by_length: dict[int, list[str]] = {}
-                for (key,) in connection.execute("SELECT DISTINCT key FROM names ORDER BY key"):
-                    by_length.setdefault(len(key), []).append(key)
-                self._keys = _Keys(generation, by_length)
-            return self._keys
+            known = self._keys.get(scope, _NO_KEYS)
+            rows = connection.execute(
+                "SELECT entry, key FROM names WHERE scope = ? AND entry > ? ORDER BY entry", (scope, known.last)
+            ).fetchall()
+            if rows:
+                new = [key for _, key in rows]
+                known = self._keys[scope] = _Keys(
+                    rows[-1][0],
+                    known.keys + new,
+                    np.append(known.lengths, [len(key) for key in new]),
+                    np.append(known.letters, _letters(new)),
+                )
+            return known
 
 
-def _select(connection: Connection, query: str, values: set[str]) -> set[int]:
+def _letters(keys: Sequence[str]) -> NDArray[np.uint64]:
+    """Return a bit for each letter (modulo 64) that a key holds; keys are never empty."""
+    points = np.frombuffer("".join(keys).encode("utf-32-le"), "<u4")
+    starts = np.cumsum([0, *(len(key) for key in keys[:-1])])
+    letters: NDArray[np.uint64] = np.bitwise_or.reduceat(np.uint64(1) << (points % 64).astype(np.uint64), starts)
+    return letters
+
+
+def _select(connection: Connection, scope: str, column: str, values: set[str]) -> set[int]:
     marks = ", ".join("?" * len(values))
-    return {row for (row,) in connection.execute(query.format(marks), sorted(values))}
+    rows = connection.execute(
+        f"SELECT memory FROM names WHERE scope = ? AND {column} IN ({marks})", (scope, *sorted(values))
+    )
+    return {row for (row,) in rows}
 
 
-def _with_all_prefixes(connection: Connection, words: tuple[str, ...]) -> set[int]:
+def _with_all_prefixes(connection: Connection, scope: str, words: tuple[str, ...]) -> set[int]:
     found: set[int] | None = None
     for word in words:
         rows = {
             row
             for (row,) in connection.execute(
-                "SELECT memory FROM name_words WHERE word >= ? AND word < ?", (word, word + _LAST_CHARACTER)
+                "SELECT memory FROM name_words WHERE scope = ? AND word >= ? AND word < ?",
+                (scope, word, word + _LAST_CHARACTER),
             )
         }
         found = rows if found is None else found & rows

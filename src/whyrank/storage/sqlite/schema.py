@@ -26,10 +26,21 @@ MIGRATIONS: tuple[Migration, ...] = (
         CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
         INSERT INTO meta VALUES ('generation', '0');
 
+        CREATE TABLE scopes (scope TEXT PRIMARY KEY, numbers INTEGER NOT NULL, changed INTEGER NOT NULL) WITHOUT ROWID;
+        CREATE TABLE records (
+            scope TEXT NOT NULL,
+            first INTEGER NOT NULL,
+            changed INTEGER NOT NULL,
+            records BLOB NOT NULL,
+            PRIMARY KEY (scope, first)
+        ) WITHOUT ROWID;
+        CREATE INDEX records_by_change ON records (scope, changed);
+
         CREATE TABLE memories (
             row INTEGER PRIMARY KEY AUTOINCREMENT,
             id TEXT NOT NULL UNIQUE,
             scope TEXT NOT NULL,
+            number INTEGER NOT NULL,
             kind TEXT NOT NULL,
             text TEXT NOT NULL,
             name TEXT NOT NULL,
@@ -65,10 +76,14 @@ MIGRATIONS: tuple[Migration, ...] = (
             embed_text TEXT NOT NULL,
             embed_hash TEXT NOT NULL
         );
-        CREATE INDEX memories_by_scope ON memories (scope, path);
+        CREATE UNIQUE INDEX memories_by_number ON memories (scope, number);
+        CREATE INDEX memories_by_path ON memories (scope, path);
         CREATE INDEX memories_by_embedding ON memories (embed_hash);
         CREATE INDEX memories_by_predecessor ON memories (supersedes) WHERE supersedes IS NOT NULL;
         CREATE INDEX memories_by_successor ON memories (superseded_by) WHERE superseded_by IS NOT NULL;
+        CREATE INDEX memories_superseded ON memories (scope, number) WHERE superseded_by IS NOT NULL;
+        CREATE INDEX memories_timed ON memories (scope, number)
+            WHERE expires IS NOT NULL OR valid_from IS NOT NULL OR valid_until IS NOT NULL;
 
         CREATE TABLE files (
             scope TEXT NOT NULL,
@@ -80,7 +95,9 @@ MIGRATIONS: tuple[Migration, ...] = (
         ) WITHOUT ROWID;
 
         CREATE TABLE names (
+            entry INTEGER PRIMARY KEY AUTOINCREMENT,
             memory INTEGER NOT NULL REFERENCES memories (row) ON DELETE CASCADE,
+            scope TEXT NOT NULL,
             text TEXT NOT NULL,
             key TEXT NOT NULL,
             words TEXT NOT NULL,
@@ -88,23 +105,34 @@ MIGRATIONS: tuple[Migration, ...] = (
             specificity INTEGER NOT NULL
         );
         CREATE INDEX names_by_memory ON names (memory);
-        CREATE INDEX names_by_key ON names (key, memory);
-        CREATE INDEX names_by_words ON names (sorted_words, memory);
+        CREATE INDEX names_by_key ON names (scope, key, memory);
+        CREATE INDEX names_by_words ON names (scope, sorted_words, memory);
+        CREATE INDEX names_by_entry ON names (scope, entry);
 
         CREATE TABLE name_words (
+            scope TEXT NOT NULL,
             word TEXT NOT NULL,
             memory INTEGER NOT NULL REFERENCES memories (row) ON DELETE CASCADE,
-            PRIMARY KEY (word, memory)
+            PRIMARY KEY (scope, word, memory)
         ) WITHOUT ROWID;
         CREATE INDEX name_words_by_memory ON name_words (memory);
 
         CREATE TABLE vectors (
+            entry INTEGER PRIMARY KEY AUTOINCREMENT,
             space TEXT NOT NULL,
             hash TEXT NOT NULL,
             checksum INTEGER NOT NULL,
             vector BLOB NOT NULL,
-            PRIMARY KEY (hash, space)
+            UNIQUE (hash, space)
         );
+        CREATE TABLE sign_blocks (
+            space TEXT NOT NULL,
+            scope TEXT NOT NULL,
+            first INTEGER NOT NULL,
+            entries BLOB NOT NULL,
+            signs BLOB NOT NULL,
+            PRIMARY KEY (space, scope, first)
+        ) WITHOUT ROWID;
         """,
     ),
 )

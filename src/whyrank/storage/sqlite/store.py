@@ -7,19 +7,23 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from ...errors import StoreError
-from ...ports import Changes, Entry, FileRecord, StoreStatus, Vector
-from ...types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
+from ...ports import Changes, FileRecord, StoreStatus, Vector
+from ...types import Candidate, Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
 from ..pools import best
+from .catalogue import Catalogue
 from .connection import LIBRARY, Connection, Database, Row
-from .filters import clause_for, in_scopes
-from .indexes import DEFAULT, prepare_index
-from .keyword import KeywordIndex, View
-from .lives import lives_of, mark_superseded, refuse_foreign_ids
+from .filters import clause_for
+from .indexes import DEFAULT, INDEXES, index_in, prepare_index
+from .keyword import Found, KeywordIndex, View
+from .masks import Masks
 from .names import NameIndex
-from .rows import CONTENT_KEY, INSERT, SELECT, to_memory, to_row
+from .recent import RecentMemories
+from .rows import CONTENT_KEY, SELECT, to_memory
 from .schema import prepare
 from .vectors import VectorIndex
+from .writing import Writing
 
+_MEMORIES_PER_TIDYING = 128
 _IDS_PER_STATEMENT = 500
 
 
@@ -30,11 +34,15 @@ class SqliteStore:
         self._database = Database(path)
         self._names = NameIndex()
         self._vectors = VectorIndex()
+        self._masks = Masks()
+        self._memories = RecentMemories()
+        self._seen = -1
         try:
             self._keyword = self._prepare(path, keyword)
         except BaseException:
             self._database.close()
             raise
+        self._catalogue = Catalogue(lambda connection, row: self._keyword.stored_tokens(connection, row))
 
     def _prepare(self, path: Path, keyword: str) -> KeywordIndex:
         if self._database.read_only and not path.exists():
@@ -50,63 +58,32 @@ class SqliteStore:
 
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
-        entries = {entry.memory.id: entry for entry in changes.put}
         with self._database.writing() as connection:
-            refuse_foreign_ids(connection, entries.values())
-            gone = {*changes.remove, *_chunks_below(connection, changes.replace_files)} - entries.keys()
-            lives = lives_of(connection, entries, gone, changes.renamed)
-            orphans = self._remove(connection, [*gone, *entries])
-            for entry in entries.values():
-                self._insert(connection, entry)
-            if changes.vectors:
-                self._vectors.put(connection, changes.space, changes.vectors)
-            mark_superseded(connection, {**lives, **changes.superseded})
-            self._write_manifest(connection, changes)
-            _drop_orphans(connection, orphans)
-            connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+            self._follow(connection)
+            Writing(connection, self._keyword, self._names, self._vectors).apply(changes)
+        if changes.put or changes.remove or changes.replace_files:
+            self._tidy(len(changes.put))
 
-    def _insert(self, connection: Connection, entry: Entry) -> None:
-        row = connection.execute(INSERT, to_row(entry)).lastrowid
-        assert row is not None
-        self._keyword.put(connection, row, entry)
-        self._names.put(connection, row, entry.names)
+    def _tidy(self, written: int) -> None:
+        """Keep house after a write, off every reader's path and in proportion to what was written."""
+        for _ in range(1 + written // _MEMORIES_PER_TIDYING):
+            with self._database.writing() as connection:
+                if not self._keyword.tidy(connection):
+                    return
 
-    def _remove(self, connection: Connection, ids: Sequence[MemoryId]) -> list[str]:
-        """Take memories out of every table; return the hashes of the texts they embedded."""
-        rows = self._rows(connection, ids)
-        hashes = [
-            connection.execute("DELETE FROM memories WHERE row = ? RETURNING embed_hash", (row,)).fetchone()[0]
-            for row in rows
-        ]
-        self._keyword.remove(connection, rows)
-        return hashes
-
-    def _write_manifest(self, connection: Connection, changes: Changes) -> None:
-        connection.executemany(
-            "DELETE FROM files WHERE scope = ? AND path = ?",
-            ((str(scope), path) for scope, path in changes.forget_files),
-        )
-        connection.executemany(
-            "INSERT INTO files (scope, path, size, mtime_ns, content_hash) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns, "
-            "content_hash = excluded.content_hash",
-            ((str(file.scope), file.path, file.size, file.mtime_ns, file.content_hash) for file in changes.files),
-        )
+    def _follow(self, connection: Connection) -> None:
+        """Use the index the file has: another process may have switched it."""
+        name = index_in(connection)
+        if name is not None and name != self._keyword.name:
+            self._keyword = INDEXES[name]()
 
     # -- reading ---------------------------------------------------------------------------------------------
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""
-        wall = in_scopes(scopes)
-        found: dict[MemoryId, Memory] = {}
-        for part in _portions(list(ids)):
-            for row in self._read(
-                f"SELECT {SELECT} FROM memories AS m WHERE m.id IN ({_marks(part)}) AND {wall.sql}",
-                (*part, *wall.parameters),
-            ):
-                memory = to_memory(row)
-                found[memory.id] = memory
-        return found
+        with self._view() as view:
+            found = self._memories.by_id(view.connection, view.generation, list(ids))
+            return {identity: memory for identity, memory in found.items() if memory.scope in scopes}
 
     def browse(self, where: Where, limit: int, offset: int = 0) -> list[Memory]:
         """Return memories in the order of their content keys."""
@@ -122,31 +99,34 @@ class SqliteStore:
         if not terms:
             return Run("keyword")
         with self._view() as view:
-            return Run("keyword", best(self._keyword.run(view, terms, where, join, limit), limit))
+            return self._run(view, "keyword", self._keyword.run(view, terms, where, join, limit))
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources."""
         with self._view() as view:
-            scored, notices = self._vectors.select(*view, space, vector, where, limit)
-        return Run("vector", best(scored, limit), tuple(notices))
+            return self._run(view, "vector", self._vectors.select(view, space, vector, where, limit))
+
+    def _run(self, view: View, name: str, found: Found) -> Run:
+        ids = self._memories.ids(view.connection, view.generation, [row for row, _ in found.rows])
+        candidates = tuple(Candidate(identity, score) for identity, (_, score) in zip(ids, found.rows, strict=True))
+        return Run(name, candidates, tuple(found.notices))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
         with self._view() as view:
-            scored = self._names.select(*view, probe, clause_for(where))
-        return Run("name", best(scored, limit))
+            return Run("name", best(self._names.select(view.connection, probe, where), limit))
 
     def score(
         self, ids: Sequence[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
     ) -> list[Signal]:
         """Score the given candidates by every signal, listed by its run or not."""
         with self._view() as view:
-            rows = self._rows(view.connection, ids)
+            rows = self._memories.rows(view.connection, view.generation, ids)
             signals: list[Signal] = []
             if terms:
                 signals.append(self._keyword.score(view, rows, terms, where.scopes))
             if vector is not None:
-                signals.append(Signal("vector", self._vectors.score(*view, space, vector, rows)))
+                signals.append(Signal("vector", self._vectors.score(view, space, vector, rows, where)))
             return signals
 
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
@@ -158,8 +138,11 @@ class SqliteStore:
     def _view(self) -> Iterator[View]:
         with self.reading():
             connection = self._database.reader()
-            generation = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
-            yield View(connection, int(generation))
+            generation = int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
+            if generation != self._seen:
+                self._follow(connection)
+                self._seen = generation
+            yield View(connection, generation, self._catalogue, self._masks)
 
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
@@ -194,10 +177,7 @@ class SqliteStore:
             damaged = self._vectors.damaged(self._database.reader(), space)
         if damaged:
             with self._database.writing() as connection:
-                connection.executemany(
-                    "DELETE FROM vectors WHERE space = ? AND hash = ?", ((space, h) for h in damaged)
-                )
-                connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+                Writing(connection, self._keyword, self._names, self._vectors).drop_vectors(space, damaged)
         return len(damaged)
 
     def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
@@ -247,32 +227,6 @@ class SqliteStore:
         value = self._read(query, parameters)[0][0]
         assert isinstance(value, int)
         return value
-
-    def _rows(self, connection: Connection, ids: Iterable[MemoryId]) -> dict[int, MemoryId]:
-        rows: dict[int, MemoryId] = {}
-        for part in _portions(list(ids)):
-            rows.update(
-                connection.execute(f"SELECT row, id FROM memories WHERE id IN ({_marks(part)})", part).fetchall()
-            )
-        return rows
-
-
-def _chunks_below(connection: Connection, files: Iterable[tuple[Scope, str]]) -> list[MemoryId]:
-    return [
-        identity
-        for scope, path in files
-        for (identity,) in connection.execute(
-            "SELECT id FROM memories WHERE scope = ? AND path = ? AND kind = 'chunk'", (str(scope), path)
-        )
-    ]
-
-
-def _drop_orphans(connection: Connection, hashes: Iterable[str]) -> None:
-    """Delete vectors whose text is gone: the last memory with a text takes its vectors along."""
-    connection.executemany(
-        "DELETE FROM vectors WHERE hash = ? AND NOT EXISTS (SELECT 1 FROM memories WHERE embed_hash = vectors.hash)",
-        ((text_hash,) for text_hash in set(hashes)),
-    )
 
 
 def _portions(values: list[str]) -> Iterable[list[str]]:

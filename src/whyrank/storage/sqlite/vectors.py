@@ -1,12 +1,11 @@
-"""Vectors in the file, exact cosine in memory: a matrix per space that is thrown away when the store has changed."""
+"""Vectors in the file: exact cosines while few are visible, signs first and exact cosines of the nearest above that."""
 
 from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,47 +13,32 @@ from numpy.typing import NDArray
 from ...errors import SpaceMismatch
 from ...ports import Vector
 from ...types import MemoryId, Notice, Where
-from ..pools import Scored
+from .catalogue import BLOCK, NOWHERE, Flags, Floats, Integers, Shelf
 from .connection import Connection
-from .passing import passing
+from .held import STEP_BACK, Held, as_signs, blended, read_range, renewed
+from .keyword import Found, View
+from .sealed import seal
+from .selection import Chosen, above, cut, threshold
+from .signs import Signs, distances, nearest, signs_of
 
 UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
-PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
 # float32 products of unit vectors are right to about 1e-6; what is closer than this is decided in float64.
 SELECTION_MARGIN = 1e-5
+_LIFT = 2.0  # makes every cosine positive, so that zero can stand for "has no vector"
 
-
-@dataclass(frozen=True)
-class Matrix:
-    """All vectors of one space at one generation: row numbers in order, and their unit vectors."""
-
-    generation: int
-    rows: NDArray[np.int64]
-    vectors: NDArray[np.float32]
-    damaged: frozenset[int]
-
-    def positions(self, rows: Sequence[int]) -> NDArray[np.int64]:
-        """Return where these store rows stand in the matrix; rows without a vector are left out."""
-        wanted = np.asarray(rows, dtype=np.int64)
-        places = np.searchsorted(self.rows, wanted)
-        inside = places < len(self.rows)
-        inside[inside] = self.rows[places[inside]] == wanted[inside]
-        return places[inside]
-
-    def cosines(self, positions: NDArray[np.int64], vector: Vector) -> NDArray[np.float64]:
-        """Return cosines in float64, each computed from its own row alone."""
-        if not len(positions):
-            return np.zeros(0)
-        products = self.vectors[positions].astype(np.float64) * vector.astype(np.float64)
-        cosines: NDArray[np.float64] = products.sum(axis=1)
-        return cosines
+EXACT_ROWS = 20_000  # up to here every visible vector is compared
+# Above it: how many rows are looked at by signs against numbers, and how many of those by their whole vectors.
+LOOKED_AT, LOOKED_AT_SHARE = 2_000, 1 / 250
+COMPARED = 500
+CACHE_BYTES = 64 * 1024 * 1024
+_ROWS_PER_STATEMENT = 500
 
 
 class VectorIndex:
-    """Exact nearest neighbours over the vectors of the file."""
+    """Nearest neighbours over the vectors of the file."""
 
     def __init__(self) -> None:
-        self._matrices: dict[str, Matrix] = {}
+        self._held: OrderedDict[tuple[str, str, bool], Held] = OrderedDict()
         self._turn = threading.Lock()
 
     def put(self, connection: Connection, space: str, vectors: Mapping[str, Vector]) -> None:
@@ -67,43 +51,184 @@ class VectorIndex:
                 (space, text_hash, zlib.crc32(blob), blob),
             )
 
-    def select(
-        self, connection: Connection, generation: int, space: str, vector: Vector, where: Where, limit: int | None
-    ) -> tuple[list[Scored], list[Notice]]:
-        """Return the rows that can be among the `limit` nearest sources, with exact cosines."""
-        matrix = self.matrix(connection, generation, space)
-        notices = _damage(connection, matrix.damaged, where)
-        if not len(matrix.rows):
-            return [], notices
-        # float32 selects with a margin, float64 decides.
-        coarse = matrix.vectors @ vector
-        near = dict(passing(connection, matrix.rows, coarse, where, limit, SELECTION_MARGIN))
-        positions = matrix.positions(sorted(near))
-        cosines = matrix.cosines(positions, vector).tolist()
-        rows = matrix.rows[positions].tolist()
-        return [near[row]._replace(score=cosine) for row, cosine in zip(rows, cosines, strict=True)], notices
+    def close(self, connection: Connection, space: str, changed: Mapping[str, Iterable[int]]) -> None:
+        """Write the signs of the full blocks that were changed."""
+        for scope, numbers in changed.items():
+            size = connection.execute("SELECT numbers FROM scopes WHERE scope = ?", (scope,)).fetchone()[0]
+            for first in sorted({number - number % BLOCK for number in numbers}):
+                if first + BLOCK <= size:
+                    found = read_range(connection, space, scope, first, first + BLOCK)
+                    connection.execute(
+                        "INSERT INTO sign_blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+                        "entries = excluded.entries, signs = excluded.signs",
+                        (space, scope, first, seal(found.entries.tobytes()), seal(as_signs(found).tobytes())),
+                    )
+
+    def select(self, view: View, space: str, vector: Vector, where: Where, limit: int | None) -> Found:
+        """Return the nearest sources, with exact cosines; exact or by signs, depending on the visible rows alone."""
+        shelves = view.shelves(where.scopes)
+        allowed = [view.masks.allowed(view.connection, shelf, where) for shelf in shelves]
+        is_few = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
+        if is_few or limit is None:
+            held = [self._shelf(view.connection, space, shelf, whole=True) for shelf in shelves]
+            rows = _exact(view.connection, shelves, held, allowed, vector, limit)
+        else:
+            held = [self._shelf(view.connection, space, shelf, whole=False) for shelf in shelves]
+            rows = _by_signs(view.connection, shelves, held, allowed, vector, limit)
+        return Found(rows, _damage(held, allowed))
 
     def score(
-        self, connection: Connection, generation: int, space: str, vector: Vector, rows: Mapping[int, MemoryId]
+        self, view: View, space: str, vector: Vector, rows: Mapping[int, MemoryId], where: Where
     ) -> dict[MemoryId, float]:
         """Return the exact cosine of each given row that has a vector."""
-        matrix = self.matrix(connection, generation, space)
-        positions = matrix.positions(sorted(rows))
-        cosines = matrix.cosines(positions, vector).tolist()
-        return {rows[row]: cosine for row, cosine in zip(matrix.rows[positions].tolist(), cosines, strict=True)}
+        shelves = view.shelves(where.scopes)
+        whole = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
+        numbers = np.array(list(rows), np.int64)
+        found: dict[MemoryId, float] = {}
+        for shelf in shelves:
+            held = self._shelf(view.connection, space, shelf, whole=whole)
+            places = shelf.places_of(numbers)
+            there = places != NOWHERE
+            there[there] = held.has[places[there]]
+            cosines = _cosines(view.connection, shelf, held, places[there], vector)
+            found.update(zip((rows[row] for row in numbers[there].tolist()), cosines.tolist(), strict=True))
+        return found
 
     def damaged(self, connection: Connection, space: str) -> list[str]:
         """Return the hashes of the texts whose vectors fail their checksum."""
         stored = connection.execute("SELECT hash, checksum, vector FROM vectors WHERE space = ?", (space,))
         return [text_hash for text_hash, checksum, blob in stored if zlib.crc32(blob) != checksum]
 
-    def matrix(self, connection: Connection, generation: int, space: str) -> Matrix:
-        """Return the vectors of a space as of a generation, from memory if they are still those."""
+    def _shelf(self, connection: Connection, space: str, shelf: Shelf, whole: bool) -> Held:
+        """Return what is held of a scope, read again only where it has changed."""
+        name = (space, shelf.scope, whole)
         with self._turn:
-            matrix = self._matrices.get(space)
-            if matrix is None or matrix.generation != generation:
-                matrix = self._matrices[space] = _load(connection, generation, space)
-            return matrix
+            known = self._held.get(name)
+            if known is None or known.changed != shelf.changed:
+                known = self._held[name] = renewed(connection, space, shelf, known, whole)
+            self._held.move_to_end(name)
+            kept = sum(held.nbytes for held in self._held.values())
+            while kept > CACHE_BYTES and len(self._held) > 1:
+                kept -= self._held.popitem(last=False)[1].nbytes
+            return known
+
+
+# -- searching -----------------------------------------------------------------------------------------------------
+
+
+def _exact(
+    connection: Connection,
+    shelves: Sequence[Shelf],
+    held: Sequence[Held],
+    allowed: Sequence[Flags | None],
+    vector: Vector,
+    limit: int | None,
+) -> list[tuple[int, float]]:
+    """Compare every vector: float32 selects with a margin, float64 decides."""
+    coarse = [_coarse(own, mask, vector) for own, mask in zip(held, allowed, strict=True)]
+    wanted = None if limit is None else limit + BLOCK // 4
+    while True:
+        lowest = 0.0 if wanted is None else threshold(coarse, wanted)
+        chosen = above(coarse, lowest - SELECTION_MARGIN)
+        exact = _rescored(connection, shelves, held, chosen, vector)
+        is_all = lowest <= 0.0
+        if not is_all:
+            sure = exact.scores + _LIFT >= lowest - SELECTION_MARGIN / 2
+            exact = Chosen(exact.shelves[sure], exact.places[sure], exact.scores[sure])
+        rows = cut(connection, shelves, exact, limit, is_all)
+        if rows is not None or wanted is None:
+            return rows or []
+        wanted *= 4
+
+
+def _coarse(held: Held, mask: Flags | None, vector: Vector) -> Floats:
+    if held.vectors is None or not held.vectors.size:
+        return np.zeros(len(held.entries))
+    # Row by row rather than as one product: BLAS would wake threads that go on spinning.
+    cosines = np.vecdot(held.vectors, vector) + np.float32(_LIFT)
+    cosines[~held.has if mask is None else ~(held.has & mask)] = 0.0
+    return cosines  # type: ignore[no-any-return]
+
+
+def _by_signs(
+    connection: Connection,
+    shelves: Sequence[Shelf],
+    held: Sequence[Held],
+    allowed: Sequence[Flags | None],
+    vector: Vector,
+    limit: int,
+) -> list[tuple[int, float]]:
+    """Look at the signs of all, at signs against numbers of the nearest, at whole vectors of the nearest of these."""
+    question = signs_of(vector[np.newaxis])
+    masks = [own.has if mask is None else own.has & mask for own, mask in zip(held, allowed, strict=True)]
+    signs = [own.signs if own.signs is not None else np.zeros((len(question), 0), np.uint64) for own in held]
+    apart = [distances(own, question) for own in signs]
+    visible = sum(shelf.count for shelf in shelves)
+    wanted = max(LOOKED_AT, int(visible * LOOKED_AT_SHARE), 4 * limit)
+    while True:
+        places = nearest(apart, masks, wanted)
+        chosen = _nearest_by_numbers(signs, places, vector, max(COMPARED, 4 * limit, wanted // 4))
+        exact = _rescored(connection, shelves, held, chosen, vector)
+        is_all = sum(map(len, places)) >= sum(int(np.count_nonzero(mask)) for mask in masks)
+        rows = cut(connection, shelves, exact, limit, is_all and len(exact.places) == sum(map(len, places)))
+        if rows is not None:
+            return rows
+        wanted *= 8
+
+
+def _nearest_by_numbers(signs: Sequence[Signs], places: Sequence[Integers], vector: Vector, wanted: int) -> Chosen:
+    """Choose the best by the question's own numbers added up under each memory's signs; equals of the last as well."""
+    numbers = np.concatenate([np.full(len(found), number) for number, found in enumerate(places)])
+    columns = [np.ascontiguousarray(own[:, found].T) for own, found in zip(signs, places, strict=True)]
+    bits = np.unpackbits(np.concatenate(columns).view(np.uint8), axis=1, bitorder="little")[:, : len(vector)]
+    sums = np.vecdot(bits.astype(np.float32), vector).astype(np.float64)
+    if len(sums) > wanted:
+        kept = sums >= np.partition(sums, len(sums) - wanted)[len(sums) - wanted]
+        return Chosen(numbers[kept], np.concatenate(places)[kept], sums[kept])
+    return Chosen(numbers, np.concatenate(places), sums)
+
+
+def _rescored(
+    connection: Connection, shelves: Sequence[Shelf], held: Sequence[Held], chosen: Chosen, vector: Vector
+) -> Chosen:
+    scores = np.zeros(len(chosen.places))
+    for number, (shelf, own) in enumerate(zip(shelves, held, strict=True)):
+        here = chosen.shelves == number
+        scores[here] = _cosines(connection, shelf, own, chosen.places[here], vector)
+    return Chosen(chosen.shelves, chosen.places, scores)
+
+
+def _cosines(connection: Connection, shelf: Shelf, held: Held, places: Integers, vector: Vector) -> Floats:
+    """Return cosines in float64, each computed from its own row alone."""
+    if not len(places):
+        return np.zeros(0)
+    vectors = held.vectors[places] if held.vectors is not None else _fetched(connection, shelf, held, places)
+    products = vectors.astype(np.float64) * vector.astype(np.float64)
+    cosines: Floats = products.sum(axis=1)
+    return cosines
+
+
+def _fetched(connection: Connection, shelf: Shelf, held: Held, places: Integers) -> NDArray[np.float32]:
+    """Read the vectors of some places from the file, turns mixed with what was said before."""
+    if not len(shelf.turns):
+        return _vectors(connection, held.entries[places])
+    before = shelf.windows[STEP_BACK][places]
+    own = _vectors(connection, held.entries[places])
+    has_before = before != NOWHERE
+    has_before[has_before] = held.has[before[has_before]]
+    if has_before.any():
+        own[has_before] = blended(own[has_before], _vectors(connection, held.entries[before[has_before]]))
+    return own
+
+
+def _vectors(connection: Connection, entries: Integers) -> NDArray[np.float32]:
+    wanted = entries.tolist()
+    blobs: dict[int, bytes] = {}
+    for start in range(0, len(wanted), _ROWS_PER_STATEMENT):
+        part = wanted[start : start + _ROWS_PER_STATEMENT]
+        marks = ", ".join("?" * len(part))
+        blobs.update(connection.execute(f"SELECT entry, vector FROM vectors WHERE entry IN ({marks})", part).fetchall())
+    return np.frombuffer(b"".join(blobs[entry] for entry in wanted), "<f4").reshape(len(wanted), -1).copy()
 
 
 def unit(vector: Vector, owner: str) -> Vector:
@@ -114,47 +239,13 @@ def unit(vector: Vector, owner: str) -> Vector:
     return vector if abs(length - 1.0) <= UNIT_TOLERANCE else (vector / length).astype(np.float32)
 
 
-def _load(connection: Connection, generation: int, space: str) -> Matrix:
-    rows: list[int] = []
-    blobs: list[bytes] = []
-    turns: dict[int, tuple[str, str, int]] = {}
-    damaged: set[int] = set()
-    for row, checksum, blob, scope, session, position in connection.execute(
-        "SELECT m.row, v.checksum, v.vector, m.scope, m.session, m.position FROM memories AS m "
-        "JOIN vectors AS v ON v.space = ? AND v.hash = m.embed_hash ORDER BY m.row",
-        (space,),
-    ):
-        if zlib.crc32(blob) != checksum:
-            damaged.add(row)
-            continue
-        if session:
-            turns[len(rows)] = (scope, session, position)
-        rows.append(row)
-        blobs.append(blob)
-    vectors = (
-        np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(rows), -1) if rows else np.zeros((0, 0), np.float32)
-    )
-    return Matrix(generation, np.array(rows, dtype=np.int64), mixed(vectors, turns), frozenset(damaged))
-
-
-def mixed(vectors: NDArray[np.float32], turns: Mapping[int, tuple[str, str, int]]) -> NDArray[np.float32]:
-    """Mix half of the turn before into each turn: what is said answers what was said. Stored vectors stay unmixed."""
-    order = sorted(turns, key=lambda place: (turns[place], place))
-    pairs = [(one, other) for one, other in pairwise(order) if turns[one][:2] == turns[other][:2]]
-    if not pairs:
-        return vectors
-    before, after = (np.array(places) for places in zip(*pairs, strict=True))
-    blended = vectors.copy()
-    blended[after] += PREVIOUS_TURN_WEIGHT * vectors[before]
-    lengths = np.linalg.norm(blended[after].astype(np.float64), axis=1, keepdims=True)
-    blended[after] = (blended[after] / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
-    return blended
-
-
-def _damage(connection: Connection, rows: Collection[int], where: Where) -> list[Notice]:
+def _damage(held: Sequence[Held], allowed: Sequence[Flags | None]) -> list[Notice]:
     """Say how many of the vectors the caller would see are damaged."""
-    visible = list(passing(connection, np.array(sorted(rows), np.int64), np.zeros(len(rows)), where, None))
-    if not visible:
+    count = sum(
+        len(own.damaged) if mask is None else int(np.count_nonzero(mask[own.damaged]))
+        for own, mask in zip(held, allowed, strict=True)
+    )
+    if not count:
         return []
-    message = f"{len(visible)} vectors fail their checksum and were left out; the next `whyrank ingest` makes them anew"
+    message = f"{count} vectors fail their checksum and were left out; the next `whyrank ingest` makes them anew"
     return [Notice("vectors-damaged", message)]

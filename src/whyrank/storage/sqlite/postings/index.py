@@ -1,171 +1,185 @@
-"""Exact lexical scores from posting lists: words, pairs and letters, of a memory and of what surrounds it."""
+"""Exact lexical scores from posting lists of our own, with the statistics of the visible scopes."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from weakref import WeakKeyDictionary
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from ....ports import Entry
-from ....types import Join, MemoryId, Scope, Signal, Statistics, Where, inverse_frequency
-from ...fields import GRAMS, PAIRS, WORDS, Field, grams_of, pairs_of
-from ...pools import Scored
+from ....trail import Terms
+from ....types import Join, MemoryId, Notice, Scope, Signal, Statistics, Where
+from ...fields import FIELDS, WORDS, Field
+from ..catalogue import NOWHERE, Flags, Shelf, damage
 from ..connection import Connection, run_script
-from ..keyword import View
-from ..passing import passing
-from . import writer
-from .codec import Postings
-from .reader import NOWHERE, Floats, Integers, Visible, load, phrase, postings
-from .spaces import Addend, Files, Own, Windows
+from ..keyword import Found, View
+from ..selection import best_rows
+from . import segments
+from .lists import Lists, Pages, Shelved, shelved
+from .scores import Library, Scores, asked, scored
 
-_VIEWS_KEPT = 8
-_PLACES_KEPT = 4_000_000  # 64 MB of what the terms of the last query add
+CACHE_BYTES = 64 * 1024 * 1024  # of pages; a store of fifty thousand notes fits
+_LIBRARIES_KEPT = 16
 
 
 class PostingsIndex:
-    """Keyword index on posting lists of our own, with the statistics of the visible scopes."""
+    """Keyword index on posting lists of our own."""
 
     name = "postings"
 
-    def __init__(self) -> None:
-        self._views: dict[frozenset[Scope], Visible] = {}
-        self._measured: WeakKeyDictionary[Visible, dict[Field, tuple[Own, Files, Windows]]] = WeakKeyDictionary()
-        self._last: tuple[tuple[object, ...], list[Addend]] = ((), [])
+    def __init__(self, fields: Sequence[Field] = FIELDS) -> None:
+        self._fields = fields
+        self._pages = Pages(CACHE_BYTES)
+        self._shelved: dict[str, Shelved] = {}
+        self._libraries: dict[tuple[tuple[str, int], ...], Library] = {}
+        self._last: tuple[tuple[object, ...], Scores] | None = None
         self._turn = threading.Lock()
 
     def exists(self, connection: Connection) -> bool:
         """Tell whether its tables are there."""
-        return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'posting_lists'").fetchone() is not None
+        return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'posting_pages'").fetchone() is not None
 
     def create(self, connection: Connection) -> None:
         """Make its tables."""
-        run_script(connection, writer.TABLES)
+        run_script(connection, segments.TABLES)
 
     def stored_tokens(self, connection: Connection, row: int) -> list[str]:
         """Return the tokens of a memory."""
-        stored = connection.execute("SELECT tokens FROM posting_rows WHERE row = ?", (row,)).fetchone()
-        return writer.unpack(stored[0]) if stored else []
+        stored = connection.execute(
+            "SELECT t.tokens FROM memories AS m JOIN posting_tokens AS t ON t.scope = m.scope AND t.number = m.number "
+            "WHERE m.row = ?",
+            (row,),
+        ).fetchone()
+        return segments.unpack(stored[0]) if stored else []
 
     def drop(self, connection: Connection) -> None:
         """Remove its tables."""
-        for table in writer.TABLE_NAMES:
+        for table in segments.TABLE_NAMES:
             connection.execute(f"DROP TABLE {table}")
 
-    def put(self, connection: Connection, row: int, entry: Entry) -> None:
+    def put(self, connection: Connection, row: int, number: int, entry: Entry) -> None:
         """Index a memory."""
-        writer.put(connection, row, entry)
+        segments.put(connection, str(entry.memory.scope), number, entry.tokens)
 
-    def remove(self, connection: Connection, rows: Iterable[int]) -> None:
-        """Take memories out."""
-        writer.remove(connection, rows)
+    def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
+        """Take a memory out."""
+        segments.remove(connection, scope, number)
 
-    def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> list[Scored]:
+    def close(self, connection: Connection, numbers: Mapping[str, int]) -> None:
+        """Flush the scopes that have enough fresh memories."""
+        for scope, count in numbers.items():
+            segments.flush(connection, scope, count)
+
+    def tidy(self, connection: Connection) -> bool:
+        """Make broken segments anew, or merge a little."""
+        broken = self._pages.broken
+        if broken:
+            _, (scope, segment) = broken.popitem()
+            if segment in segments.live_segments(connection, scope):
+                segments.rewrite(connection, scope, [segment])
+            return True
+        return segments.merge_step(connection)
+
+    def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
         """Return the best rows by lexical score, filtered before they are cut."""
-        visible = self._visible(view, where.scopes)
-        scores = np.zeros(len(visible.records))
-        for addend in self._addends(view, visible, terms):
-            scores[addend.places] += addend.values
-        places = self._matching(view, visible, terms, join, scores)
-        rows = visible.records["row"][places]
-        return [found for _, found in passing(view.connection, rows, scores[places], where, limit)]
+        shelves = view.shelves(where.scopes)
+        scores = self._scores(view, shelves, terms)
+        allowed = [view.masks.allowed(view.connection, shelf, where) for shelf in shelves]
+        if join == "and":
+            allowed = [
+                _both(mask, held) for mask, held in zip(allowed, self._with_all(view, shelves, terms), strict=True)
+            ]
+        rows = best_rows(view.connection, shelves, scores.totals, allowed, limit)
+        return Found(rows, self._damage(shelves))
+
+    def _with_all(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str]) -> list[Flags]:
+        """Tell which places hold every word of the query themselves."""
+        held = []
+        for shelf, lists in zip(shelves, self._lists(view, shelves), strict=True):
+            count = np.zeros(len(shelf), np.int64)
+            for term in terms:
+                count[lists.postings(WORDS, term).places] += 1
+            held.append(count == len(terms))
+        return held
 
     def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
         """Score the given rows, with what each term adds."""
-        visible = self._visible(view, scopes)
-        wanted = sorted(rows)
-        places = visible.places_of(np.array(wanted, np.int64))
-        details: dict[int, list[tuple[str, float]]] = {row: [] for row in wanted}
-        for addend in self._addends(view, visible, terms):
-            found = np.minimum(np.searchsorted(addend.places, places), len(addend.places) - 1)
-            held = (addend.places[found] == places) & (places != NOWHERE)
-            for i in np.flatnonzero(held).tolist():
-                details[wanted[i]].append((addend.label, float(addend.values[found[i]])))
-        values = {rows[row]: _folded(found) for row, found in details.items()}
-        covered = self._coverage(view, visible, places, terms)
-        return Signal(
-            "keyword",
-            values,
-            dict(zip((rows[row] for row in wanted), covered.tolist(), strict=True)),
-            {rows[row]: tuple(found) for row, found in details.items()},
-        )
+        shelves = view.shelves(scopes)
+        scores = self._scores(view, shelves, terms)
+        bound = self._statistics(view, shelves, terms).mass(terms)
+        numbers = np.array(list(rows), np.int64)
+        values: dict[MemoryId, float] = dict.fromkeys(rows.values(), 0.0)
+        coverage: dict[MemoryId, float] = dict.fromkeys(rows.values(), 0.0)
+        details: dict[MemoryId, Terms] = {}
+        labels = tuple(asked.label for asked in scores.terms)
+        for number, shelf in enumerate(shelves):
+            places = shelf.places_of(numbers)
+            ids = [rows[row] for row in numbers[places != NOWHERE].tolist()]
+            places = places[places != NOWHERE]
+            addends = scores.addends(number, places)
+            # Row by row from the first term to the last: the order in which the trail adds them up.
+            values.update(zip(ids, addends.sum(axis=0).tolist(), strict=True))
+            covered = scores.words[number][places] / (bound or 1.0)
+            coverage.update(zip(ids, covered.tolist(), strict=True))
+            details.update((identity, Terms(labels, addends[:, i])) for i, identity in enumerate(ids))
+        return Signal("keyword", values, coverage, details)
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""
-        visible = self._visible(view, scopes)
-        total = int(visible.alive.sum())
-        length = float(visible.lengths(WORDS)[visible.alive].sum())
-        frequency = {term: len(_list(view, visible, term).numbers) for term in terms}
-        return Statistics(total, length / total if total else 0.0, frequency)
+        return self._statistics(view, view.shelves(scopes), terms)
 
-    def _visible(self, view: View, scopes: frozenset[Scope]) -> Visible:
+    def _statistics(self, view: View, shelves: Sequence[Shelf], terms: Iterable[str]) -> Statistics:
+        library, lists = self._library(shelves), self._lists(view, shelves)
+        frequency = {term: sum(len(scope.postings(WORDS, term).places) for scope in lists) for term in terms}
+        return Statistics(library.count, library.texts(WORDS, "own").average, frequency)
+
+    def _scores(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str]) -> Scores:
+        """Return the scores of a query; a search asks twice, for its run and for its candidates."""
+        question = (_moment(shelves), tuple(terms))
+        last = self._last
+        if last is None or last[0] != question:
+            library = self._library(shelves)
+            found = tuple(asked(library, self._lists(view, shelves), terms, self._fields))
+            last = self._last = (question, scored(library, found))
+        return last[1]
+
+    def _library(self, shelves: Sequence[Shelf]) -> Library:
+        """Return the statistics of some shelves, measured once."""
+        moment = _moment(shelves)
         with self._turn:
-            visible = self._views.get(scopes)
-            if visible is None or visible.generation != view.generation:
-                if len(self._views) >= _VIEWS_KEPT:
-                    self._views.clear()
-                visible = self._views[scopes] = load(view.connection, view.generation, scopes)
-            return visible
+            known = self._libraries.get(moment)
+            if known is None:
+                if len(self._libraries) >= _LIBRARIES_KEPT:
+                    self._libraries.clear()
+                known = self._libraries[moment] = Library(shelves)
+            return known
 
-    def _matching(self, view: View, visible: Visible, terms: Sequence[str], join: Join, scores: Floats) -> Integers:
-        """Return the places that count as found: that hold any word, or every word, of the query themselves."""
-        held = np.zeros(len(scores), np.int64)
-        for term in terms:
-            held[_list(view, visible, term).numbers] += 1
-        if join == "and":
-            return np.flatnonzero(held == len(terms))
-        return np.flatnonzero(scores > 0)
+    def _lists(self, view: View, shelves: Sequence[Shelf]) -> list[Lists]:
+        return [Lists(view.connection, shelf, self._stored(view, shelf), self._pages) for shelf in shelves]
 
-    def _coverage(self, view: View, visible: Visible, places: Integers, terms: Sequence[str]) -> Floats:
-        """Return the share of the query's idf that the words of each place score."""
-        texts, *_ = self._spaces(visible, WORDS)
-        own = np.zeros(len(visible.records) + 1)  # the last for what is nowhere
-        bound = 0.0
-        for term in terms:
-            found = _list(view, visible, term)
-            bound += inverse_frequency(int(visible.alive.sum()), len(found.numbers))
-            own[found.numbers] += texts.scores(found)
-        return own[places] / bound if bound else np.zeros(len(places))
+    def _stored(self, view: View, shelf: Shelf) -> Shelved:
+        with self._turn:
+            known = self._shelved.get(shelf.scope)
+            if known is None or known.changed != shelf.changed:
+                known = self._shelved[shelf.scope] = shelved(view.connection, shelf, known)
+            return known
 
-    def _addends(self, view: View, visible: Visible, terms: Sequence[str]) -> Sequence[Addend]:
-        """Return what each term adds; a search asks twice, for its run and for its candidates."""
-        asked = (visible.generation, tuple(part.scope for part in visible.parts), tuple(terms))
-        known, addends = self._last
-        if known != asked:
-            addends = list(self._all_addends(view, visible, terms))
-            if sum(len(addend.places) for addend in addends) <= _PLACES_KEPT:
-                self._last = (asked, addends)
-        return addends
-
-    def _all_addends(self, view: View, visible: Visible, terms: Sequence[str]) -> Iterator[Addend]:
-        """Yield what each term adds, in its own text first, then in its surroundings; always in the same order."""
-        words = [term for term in terms if " " not in term]
-        for field, wanted in ((WORDS, terms), (PAIRS, pairs_of(words)), (GRAMS, [*dict.fromkeys(grams_of(words))])):
-            for term in wanted:
-                found = _list(view, visible, term, field)
-                if len(found.numbers):
-                    for space in self._spaces(visible, field):
-                        yield from space.addends(found, term)
-
-    def _spaces(self, visible: Visible, field: Field) -> tuple[Own, Files, Windows]:
-        """Return the texts of a field, measured once per view."""
-        spaces = self._measured.setdefault(visible, {})
-        if field not in spaces:
-            spaces[field] = (Own(visible, field), Files(visible, field), Windows(visible, field))
-        return spaces[field]
+    def _damage(self, shelves: Sequence[Shelf]) -> list[Notice]:
+        scopes = {shelf.scope for shelf in shelves}
+        broken = damage(shelves) + sum(scope in scopes for scope, _ in self._pages.broken.values())
+        if not broken:
+            return []
+        message = (
+            f"{broken} blocks of the keyword index fail their checksum and were made anew from the texts for this "
+            "answer; the next write puts them right"
+        )
+        return [Notice("index-damaged", message)]
 
 
-def _list(view: View, visible: Visible, term: str, field: Field = WORDS) -> Postings:
-    """Return the postings of a term; several words as one term are a phrase."""
-    if field is WORDS and " " in term:
-        return phrase(view.connection, visible, term.split(" "))
-    return postings(view.connection, visible, field, term)
+def _moment(shelves: Sequence[Shelf]) -> tuple[tuple[str, int], ...]:
+    return tuple((shelf.scope, shelf.changed) for shelf in shelves)
 
 
-def _folded(addends: Iterable[tuple[str, float]]) -> float:
-    """Add up from left to right, as the run does."""
-    value = 0.0
-    for _, addend in addends:
-        value += addend
-    return value
+def _both(mask: Flags | None, other: Flags) -> Flags:
+    return other if mask is None else mask & other

@@ -1,0 +1,249 @@
+"""What the visible scopes hold, as arrays: a shelf per scope, kept in memory and renewed where the file has changed."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...types import Scope
+from ..contexts import WINDOW_TURNS, Unit
+from ..fields import FIELDS, Field
+from .connection import Connection
+from .records import BLOCK, GONE, RECORD, StoredTokens, decoded, made_anew, vacant
+from .sealed import BrokenSeal
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+NOWHERE = -1
+SHELVES_KEPT = 4_000_000  # memories on all shelves together, about 300 MB
+
+
+class Timed(NamedTuple):
+    """Memories that are not for all times: their numbers, and from when until when they count."""
+
+    numbers: Integers
+    begins: Floats
+    ends: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Files:
+    """The files of chunks: how many, each memory's file (one past the last for none), and their lengths by field."""
+
+    count: int
+    of: Integers
+    lengths: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Shelf:
+    """One scope at one moment; places are the numbers its memories were given, in the order they came."""
+
+    scope: str
+    changed: int
+    columns: Mapping[str, NDArray[np.generic]]
+    superseded: Integers
+    timed: Timed
+    broken: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.columns["row"])
+
+    @property
+    def rows(self) -> Integers:
+        """Return the row of the memory at each place."""
+        rows: Integers = self.columns["row"]  # type: ignore[assignment]
+        return rows
+
+    @property
+    def groups(self) -> NDArray[np.uint64]:
+        """Return a number for the source of each memory."""
+        groups: NDArray[np.uint64] = self.columns["group"]  # type: ignore[assignment]
+        return groups
+
+    @cached_property
+    def alive(self) -> Flags:
+        """Tell which places hold a memory."""
+        living: Flags = self.columns["unit"] != GONE
+        return living
+
+    @cached_property
+    def count(self) -> int:
+        """Return how many memories there are."""
+        return int(np.count_nonzero(self.alive))
+
+    @property
+    def has_gaps(self) -> bool:
+        """Tell whether some places are empty."""
+        return self.count < len(self)
+
+    @cached_property
+    def units(self) -> Integers:
+        """Return what each memory is."""
+        units: Integers = self.columns["unit"].astype(np.int64)
+        return units
+
+    @cached_property
+    def lengths(self) -> Mapping[str, Floats]:
+        """Return how many terms of each field every memory holds."""
+        return {field.name: self.columns[field.name].astype(np.float64) for field in FIELDS}
+
+    @cached_property
+    def files(self) -> Files:
+        """Number the files of chunks."""
+        chunks = np.flatnonzero(self.units == Unit.CHUNK)
+        codes, numbers = np.unique(self.groups[chunks], return_inverse=True)
+        of = np.full(len(self), len(codes))
+        of[chunks] = numbers
+        lengths = {
+            name: np.bincount(numbers, own[chunks], len(codes)).astype(np.float64) for name, own in self.lengths.items()
+        }
+        return Files(len(codes), of, lengths)
+
+    @cached_property
+    def turns(self) -> Integers:
+        """Return the places of turns."""
+        return np.flatnonzero(self.units == Unit.TURN)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Tell whether every memory is the only chunk of its file, so that file and chunk are one text."""
+        return self.files.count == self.count
+
+    @cached_property
+    def windows(self) -> Sequence[Integers]:
+        """Return, for each step from −2 to 2, the turn that far from each turn in its session; NOWHERE beyond it."""
+        sessions, positions = self.columns["session"], self.columns["position"]
+        turns = self.turns
+        order = turns[np.lexsort((turns, positions[turns], sessions[turns]))]
+        ordered = sessions[order]
+        steps = []
+        for step in range(-WINDOW_TURNS, WINDOW_TURNS + 1):
+            neighbours = np.full(len(self), NOWHERE)
+            here = np.arange(max(0, -step), len(order) - max(0, step))
+            same = ordered[here] == ordered[here + step]
+            neighbours[order[here[same]]] = order[here[same] + step]
+            steps.append(neighbours)
+        return steps
+
+    def window_lengths(self, field: Field) -> Floats:
+        """Return how many terms of a field each turn's window holds; 0 for what is no turn."""
+        around = np.zeros(len(self))
+        lengths = np.append(self.lengths[field.name], 0.0)  # the last for NOWHERE
+        for step in self.windows:
+            around[self.turns] += lengths[step[self.turns]]
+        return around
+
+    def places_of(self, rows: Integers) -> Integers:
+        """Return the places of rows; NOWHERE for those that do not stand here. Rows ascend with the places."""
+        known, places = self._by_row
+        if not len(known):
+            return np.full(len(rows), NOWHERE)
+        found = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+        return np.where(known[found] == rows, places[found], NOWHERE)
+
+    @cached_property
+    def _by_row(self) -> tuple[Integers, Integers]:
+        places = np.flatnonzero(self.alive)
+        rows = self.rows[places]
+        order = np.argsort(rows, kind="stable")
+        return rows[order], places[order]
+
+
+class Catalogue:
+    """Shelves by scope; each is read again only where its scope has changed."""
+
+    def __init__(self, tokens: StoredTokens) -> None:
+        self._tokens = tokens
+        self._shelves: OrderedDict[str, Shelf] = OrderedDict()
+        self._turn = threading.Lock()
+
+    def shelves(self, connection: Connection, scopes: frozenset[Scope]) -> list[Shelf]:
+        """Return the shelves of the scopes that hold anything, always in the same order."""
+        with self._turn:
+            found = [self._shelf(connection, scope) for scope in sorted(str(scope) for scope in scopes)]
+            kept = sum(map(len, self._shelves.values()))
+            while kept > SHELVES_KEPT and len(self._shelves) > len(scopes):
+                kept -= len(self._shelves.popitem(last=False)[1])
+        return [shelf for shelf in found if shelf is not None]
+
+    def _shelf(self, connection: Connection, scope: str) -> Shelf | None:
+        stored = connection.execute("SELECT numbers, changed FROM scopes WHERE scope = ?", (scope,)).fetchone()
+        if stored is None:
+            return None
+        numbers, changed = stored
+        known = self._shelves.get(scope)
+        if known is None or known.changed != changed:
+            known = self._shelves[scope] = self._read(connection, scope, numbers, changed, known)
+        self._shelves.move_to_end(scope)
+        return known
+
+    def _read(self, connection: Connection, scope: str, numbers: int, changed: int, known: Shelf | None) -> Shelf:
+        # A writer that was rolled back, or another file under the same name, begins anew.
+        is_older = known is not None and known.changed < changed and len(known) <= numbers
+        blocks = connection.execute(
+            "SELECT first, records FROM records WHERE scope = ? AND changed > ?",
+            (scope, known.changed if known and is_older else -1),
+        ).fetchall()
+        if known and is_older and not blocks and len(known) == numbers:
+            columns = known.columns
+        else:
+            columns = _grown(known.columns if known and is_older else {}, numbers)
+        broken = []
+        for first, blob in blocks:
+            try:
+                records = decoded(blob)
+            except BrokenSeal:
+                records = made_anew(connection, scope, first, self._tokens)
+                broken.append(first)
+            records = records[: max(0, numbers - first)]
+            for name, column in columns.items():
+                column[first : first + len(records)] = records[name]
+        superseded = connection.execute(
+            "SELECT number FROM memories WHERE scope = ? AND superseded_by IS NOT NULL", (scope,)
+        ).fetchall()
+        return Shelf(
+            scope,
+            changed,
+            columns,
+            np.array([number for (number,) in superseded], np.int64),
+            _timed(connection, scope),
+            tuple(broken),
+        )
+
+
+def _grown(known: Mapping[str, NDArray[np.generic]], size: int) -> dict[str, NDArray[np.generic]]:
+    """Return columns with room for more: copies, because others may be reading the known ones."""
+    columns = {}
+    for name in RECORD.names or ():
+        column = np.full(size, vacant(1)[0][name], RECORD[name])
+        if known:
+            column[: len(known[name])] = known[name]
+        columns[name] = column
+    return columns
+
+
+def _timed(connection: Connection, scope: str) -> Timed:
+    rows = connection.execute(
+        "SELECT number, coalesce(valid_from, -9e999), min(coalesce(expires, 9e999), coalesce(valid_until, 9e999)) "
+        "FROM memories WHERE scope = ? AND (expires IS NOT NULL OR valid_from IS NOT NULL OR valid_until IS NOT NULL)",
+        (scope,),
+    ).fetchall()
+    numbers, begins, ends = zip(*rows, strict=True) if rows else ((), (), ())
+    return Timed(np.array(numbers, np.int64), np.array(begins, np.float64), np.array(ends, np.float64))
+
+
+def damage(shelves: Sequence[Shelf]) -> int:
+    """Count the blocks of these shelves that had to be made anew."""
+    return sum(len(shelf.broken) for shelf in shelves)
+
+
+__all__ = ["BLOCK", "NOWHERE", "Catalogue", "Files", "Flags", "Floats", "Integers", "Shelf", "Timed", "damage"]

@@ -1,0 +1,194 @@
+"""What is kept in memory of a scope's vectors: whole ones or their signs, renewed only where the file has changed."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .catalogue import BLOCK, NOWHERE, Flags, Integers, Shelf
+from .connection import Connection
+from .sealed import BrokenSeal, unseal
+from .signs import Signs, signs_of
+
+PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
+STEP_BACK = 1  # the place in a shelf's windows that is one turn before
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The vectors of one scope in one space as of one change: whole, or their signs, and where each is stored."""
+
+    changed: int
+    entries: Integers
+    vectors: NDArray[np.float32] | None
+    signs: Signs | None
+    damaged: Integers
+
+    @property
+    def nbytes(self) -> int:
+        """Return how much memory it holds."""
+        parts = (self.entries, self.vectors, self.signs)
+        return sum(part.nbytes for part in parts if part is not None)
+
+    @property
+    def has(self) -> Flags:
+        """Tell which places have a vector."""
+        held: Flags = self.entries > 0
+        return held
+
+
+def renewed(connection: Connection, space: str, shelf: Shelf, known: Held | None, whole: bool) -> Held:
+    """Read what is new or changed of a scope and lay it over what is known."""
+    if known is not None and (known.changed > shelf.changed or len(known.entries) > len(shelf)):
+        known = None
+    ranges = _changed_ranges(connection, shelf, known)
+    if whole:
+        return _with_vectors(connection, space, shelf, known, ranges)
+    return _with_signs(connection, space, shelf, known, ranges)
+
+
+def _changed_ranges(connection: Connection, shelf: Shelf, known: Held | None) -> list[Range]:
+    if known is None:
+        return [(0, len(shelf))] if len(shelf) else []
+    rows = connection.execute(
+        "SELECT first FROM records WHERE scope = ? AND changed > ? ORDER BY first", (shelf.scope, known.changed)
+    )
+    return [(first, min(first + BLOCK, len(shelf))) for (first,) in rows if first < len(shelf)]
+
+
+def _with_vectors(
+    connection: Connection, space: str, shelf: Shelf, known: Held | None, ranges: Sequence[Range]
+) -> Held:
+    entries = np.zeros(len(shelf), np.int64)
+    vectors: NDArray[np.float32] | None = None
+    damaged = _still_damaged(known, ranges)
+    if known is not None:
+        entries[: len(known.entries)] = known.entries
+        if known.vectors is not None:
+            vectors = _roomy(known.vectors, len(shelf), known.vectors.shape[1])
+    for begin, end in ranges:
+        found = read_range(connection, space, shelf.scope, begin, end)
+        entries[begin:end] = found.entries
+        damaged += found.damaged.tolist()
+        if found.vectors is not None:
+            vectors = _roomy(vectors, len(shelf), found.vectors.shape[1]) if vectors is None else vectors
+            vectors[begin:end] = found.vectors
+    if vectors is not None and len(shelf.turns):
+        # What was mixed before must not be mixed again: turns are always mixed from what is stored.
+        stored = vectors if known is None else read_range(connection, space, shelf.scope, 0, len(shelf)).vectors
+        vectors = vectors if stored is None else mixed(stored, entries, shelf)
+    return Held(shelf.changed, entries, vectors, None, np.array(damaged, np.int64))
+
+
+def _roomy(vectors: NDArray[np.float32] | None, size: int, dimensions: int) -> NDArray[np.float32]:
+    roomy = np.zeros((size, dimensions), np.float32)
+    if vectors is not None:
+        roomy[: len(vectors)] = vectors
+    return roomy
+
+
+def _with_signs(connection: Connection, space: str, shelf: Shelf, known: Held | None, ranges: Sequence[Range]) -> Held:
+    if len(shelf.turns):
+        held = _with_vectors(connection, space, shelf, None, [(0, len(shelf))])
+        return Held(shelf.changed, held.entries, None, as_signs(held), held.damaged)
+    entries = np.zeros(len(shelf), np.int64)
+    if known is not None:
+        entries[: len(known.entries)] = known.entries
+    # What is known may be in use elsewhere, or too short: the first change makes a copy.
+    signs, is_shared = (known.signs if known is not None else None), True
+    damaged = _still_damaged(known, ranges)
+    blocks = _sign_blocks(connection, space, shelf.scope) if known is None else {}
+    for begin, end in _blocks(ranges):
+        found = blocks.get(begin) or read_range(connection, space, shelf.scope, begin, end)
+        entries[begin:end] = found.entries[: end - begin]
+        damaged += found.damaged.tolist()
+        here = as_signs(found)
+        if len(here):
+            signs = _roomy_signs(signs, len(here), len(shelf)) if is_shared else signs
+            is_shared = False
+            assert signs is not None
+            signs[:, begin:end] = here[:, : end - begin]
+    return Held(shelf.changed, entries, None, signs, np.array(damaged, np.int64))
+
+
+def _roomy_signs(signs: Signs | None, words: int, size: int) -> Signs:
+    roomy = np.zeros((words, size), np.uint64)
+    if signs is not None and len(signs) == words:
+        roomy[:, : signs.shape[1]] = signs
+    return roomy
+
+
+def _still_damaged(known: Held | None, ranges: Sequence[Range]) -> list[int]:
+    """Return what was found damaged where nothing has changed since."""
+    before = known.damaged.tolist() if known else []
+    return [number for number in before if not any(begin <= number < end for begin, end in ranges)]
+
+
+def _blocks(ranges: Sequence[Range]) -> Iterator[Range]:
+    for begin, end in ranges:
+        yield from ((first, min(first + BLOCK, end)) for first in range(begin, end, BLOCK))
+
+
+def _sign_blocks(connection: Connection, space: str, scope: str) -> dict[int, Held]:
+    """Read the blocks of signs the file holds; one that fails its checksum is left to be made from the vectors."""
+    blocks = {}
+    for first, entries, signs in connection.execute(
+        "SELECT first, entries, signs FROM sign_blocks WHERE space = ? AND scope = ?", (space, scope)
+    ):
+        try:
+            stored = np.frombuffer(unseal(entries), "<i8"), np.frombuffer(unseal(signs), "<u8").reshape(-1, BLOCK)
+        except BrokenSeal:
+            continue
+        blocks[first] = Held(0, stored[0], None, stored[1], np.zeros(0, np.int64))
+    return blocks
+
+
+def as_signs(held: Held) -> Signs:
+    """Return the signs of what is held."""
+    if held.signs is not None:
+        return held.signs
+    return signs_of(held.vectors) if held.vectors is not None else np.zeros((0, len(held.entries)), np.uint64)
+
+
+def read_range(connection: Connection, space: str, scope: str, begin: int, end: int) -> Held:
+    """Read the vectors of the memories from number `begin` to below `end`."""
+    rows = connection.execute(
+        "SELECT m.number, v.entry, v.checksum, v.vector FROM memories AS m JOIN vectors AS v "
+        "ON v.hash = m.embed_hash AND v.space = ? WHERE m.scope = ? AND m.number >= ? AND m.number < ?",
+        (space, scope, begin, end),
+    ).fetchall()
+    sound = [(number - begin, entry, blob) for number, entry, checksum, blob in rows if zlib.crc32(blob) == checksum]
+    damaged = np.array([number for number, _, checksum, blob in rows if zlib.crc32(blob) != checksum], np.int64)
+    entries = np.zeros(end - begin, np.int64)
+    if not sound:
+        return Held(0, entries, None, None, damaged)
+    places, numbers, blobs = zip(*sound, strict=True)
+    entries[list(places)] = numbers
+    found = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), -1)
+    vectors = np.zeros((end - begin, found.shape[1]), np.float32)
+    vectors[list(places)] = found
+    return Held(0, entries, vectors, None, damaged)
+
+
+def mixed(vectors: NDArray[np.float32], entries: Integers, shelf: Shelf) -> NDArray[np.float32]:
+    """Mix half of the turn before into each turn: what is said answers what was said. Stored vectors stay unmixed."""
+    has = entries > 0
+    before = shelf.windows[STEP_BACK]
+    turns = shelf.turns[(before[shelf.turns] != NOWHERE) & has[shelf.turns]]
+    turns = turns[has[before[turns]]]
+    together = vectors.copy()
+    together[turns] = blended(vectors[turns], vectors[before[turns]])
+    return together
+
+
+def blended(turns: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return turns with half of what was said before, at unit length."""
+    sums = turns + np.float32(PREVIOUS_TURN_WEIGHT) * before
+    lengths = np.linalg.norm(sums.astype(np.float64), axis=1, keepdims=True)
+    return (sums / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)

@@ -1,0 +1,62 @@
+"""Filters as masks over shelves: who may answer is known before anything is cut."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import replace
+
+import numpy as np
+
+from ...types import Scope, Where
+from .catalogue import Flags, Shelf
+from .connection import Connection
+from .filters import choice, clause_for
+
+_MASKS_KEPT = 32
+
+
+class Masks:
+    """Masks of filters, those that SQL had to be asked for remembered until the scope changes."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[object, ...], Flags] = OrderedDict()
+        self._turn = threading.Lock()
+
+    def allowed(self, connection: Connection, shelf: Shelf, where: Where) -> Flags | None:
+        """Tell which places of a shelf may answer; None if all may."""
+        if where.as_of is not None:
+            return self._asked(connection, shelf, where)
+        mask = self._asked(connection, shelf, where) if _chooses(where) else None
+        if mask is None and not (shelf.has_gaps or len(shelf.superseded) or len(shelf.timed.numbers)):
+            return None
+        mask = shelf.alive.copy() if mask is None else mask & shelf.alive
+        if not where.include_superseded:
+            mask[shelf.superseded] = False
+        timed = shelf.timed
+        mask[timed.numbers[(timed.begins > where.now) | (timed.ends <= where.now)]] = False
+        return mask
+
+    def _asked(self, connection: Connection, shelf: Shelf, where: Where) -> Flags:
+        """Ask SQL for what only the rows themselves know."""
+        asked = replace(where, now=0.0, scopes=frozenset({Scope.parse(shelf.scope)}))
+        key = (shelf.scope, shelf.changed, asked)
+        with self._turn:
+            known = self._known.get(key)
+            if known is None:
+                clause = clause_for(asked) if where.as_of is not None else choice(asked)
+                found = connection.execute(
+                    f"SELECT m.number FROM memories AS m WHERE {clause.sql}", clause.parameters
+                ).fetchall()
+                known = np.zeros(len(shelf), np.bool_)
+                known[[number for (number,) in found]] = True
+                self._known[key] = known
+                while len(self._known) > _MASKS_KEPT:
+                    self._known.popitem(last=False)
+            return known
+
+
+def _chooses(where: Where) -> bool:
+    return bool(where.kinds or where.tags or where.path is not None or where.since is not None) or (
+        where.before is not None
+    )

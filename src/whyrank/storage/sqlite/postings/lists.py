@@ -1,0 +1,252 @@
+"""Reading the index: the list of a term in one scope, from its segments and from what is still fresh."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ...fields import GRAMS, PAIRS, WORDS, Field, grams_of, pairs_of
+from ..catalogue import Floats, Integers, Shelf
+from ..connection import Connection
+from ..sealed import BrokenSeal
+from .inversion import follower_of, invert, key_of, only
+from .pages import Listed, Page, list_of, pages, read
+from .segments import Segment, flushed_below, live_segments, stored_texts
+
+
+class Postings(NamedTuple):
+    """The places that hold a term, ascending, and how often each holds it."""
+
+    places: Integers
+    frequencies: Floats
+
+
+NOTHING = Postings(np.zeros(0, np.int64), np.zeros(0))
+
+
+@dataclass(frozen=True)
+class FreshText:
+    """A memory that no segment holds yet, its terms counted."""
+
+    number: int
+    tokens: Sequence[str]
+
+    @cached_property
+    def counts(self) -> Mapping[int, Counter[str]]:
+        """Return how often each term of each field occurs."""
+        return {
+            WORDS.number: Counter(self.tokens),
+            PAIRS.number: Counter(pairs_of(self.tokens)),
+            GRAMS.number: Counter(grams_of(self.tokens)),
+        }
+
+
+@dataclass(frozen=True)
+class Shelved:
+    """The segments and fresh texts of one scope, as of one change of it."""
+
+    changed: int
+    segments: Sequence[Segment]
+    fresh: Sequence[FreshText]
+
+
+class Pages:
+    """Pages in memory, the last used first to stay; a segment never changes, so neither does a page of it."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._pages: OrderedDict[tuple[int, int, int], Page] = OrderedDict()
+        self._bytes = 0
+        self._directories: dict[tuple[int, int], list[int]] = {}
+        self._turn = threading.Lock()
+        self.broken: dict[int, tuple[str, Segment]] = {}
+
+    def page(self, connection: Connection, scope: str, segment: Segment, field: Field, key: int) -> Page | None:
+        """Return the page of a segment that would hold a key."""
+        with self._turn:
+            firsts = self._directory(connection, segment, field)
+            place = bisect_right(firsts, key) - 1
+            if place < 0:
+                return None
+            name = (segment.segment, field.number, firsts[place])
+            known = self._pages.get(name)
+            if known is not None:
+                self._pages.move_to_end(name)
+                return known
+            page = self._read(connection, scope, segment, name)
+            self._keep(name, page)
+            return page
+
+    def _directory(self, connection: Connection, segment: Segment, field: Field) -> list[int]:
+        name = (segment.segment, field.number)
+        if name not in self._directories:
+            rows = connection.execute(
+                "SELECT first_key FROM posting_pages WHERE segment = ? AND field = ? ORDER BY first_key", name
+            )
+            self._directories[name] = [key for (key,) in rows]
+        return self._directories[name]
+
+    def _read(self, connection: Connection, scope: str, segment: Segment, name: tuple[int, int, int]) -> Page:
+        blob = connection.execute(
+            "SELECT page FROM posting_pages WHERE segment = ? AND field = ? AND first_key = ?", name
+        ).fetchone()[0]
+        try:
+            return read(blob)
+        except BrokenSeal:
+            self.broken[segment.segment] = (scope, segment)
+            return _made_anew(connection, scope, segment, name)
+
+    def _keep(self, name: tuple[int, int, int], page: Page) -> None:
+        self._pages[name] = page
+        self._bytes += page.nbytes
+        while self._bytes > self._max_bytes and len(self._pages) > 1:
+            self._bytes -= self._pages.popitem(last=False)[1].nbytes
+
+    def forget(self, living: Iterable[int]) -> None:
+        """Let go of directories of segments that are no more."""
+        with self._turn:
+            alive = set(living)
+            self._directories = {name: firsts for name, firsts in self._directories.items() if name[0] in alive}
+
+
+def _made_anew(connection: Connection, scope: str, segment: Segment, name: tuple[int, int, int]) -> Page:
+    """Make one page from the texts; the pages of a segment are the same whenever they are made from the same texts.
+
+    After removals they are cut elsewhere, so the terms of the broken page are looked for in all of them.
+    """
+    inverted = invert(stored_texts(connection, scope, segment.first, segment.last))
+    postings = next(found for field, found in inverted.items() if field.number == name[1])
+    following = connection.execute(
+        "SELECT min(first_key) FROM posting_pages WHERE segment = ? AND field = ? AND first_key > ?", name
+    ).fetchone()[0]
+    inside = (postings.keys >= name[2]) & ((postings.keys < following) if following is not None else True)
+    made = list(pages(only(postings, inside), segment.first))
+    return _joined_pages([read(blob) for _, blob in made])
+
+
+def _joined_pages(parts: Sequence[Page]) -> Page:
+    if not parts:
+        empty = np.zeros(0, np.uint32)
+        return Page(np.zeros(0, np.int64), empty, empty, np.zeros(0, np.uint16), np.zeros(0, np.uint8), empty)
+    ends = np.cumsum([0, *(len(part.offsets) for part in parts)])
+    heard = np.cumsum([0, *(len(part.followers) for part in parts)])
+    return Page(
+        np.concatenate([part.keys for part in parts]),
+        np.concatenate([part.ends + start for part, start in zip(parts, ends, strict=False)]).astype(np.uint32),
+        np.concatenate([part.follower_ends + start for part, start in zip(parts, heard, strict=False)]).astype(
+            np.uint32
+        ),
+        np.concatenate([part.offsets for part in parts]),
+        np.concatenate([part.frequencies for part in parts]),
+        np.concatenate([part.followers for part in parts]),
+    )
+
+
+def shelved(connection: Connection, shelf: Shelf, known: Shelved | None) -> Shelved:
+    """Return the segments and fresh texts of a shelf; texts that were fresh before are not read again."""
+    begin = flushed_below(connection, shelf.scope)
+    before = known.fresh if known else ()
+    kept = [text for text in before if begin <= text.number < len(shelf) and shelf.alive[text.number]]
+    after = kept[-1].number + 1 if kept else begin
+    fresh = [FreshText(*text) for text in stored_texts(connection, shelf.scope, after, len(shelf) - 1)]
+    return Shelved(shelf.changed, live_segments(connection, shelf.scope), (*kept, *fresh))
+
+
+class Lists:
+    """The lists of one scope at one moment, for one query."""
+
+    def __init__(self, connection: Connection, shelf: Shelf, stored: Shelved, cache: Pages) -> None:
+        self._connection = connection
+        self._shelf = shelf
+        self._stored = stored
+        self._cache = cache
+        self._known: dict[tuple[int, str], Postings] = {}
+
+    def postings(self, field: Field, term: str) -> Postings:
+        """Return the places that hold a term; several words as one term of the words are a phrase."""
+        known = self._known.get((field.number, term))
+        if known is None:
+            known = self._known[field.number, term] = self._find(field, term)
+        return known
+
+    def _find(self, field: Field, term: str) -> Postings:
+        if field is PAIRS:
+            return self._pair(*term.split(" "))
+        if field is WORDS and " " in term:
+            return self._phrase(term.split(" "))
+        found = [
+            Postings(listed.numbers, listed.frequencies.astype(np.float64)) for listed in self._listed(field, term)
+        ]
+        return self._living(found, self._fresh(lambda text: text.counts[field.number][term]))
+
+    def _listed(self, field: Field, term: str) -> list[Listed]:
+        key = key_of(term)
+        found = []
+        for segment in self._stored.segments:
+            page = self._cache.page(self._connection, self._shelf.scope, segment, field, key)
+            listed = list_of(page, key, segment.first) if page is not None else None
+            if listed is not None:
+                found.append(listed)
+        return found
+
+    def _pair(self, one: str, other: str) -> Postings:
+        """Read off the followers of the first word where the second follows it."""
+        wanted = follower_of(other)
+        found = []
+        for listed in self._listed(WORDS, one):
+            heard = np.flatnonzero(listed.followers == wanted)
+            if len(heard):
+                holders = np.searchsorted(np.cumsum(listed.frequencies, dtype=np.int64), heard, side="right")
+                places, counts = np.unique(listed.numbers[holders], return_counts=True)
+                found.append(Postings(places, counts.astype(np.float64)))
+        return self._living(found, self._fresh(lambda text: _occurrences(text.tokens, (one, other))))
+
+    def _phrase(self, tokens: Sequence[str]) -> Postings:
+        """Return the places that hold tokens side by side."""
+        common = self._pair(tokens[0], tokens[1])
+        if len(tokens) == 2:
+            return common
+        places = common.places
+        for one, other in list(pairwise(tokens))[1:]:
+            places = np.intersect1d(places, self._pair(one, other).places, assume_unique=True)
+        # Pairs may stand apart from each other; the text itself says how often the whole stands in it.
+        counts = [_occurrences(self._tokens(place), tokens) for place in places.tolist()]
+        held = np.array(counts, np.float64)
+        return Postings(places[held > 0], held[held > 0])
+
+    def _tokens(self, place: int) -> Sequence[str]:
+        texts = stored_texts(self._connection, self._shelf.scope, place, place)
+        return texts[0][1] if texts else ()
+
+    def _fresh(self, count: Callable[[FreshText], int]) -> Postings:
+        counts = [(text.number, held) for text in self._stored.fresh if (held := count(text))]
+        if not counts:
+            return NOTHING
+        numbers, times = zip(*counts, strict=True)
+        return Postings(np.array(numbers, np.int64), np.array(times, np.float64))
+
+    def _living(self, found: Sequence[Postings], fresh: Postings) -> Postings:
+        parts = [*found, fresh] if len(fresh.places) else found
+        if not parts:
+            return NOTHING
+        places = np.concatenate([part.places for part in parts]) if len(parts) > 1 else parts[0].places
+        frequencies = np.concatenate([part.frequencies for part in parts]) if len(parts) > 1 else parts[0].frequencies
+        if self._shelf.has_gaps:
+            living = self._shelf.alive[places]
+            places, frequencies = places[living], frequencies[living]
+        return Postings(places, frequencies)
+
+
+def _occurrences(tokens: Sequence[str], phrase: Sequence[str]) -> int:
+    """Count a sequence of tokens in a text."""
+    size, wanted = len(phrase), list(phrase)
+    places = (i for i in range(len(tokens) - size + 1) if tokens[i] == wanted[0])
+    return sum(1 for i in places if list(tokens[i : i + size]) == wanted)

@@ -1,0 +1,300 @@
+"""Writing the index: fresh memories wait as tokens, are flushed into a segment, and segments are merged step by step.
+
+A merge writes its pages beside the old segments, a bounded number of postings per transaction; one update at its
+end puts the new segment in their place. Killed in the middle, it goes on where it was.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..connection import Connection
+from ..sealed import BrokenSeal
+from .inversion import INDEXED, Inverted, invert, merged, only
+from .pages import MAX_SPAN, pages, postings_of, read
+
+FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there must be few of them
+SEGMENTS_PER_TIER = 4  # so many of about one size become one
+POSTINGS_PER_STEP = 400_000  # what one step of a merge may read: some tens of milliseconds
+
+LIVE, MAKING = 0, 1
+_LOWEST_KEY, _HIGHEST_KEY = -(2**63), 2**63 - 1
+
+TABLES = """
+CREATE TABLE posting_tokens (
+    scope TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    tokens BLOB NOT NULL,
+    PRIMARY KEY (scope, number)
+) WITHOUT ROWID;
+CREATE TABLE posting_scopes (
+    scope TEXT PRIMARY KEY,
+    flushed INTEGER NOT NULL,
+    due INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE posting_segments (
+    segment INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    memories INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    field INTEGER NOT NULL DEFAULT 0,
+    next_key INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX posting_segments_by_scope ON posting_segments (scope, state, first);
+CREATE TABLE posting_pages (
+    segment INTEGER NOT NULL,
+    field INTEGER NOT NULL,
+    first_key INTEGER NOT NULL,
+    page BLOB NOT NULL,
+    PRIMARY KEY (segment, field, first_key)
+) WITHOUT ROWID;
+"""
+TABLE_NAMES = ("posting_tokens", "posting_scopes", "posting_segments", "posting_pages")
+
+
+class Segment(NamedTuple):
+    """Postings of the memories from number `first` to number `last`."""
+
+    segment: int
+    first: int
+    last: int
+    memories: int
+
+
+def put(connection: Connection, scope: str, number: int, tokens: Sequence[str]) -> None:
+    """Take in one memory; it can be found at once."""
+    connection.execute("INSERT INTO posting_tokens VALUES (?, ?, ?)", (scope, number, pack(tokens)))
+
+
+def remove(connection: Connection, scope: str, number: int) -> None:
+    """Forget the tokens of a memory; its postings are passed over, and dropped by the next merge."""
+    connection.execute("DELETE FROM posting_tokens WHERE scope = ? AND number = ?", (scope, number))
+
+
+def pack(tokens: Iterable[str]) -> bytes:
+    """Write tokens small."""
+    return zlib.compress(" ".join(tokens).encode("utf-8", errors="replace"), 1)
+
+
+def unpack(blob: bytes) -> list[str]:
+    """Read packed tokens."""
+    text = zlib.decompress(blob).decode("utf-8")
+    return text.split(" ") if text else []
+
+
+def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[tuple[int, list[str]]]:
+    """Return the tokens of the memories from `first` to `last`, by ascending number."""
+    rows = connection.execute(
+        "SELECT number, tokens FROM posting_tokens WHERE scope = ? AND number BETWEEN ? AND ? ORDER BY number",
+        (scope, first, last),
+    )
+    return [(number, unpack(tokens)) for number, tokens in rows]
+
+
+def flushed_below(connection: Connection, scope: str) -> int:
+    """Return the number from which on memories are fresh."""
+    known = connection.execute("SELECT flushed FROM posting_scopes WHERE scope = ?", (scope,)).fetchone()
+    return known[0] if known else 0
+
+
+def flush(connection: Connection, scope: str, numbers: int) -> None:
+    """Turn the fresh memories below `numbers` into segments, once there are enough of them."""
+    begin = flushed_below(connection, scope)
+    if numbers - begin < FRESH_MEMORIES:
+        return
+    while begin < numbers:
+        end = min(numbers, begin + MAX_SPAN)
+        texts = stored_texts(connection, scope, begin, end - 1)
+        if texts:
+            segment = _new_segment(connection, scope, begin, end - 1, len(texts), LIVE)
+            write(connection, segment, texts)
+        begin = end
+    connection.execute(
+        "INSERT INTO posting_scopes VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET flushed = excluded.flushed, due = 1",
+        (scope, numbers),
+    )
+
+
+def write(connection: Connection, segment: Segment, texts: Sequence[tuple[int, Sequence[str]]]) -> None:
+    """Write all pages of a segment."""
+    for field, postings in invert(texts).items():
+        _write_pages(connection, segment, field.number, postings)
+
+
+def _write_pages(connection: Connection, segment: Segment, field: int, postings: Inverted) -> None:
+    connection.executemany(
+        "INSERT INTO posting_pages VALUES (?, ?, ?, ?)",
+        ((segment.segment, field, key, page) for key, page in pages(postings, segment.first)),
+    )
+
+
+def _new_segment(connection: Connection, scope: str, first: int, last: int, memories: int, state: int) -> Segment:
+    made = connection.execute(
+        "INSERT INTO posting_segments (scope, first, last, memories, state, next_key) VALUES (?, ?, ?, ?, ?, ?)",
+        (scope, first, last, memories, state, _LOWEST_KEY),
+    )
+    assert made.lastrowid is not None
+    return Segment(made.lastrowid, first, last, memories)
+
+
+def live_segments(connection: Connection, scope: str) -> list[Segment]:
+    """Return the segments that answer, in the order of their numbers."""
+    rows = connection.execute(
+        "SELECT segment, first, last, memories FROM posting_segments WHERE scope = ? AND state = ? ORDER BY first",
+        (scope, LIVE),
+    )
+    return [Segment(*row) for row in rows]
+
+
+def merge_step(connection: Connection) -> bool:
+    """Do one bounded piece of merging, if any is due; tell whether there may be more."""
+    due = connection.execute("SELECT scope FROM posting_scopes WHERE due = 1 LIMIT 1").fetchone()
+    if due is None:
+        return False
+    scope = due[0]
+    making = connection.execute(
+        "SELECT segment, first, last, memories, field, next_key FROM posting_segments WHERE scope = ? AND state = ?",
+        (scope, MAKING),
+    ).fetchone()
+    if making is None:
+        together = _to_merge(live_segments(connection, scope))
+        if together:
+            memories = sum(part.memories for part in together)
+            _new_segment(connection, scope, together[0].first, together[-1].last, memories, MAKING)
+        else:
+            connection.execute("UPDATE posting_scopes SET due = 0 WHERE scope = ?", (scope,))
+        return True
+    _merge_on(connection, scope, Segment(*making[:4]), *making[4:])
+    return True
+
+
+def _to_merge(segments: Sequence[Segment]) -> list[Segment]:
+    """Return the newest neighbours of one size that are enough to be one, if together they are not too many."""
+    for tier in range(64):
+        size = FRESH_MEMORIES * SEGMENTS_PER_TIER**tier
+        small = [segment for segment in segments if segment.memories < size * SEGMENTS_PER_TIER]
+        together = _neighbours_at_end(segments, small)
+        if len(together) >= SEGMENTS_PER_TIER and together[-1].last - together[0].first < MAX_SPAN:
+            return together
+        if size > MAX_SPAN:
+            break
+    return []
+
+
+def _neighbours_at_end(segments: Sequence[Segment], small: Sequence[Segment]) -> list[Segment]:
+    """Return the run of small segments at the end: those before it were merged already."""
+    run: list[Segment] = []
+    for segment in reversed(segments):
+        if segment not in small or (run and run[0].last - segment.first >= MAX_SPAN):
+            break
+        run.insert(0, segment)
+    return run
+
+
+def _merge_on(connection: Connection, scope: str, target: Segment, field: int, key: int) -> None:
+    """Merge the next range of keys, or finish."""
+    sources = [
+        part for part in live_segments(connection, scope) if target.first <= part.first and part.last <= target.last
+    ]
+    if field >= len(INDEXED):
+        _replace(connection, scope, target, sources)
+        return
+    number = INDEXED[field].number
+    below = _range_end(connection, sources, number, key)
+    try:
+        parts = [part for source in sources for part in _range(connection, source, number, key, below)]
+    except BrokenSeal:
+        rewrite(connection, scope, sources)
+        return
+    if parts:
+        postings = merged(parts)
+        gone = _gone(connection, scope, target)
+        if len(gone):
+            postings = only(postings, ~np.isin(postings.numbers, gone))
+        _write_pages(connection, target, number, postings)
+    step = (field, below) if below < _HIGHEST_KEY else (field + 1, _LOWEST_KEY)
+    connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
+
+
+def _range_end(connection: Connection, sources: Sequence[Segment], field: int, key: int) -> int:
+    """Return the key below which the sources hold about as many postings as one step may read."""
+    bytes_per_posting = 7  # with followers
+    firsts = [
+        (first, size // bytes_per_posting)
+        for source in sources
+        for first, size in connection.execute(
+            "SELECT first_key, length(page) FROM posting_pages WHERE segment = ? AND field = ? AND first_key > ?",
+            (source.segment, field, key),
+        )
+    ]
+    read_so_far = 0
+    for first, size in sorted(firsts):
+        if read_so_far >= POSTINGS_PER_STEP:
+            return int(first)
+        read_so_far += size
+    return _HIGHEST_KEY
+
+
+def _range(connection: Connection, source: Segment, field: int, key: int, below: int) -> Iterator[Inverted]:
+    """Yield what a segment holds from one key to below another."""
+    rows = connection.execute(
+        "SELECT page FROM posting_pages WHERE segment = :segment AND field = :field AND first_key < :below "
+        "AND first_key >= coalesce((SELECT max(first_key) FROM posting_pages WHERE segment = :segment "
+        "AND field = :field AND first_key <= :key), :key) ORDER BY first_key",
+        {"segment": source.segment, "field": field, "key": key, "below": below},
+    ).fetchall()
+    for (blob,) in rows:
+        postings = postings_of(read(blob), source.first)
+        inside = (postings.keys >= key) & (postings.keys < below if below < _HIGHEST_KEY else True)
+        yield postings if inside.all() else only(postings, inside)
+
+
+def _gone(connection: Connection, scope: str, target: Segment) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the numbers of memories that are no more."""
+    place = (scope, target.first, target.last)
+    there = connection.execute(
+        "SELECT number FROM posting_tokens WHERE scope = ? AND number BETWEEN ? AND ?", place
+    ).fetchall()
+    gone = np.ones(target.last - target.first + 1, np.bool_)
+    gone[np.array([number for (number,) in there], np.int64) - target.first] = False
+    return np.flatnonzero(gone) + target.first
+
+
+def _replace(connection: Connection, scope: str, target: Segment, sources: Sequence[Segment]) -> None:
+    """Put a merged segment in the place of those it was made from."""
+    connection.execute("UPDATE posting_segments SET state = ? WHERE segment = ?", (LIVE, target.segment))
+    for source in sources:
+        drop(connection, source.segment)
+    _announce(connection, scope)
+
+
+def _announce(connection: Connection, scope: str) -> None:
+    """Tell readers that what they keep of a scope in memory is no longer what the file holds."""
+    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+    connection.execute(
+        "UPDATE scopes SET changed = (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'generation') "
+        "WHERE scope = ?",
+        (scope,),
+    )
+
+
+def drop(connection: Connection, segment: int) -> None:
+    """Delete a segment."""
+    connection.execute("DELETE FROM posting_pages WHERE segment = ?", (segment,))
+    connection.execute("DELETE FROM posting_segments WHERE segment = ?", (segment,))
+
+
+def rewrite(connection: Connection, scope: str, segments: Iterable[Segment]) -> None:
+    """Make segments anew from the tokens of their memories: their pages cannot be believed."""
+    for segment in segments:
+        texts = stored_texts(connection, scope, segment.first, segment.last)
+        drop(connection, segment.segment)
+        made = _new_segment(connection, scope, segment.first, segment.last, len(texts), LIVE)
+        write(connection, made, texts)
+    _announce(connection, scope)

@@ -1,0 +1,150 @@
+"""Records of fixed size: what searching must know of every memory without reading it, in blocks by scope."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...types import Memory
+from ..contexts import Unit
+from ..fields import lengths_of
+from .connection import Connection
+from .rows import SELECT, to_memory
+from .sealed import BrokenSeal, seal, unseal
+
+RECORD = np.dtype(
+    [
+        ("row", "<i8"),
+        ("unit", "<i1"),
+        ("words", "<u4"),
+        ("pairs", "<u4"),
+        ("letters", "<u4"),
+        ("group", "<u8"),
+        ("session", "<u8"),
+        ("position", "<i4"),
+    ]
+)
+GONE = -1  # the unit of a record whose memory was removed
+BLOCK = 256  # records that are written and read together; about ten kilobytes
+
+Records = NDArray[np.void]
+StoredTokens = Callable[[Connection, int], Sequence[str]]
+
+
+def record_of(row: int, memory: Memory, tokens: Sequence[str]) -> tuple[int, ...]:
+    """Return what is recorded of a memory."""
+    session = code(memory.session) if memory.is_turn else 0
+    return row, unit_of(memory), *lengths_of(tokens), code(memory.group), session, memory.position
+
+
+def unit_of(memory: Memory) -> Unit:
+    """Return what a memory is, as far as its surroundings go."""
+    if memory.is_turn:
+        return Unit.TURN
+    return Unit.CHUNK if memory.kind == "chunk" and memory.source else Unit.FACT
+
+
+def code(text: str) -> int:
+    """Return a number for a text: the same for the same text in every store."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", errors="replace"), digest_size=8).digest(), "little")
+
+
+def vacant(count: int) -> Records:
+    """Return records of nothing."""
+    records = np.zeros(count, RECORD)
+    records["unit"] = GONE
+    return records
+
+
+class Ledger:
+    """The records one transaction changes, written block by block at its end."""
+
+    def __init__(self, connection: Connection, generation: int, tokens: StoredTokens) -> None:
+        self._connection = connection
+        self._generation = generation
+        self._tokens = tokens
+        self._numbers: dict[str, int] = {}
+        self._changed: dict[str, dict[int, tuple[int, ...] | None]] = defaultdict(dict)
+        self._touched: set[str] = set()
+
+    def next_number(self, scope: str) -> int:
+        """Return a number that no memory of the scope ever had."""
+        if scope not in self._numbers:
+            known = self._connection.execute("SELECT numbers FROM scopes WHERE scope = ?", (scope,)).fetchone()
+            self._numbers[scope] = known[0] if known else 0
+        self._numbers[scope] += 1
+        return self._numbers[scope] - 1
+
+    def put(self, scope: str, number: int, record: tuple[int, ...]) -> None:
+        """Record a new memory."""
+        self._changed[scope][number] = record
+
+    def remove(self, scope: str, number: int) -> None:
+        """Strike a memory out."""
+        self._changed[scope][number] = None
+
+    def touch(self, scope: str, numbers: Iterable[int] = ()) -> None:
+        """Say that something else about a scope, or about some of its memories, has changed."""
+        self._touched.add(scope)
+        for first in {number - number % BLOCK for number in numbers}:
+            self._connection.execute(
+                "UPDATE records SET changed = ? WHERE scope = ? AND first = ?", (self._generation, scope, first)
+            )
+
+    def close(self) -> None:
+        """Write what has changed."""
+        for scope, changes in self._changed.items():
+            for first, records in self._blocks(scope, changes):
+                self._connection.execute(
+                    "INSERT INTO records VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET changed = excluded.changed, "
+                    "records = excluded.records",
+                    (scope, first, self._generation, seal(records.tobytes())),
+                )
+        for scope in {*self._changed, *self._touched}:
+            self._connection.execute(
+                "INSERT INTO scopes VALUES (:scope, :numbers, :generation) ON CONFLICT DO UPDATE SET "
+                "numbers = max(numbers, :numbers), changed = :generation",
+                {"scope": scope, "numbers": self._numbers.get(scope, 0), "generation": self._generation},
+            )
+
+    def _blocks(self, scope: str, changes: dict[int, tuple[int, ...] | None]) -> Iterator[tuple[int, Records]]:
+        by_block: dict[int, list[int]] = defaultdict(list)
+        for number in changes:
+            by_block[number - number % BLOCK].append(number)
+        for first, numbers in by_block.items():
+            records = self._stored(scope, first)
+            for number in numbers:
+                change = changes[number]
+                records[number - first] = change if change is not None else vacant(1)[0]
+            yield first, records
+
+    def _stored(self, scope: str, first: int) -> Records:
+        stored = self._connection.execute(
+            "SELECT records FROM records WHERE scope = ? AND first = ?", (scope, first)
+        ).fetchone()
+        if stored is None:
+            return vacant(BLOCK)
+        try:
+            return decoded(stored[0]).copy()
+        except BrokenSeal:
+            return made_anew(self._connection, scope, first, self._tokens)
+
+
+def decoded(blob: bytes) -> Records:
+    """Read a block."""
+    return np.frombuffer(unseal(blob), RECORD)
+
+
+def made_anew(connection: Connection, scope: str, first: int, tokens: StoredTokens) -> Records:
+    """Make a block from the memories themselves."""
+    records = vacant(BLOCK)
+    for number, row, *columns in connection.execute(
+        f"SELECT m.number, m.row, {SELECT} FROM memories AS m WHERE m.scope = ? AND m.number BETWEEN ? AND ?",
+        (scope, first, first + BLOCK - 1),
+    ).fetchall():
+        records[number - first] = record_of(row, to_memory(tuple(columns)), tokens(connection, row))
+    return records

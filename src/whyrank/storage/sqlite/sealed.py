@@ -1,0 +1,24 @@
+"""Bytes with a checksum in front: what is derived is never believed unseen."""
+
+from __future__ import annotations
+
+import zlib
+
+_CHECKSUM_BYTES = 4
+
+
+class BrokenSeal(Exception):
+    """Sealed bytes are not those that were written; whoever reads them makes them anew from the texts."""
+
+
+def seal(body: bytes) -> bytes:
+    """Put a checksum in front."""
+    return zlib.crc32(body).to_bytes(_CHECKSUM_BYTES, "little") + body
+
+
+def unseal(blob: bytes) -> memoryview:
+    """Return what a checksum seals."""
+    body = memoryview(blob)[_CHECKSUM_BYTES:]
+    if zlib.crc32(body) != int.from_bytes(blob[:_CHECKSUM_BYTES], "little"):
+        raise BrokenSeal
+    return body

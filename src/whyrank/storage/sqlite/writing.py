@@ -1,0 +1,138 @@
+"""One transaction: memories, their names, postings, records and vectors change together or not at all."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+
+from ...ports import Changes, Entry
+from ...types import MemoryId, Scope
+from .connection import Connection
+from .indexes import INDEXES, index_to_come
+from .keyword import KeywordIndex
+from .lives import lives_of, mark_superseded, refuse_foreign_ids
+from .names import NameIndex
+from .records import Ledger, record_of
+from .rows import INSERT, to_row
+from .vectors import VectorIndex
+
+_IDS_PER_STATEMENT = 500
+
+
+class Writing:
+    """The changes of one transaction, on its way into every table."""
+
+    def __init__(self, connection: Connection, keyword: KeywordIndex, names: NameIndex, vectors: VectorIndex) -> None:
+        self._connection = connection
+        self._keyword = keyword
+        self._names = names
+        self._vectors = vectors
+        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+        generation = int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
+        self._ledger = Ledger(connection, generation, keyword.stored_tokens)
+        self._put: dict[str, list[int]] = defaultdict(list)
+
+    def apply(self, changes: Changes) -> None:
+        """Make the changes."""
+        connection = self._connection
+        entries = {entry.memory.id: entry for entry in changes.put}
+        refuse_foreign_ids(connection, entries.values())
+        gone = {*changes.remove, *_chunks_below(connection, changes.replace_files)} - entries.keys()
+        lives = lives_of(connection, entries, gone, changes.renamed)
+        orphans = self._remove([*gone, *entries])
+        for entry in entries.values():
+            self._insert(entry)
+        for scope, _ in mark_superseded(connection, {**lives, **changes.superseded}):
+            self._ledger.touch(scope)
+        self._write_manifest(changes)
+        _drop_orphans(connection, orphans)
+        if changes.vectors:
+            self._vectors.put(connection, changes.space, changes.vectors)
+        self._close(changes.space, changes.vectors)
+        self._keyword.close(connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
+
+    def drop_vectors(self, space: str, hashes: Collection[str]) -> None:
+        """Delete vectors, so that they are made again."""
+        self._connection.executemany(
+            "DELETE FROM vectors WHERE space = ? AND hash = ?", ((space, text_hash) for text_hash in hashes)
+        )
+        self._close(space, hashes)
+
+    def _insert(self, entry: Entry) -> None:
+        scope = str(entry.memory.scope)
+        number = self._ledger.next_number(scope)
+        row = self._connection.execute(INSERT, to_row(entry, number)).lastrowid
+        assert row is not None
+        self._ledger.put(scope, number, record_of(row, entry.memory, entry.tokens))
+        self._keyword.put(self._connection, row, number, entry)
+        self._names.put(self._connection, row, scope, entry.names)
+        self._put[scope].append(number)
+
+    def _remove(self, ids: Sequence[MemoryId]) -> list[str]:
+        """Take memories out of every table; return the hashes of the texts they embedded."""
+        to_come = index_to_come(self._connection)
+        indexes = [self._keyword, *([INDEXES[to_come]()] if to_come is not None else [])]
+        hashes = []
+        for row, scope, number, text_hash in _found(self._connection, ids):
+            for index in indexes:
+                index.remove(self._connection, row, scope, number)
+            self._connection.execute("DELETE FROM memories WHERE row = ?", (row,))
+            self._ledger.remove(scope, number)
+            hashes.append(text_hash)
+        return hashes
+
+    def _close(self, space: str, hashes: Iterable[str]) -> None:
+        """Write the records, and the signs of what was put and of what was there before its vector came."""
+        changed = {scope: set(numbers) for scope, numbers in self._put.items()}
+        for text_hash in hashes:
+            for scope, number in self._connection.execute(
+                "SELECT scope, number FROM memories WHERE embed_hash = ?", (text_hash,)
+            ).fetchall():
+                numbers = changed.setdefault(scope, set())
+                if number not in numbers:
+                    self._ledger.touch(scope, [number])
+                    numbers.add(number)
+        self._ledger.close()
+        if space:
+            self._vectors.close(self._connection, space, changed)
+
+    def _write_manifest(self, changes: Changes) -> None:
+        self._connection.executemany(
+            "DELETE FROM files WHERE scope = ? AND path = ?",
+            ((str(scope), path) for scope, path in changes.forget_files),
+        )
+        self._connection.executemany(
+            "INSERT INTO files (scope, path, size, mtime_ns, content_hash) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns, "
+            "content_hash = excluded.content_hash",
+            ((str(file.scope), file.path, file.size, file.mtime_ns, file.content_hash) for file in changes.files),
+        )
+
+
+def _found(connection: Connection, ids: Sequence[MemoryId]) -> list[tuple[int, str, int, str]]:
+    found: list[tuple[int, str, int, str]] = []
+    for start in range(0, len(ids), _IDS_PER_STATEMENT):
+        part = ids[start : start + _IDS_PER_STATEMENT]
+        marks = ", ".join("?" * len(part))
+        found += connection.execute(
+            f"SELECT row, scope, number, embed_hash FROM memories WHERE id IN ({marks})", part
+        ).fetchall()
+    return found
+
+
+def _chunks_below(connection: Connection, files: Iterable[tuple[Scope, str]]) -> list[MemoryId]:
+    return [
+        identity
+        for scope, path in files
+        for (identity,) in connection.execute(
+            "SELECT id FROM memories WHERE scope = ? AND path = ? AND kind = 'chunk'", (str(scope), path)
+        )
+    ]
+
+
+def _drop_orphans(connection: Connection, hashes: Iterable[str]) -> None:
+    """Delete vectors whose text is gone: the last memory with a text takes its vectors along."""
+    connection.executemany(
+        "DELETE FROM vectors WHERE hash = ? AND NOT EXISTS (SELECT 1 FROM memories WHERE embed_hash = vectors.hash)",
+        ((text_hash,) for text_hash in set(hashes)),
+    )
