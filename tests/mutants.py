@@ -59,14 +59,14 @@ MUTANTS = (
     Mutant(
         "lost candidate",
         "ranking/fusion.py",
-        "ids = sorted({candidate.id for run in runs for candidate in run.candidates})",
-        "ids = sorted({candidate.id for run in runs[-1:] for candidate in run.candidates})",
+        "ids = [*dict.fromkeys(candidate.id for run in runs for candidate in run.candidates)]",
+        "ids = [*dict.fromkeys(candidate.id for run in runs[-1:] for candidate in run.candidates)]",
         LAWS,
     ),
     Mutant(
         "dropped hit forgotten",
         "ranking/order.py",
-        'dropped.append(hit.after(Step(stage, "drop", why=why)))',
+        'gone.append(hit.after(Step(stage, "drop", why=why)))',
         "pass",
         LAWS,
     ),

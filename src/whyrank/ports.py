@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from .types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
+from .types import Held, Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,6 +95,9 @@ class Store(Protocol):
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""
+
+    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Mapping[MemoryId, Held]:
+        """Return the same as `get`, to be read only when looked at; it stays what it is now."""
 
     def browse(self, where: Where, limit: int, offset: int = 0) -> list[Memory]:
         """Return memories in the order of their content keys."""

@@ -67,6 +67,53 @@ class Part(NamedTuple):
     best: float | None = None
 
 
+class PartSource(Protocol):
+    """Whoever knows the parts of many hits."""
+
+    def parts(self, place: int) -> tuple[Part, ...]:
+        """Return the parts of one hit."""
+
+
+class Parts(Sequence[Part]):
+    """The parts of one hit, written out only when somebody reads them."""
+
+    __slots__ = ("_made", "_place", "_source")
+
+    def __init__(self, source: PartSource, place: int) -> None:
+        self._source = source
+        self._place = place
+        self._made: tuple[Part, ...] | None = None
+
+    @property
+    def made(self) -> tuple[Part, ...]:
+        """Return the parts, written out."""
+        if self._made is None:
+            self._made = self._source.parts(self._place)
+        return self._made
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self.made)
+
+    def __len__(self) -> int:
+        return len(self.made)
+
+    @overload
+    def __getitem__(self, index: int) -> Part: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Part, ...]: ...
+    def __getitem__(self, index: int | slice) -> Part | tuple[Part, ...]:
+        return self.made[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self.made == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self.made)
+
+    def __repr__(self) -> str:
+        return repr(self.made)
+
+
 class Step(NamedTuple):
     """What one stage did to one hit, and why."""
 
@@ -74,7 +121,7 @@ class Step(NamedTuple):
     op: Op
     value: float = 0.0
     why: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: Sequence[Part] = ()
 
 
 Trail = tuple[Step, ...]

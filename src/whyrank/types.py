@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, Protocol, overload
 
 from .trail import Key, Step, TermValue, Trail, apply, render
 
@@ -113,8 +113,14 @@ class Memory:
     @property
     def group(self) -> str:
         """Name the thing it counts as one source with: its file for chunks, itself for turns and facts."""
-        if self.source and self.kind == "chunk" and not self.is_turn:
-            return f"{self.scope}/{self.source.path}"
+        origin = self.origin
+        return f"{origin[0]}/{origin[1]}" if isinstance(origin, tuple) else origin
+
+    @property
+    def origin(self) -> tuple[Scope, str] | MemoryId:
+        """Return the same as a value that costs nothing to make: scope and path of the file, or the memory's id."""
+        if self.source and self.kind == "chunk" and not self.session:
+            return self.scope, self.source.path
         return self.id
 
     @property
@@ -230,14 +236,13 @@ class NameMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What the text of a query was understood to ask; `variants` are a term's stems in other languages."""
+    """What the text of a query was understood to ask."""
 
     text: str
     language: str
     kind: QueryKind
     terms: tuple[str, ...]
     probe: NameProbe
-    variants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     entities: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
 
@@ -316,21 +321,48 @@ class Query:
     max_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Unread(Protocol):
+    """A memory as its store holds it, made only when somebody looks at it: most candidates nobody looks at."""
+
+    @property
+    def id(self) -> MemoryId:
+        """Return the memory's id."""
+
+    @property
+    def origin(self) -> object:
+        """Return the source it counts for, as a value that can be compared."""
+
+    def read(self) -> Memory:
+        """Return the memory."""
+
+
+Held = Memory | Unread
+
+
+class Hit(NamedTuple):
     """A memory on its way through ranking, with its key and its trail."""
 
-    memory: Memory
+    held: Held
     tier: int = 0
     score: float = 0.0
     trail: Trail = ()
-    also: tuple[Memory, ...] = ()
+    beside: tuple[Held, ...] = ()
     confidence: float | None = None
 
     @property
     def id(self) -> MemoryId:
         """Return the memory's id."""
-        return self.memory.id
+        return self.held.id
+
+    @property
+    def memory(self) -> Memory:
+        """Return the memory."""
+        return memory_of(self.held)
+
+    @property
+    def also(self) -> tuple[Memory, ...]:
+        """Return other chunks of the same file that answer the query."""
+        return tuple(memory_of(held) for held in self.beside)
 
     @property
     def key(self) -> Key:
@@ -340,23 +372,28 @@ class Hit:
     def after(self, step: Step) -> Hit:
         """Apply a step: the only way a key ever changes."""
         tier, score = apply((self.tier, self.score), step)
-        return Hit(self.memory, tier, score, (*self.trail, step), self.also, self.confidence)
+        return Hit(self.held, tier, score, (*self.trail, step), self.beside, self.confidence)
 
-    def with_also(self, memory: Memory) -> Hit:
-        """Remember another chunk of the same file under this hit."""
-        return replace(self, also=(*self.also, memory))
+    def with_also(self, *others: Held) -> Hit:
+        """Remember other chunks of the same file under this hit."""
+        return self._replace(beside=(*self.beside, *others))
 
     def explain(self) -> str:
         """Tell how this hit came to its score; the figures are the computation itself."""
         return render(self.trail)
 
 
+def memory_of(held: Held) -> Memory:
+    """Return a memory that is at hand or must be read."""
+    return held if isinstance(held, Memory) else held.read()
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """Ordered hits, and those dropped with the reason at the end of their trail."""
 
-    hits: tuple[Hit, ...] = ()
-    dropped: tuple[Hit, ...] = ()
+    hits: Sequence[Hit] = ()
+    dropped: Sequence[Hit] = ()
     notices: tuple[Notice, ...] = ()
 
     def __iter__(self) -> Iterator[Hit]:
@@ -369,7 +406,7 @@ class Context:
 
     query: Query
     analysis: Analysis
-    memories: Mapping[MemoryId, Memory]
+    memories: Mapping[MemoryId, Held]
     signals: Mapping[str, Signal] = field(default_factory=dict)
     names: Mapping[MemoryId, NameMatch] = field(default_factory=dict)
     statistics: Statistics | None = None
@@ -384,7 +421,7 @@ class Results(Sequence[Hit]):
     verdict: Verdict
     recipe: str
     analysis: Analysis
-    dropped: tuple[Hit, ...] = ()
+    dropped: Sequence[Hit] = ()
     notices: tuple[Notice, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
 

@@ -305,7 +305,7 @@ def test_the_same_question_twice_gives_the_same_answer(call: Run) -> None:
 
 def test_parts_in_the_library_are_parts_on_the_command_line(call: Run, engine: whyrank.Engine) -> None:
     printed = _searched(call, "oarlock", "--explain")["hits"][0]["trail"][0]["parts"]
-    parts: tuple[Part, ...] = engine.search("oarlock")[0].trail[0].parts
+    parts: Sequence[Part] = engine.search("oarlock")[0].trail[0].parts
     assert [(part["signal"], part["value"], part["raw"]) for part in printed] == [
         (part.signal, part.value, part.raw) for part in parts
     ]

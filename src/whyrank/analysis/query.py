@@ -12,7 +12,7 @@ from .languages import DEFAULT_LANGUAGE, language_of
 from .names import probe_for
 from .stopwords import QUESTION_WORDS
 from .text import clean, fold, unspaced_letters
-from .words import all_tokens, foreign_stems, tokens_of
+from .words import all_tokens, tokens_of
 
 MAX_TERMS = 64  # an OR of more costs more than it finds
 MAX_QUERY_CHARACTERS = 8_192  # a longer text is a document, not a question
@@ -36,7 +36,6 @@ def analyse(text: str, default_language: str = DEFAULT_LANGUAGE) -> Analysis:
         kind=kind_of(asked, language),
         terms=distinct[:MAX_TERMS],
         probe=probe_for(asked),
-        variants=foreign_stems(asked, default_language),
         entities=entities_in(asked),
         notices=tuple(_notices(cleaned.replaced, len(text), len(distinct))),
     )

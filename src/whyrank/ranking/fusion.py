@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from ..errors import ConfigError
-from ..trail import Part, Step, total
-from ..types import Context, Hit, MemoryId, Ranking, Run, Signal
+from ..trail import Part, Parts, Step, TermValue, total
+from ..types import Context, Hit, MemoryId, Ranking, Run, Signal, memory_of
+from .lineup import Lineup
 from .normalisers import Normaliser
-from .order import in_order
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,21 @@ class Fuse:
 
     def __call__(self, runs: Sequence[Run], context: Context) -> Ranking:
         """Score every candidate of every run by every signal that found something."""
-        ids = sorted({candidate.id for run in runs for candidate in run.candidates})
+        ids = [*dict.fromkeys(candidate.id for run in runs for candidate in run.candidates)]
         columns = [self._column(vote, runs, context, ids) for vote in self._live(runs)]
-        shared = _share_out([column.vote.weight or 0.0 for column in columns])
-        hits = [self._hit(context, identity, i, columns, shared) for i, identity in enumerate(ids)]
-        return Ranking(in_order(hits))
+        shared = _share_out([column.weight for column in columns])
+        board = _Board(columns, self._silent(context, {column.name for column in columns}, ids), self.absent, shared)
+        scores = board.scores(len(ids))
+        memories = [context.memories[identity] for identity in ids]
+
+        def hit(place: int) -> Hit:
+            step = Step("fusion", "set", scores[place], "", Parts(board, place))
+            return Hit(memories[place], 0, scores[place], (step,))
+
+        order = sorted(range(len(ids)), key=scores.__getitem__, reverse=True)
+        if any(scores[one] == scores[other] for one, other in pairwise(order)):
+            order.sort(key=lambda place: (-scores[place], memory_of(memories[place]).content_key))
+        return Ranking(Lineup(order, ids, [held.origin for held in memories], hit))
 
     def _live(self, runs: Sequence[Run]) -> list[Vote]:
         """Return the votes of the runs that found something; a run that found nothing changes nothing."""
@@ -91,58 +102,97 @@ class Fuse:
             signal = context.signals.get(vote.signal) or as_signal(run, others)
         return _normalised(vote, signal, run.ranks(), ids)
 
-    def _hit(
-        self, context: Context, identity: MemoryId, place: int, columns: Sequence[_Column], shared: Sequence[float]
-    ) -> Hit:
-        """Add up what each signal gives one candidate; a signal it does not have leaves its weight to the others."""
-        weights = list(shared)
-        if self.absent == "shared":
-            has = [column.normalised[place] is not None for column in columns]
-            if not all(has):
-                weights = _share_out([weight if present else 0.0 for weight, present in zip(shared, has, strict=True)])
-        parts = tuple(
-            column.part(identity, place, weight)
-            for column, weight in zip(columns, weights, strict=True)
-            if column.normalised[place] is not None
-        )
-        parts += _unweighed(context, identity, {part.signal for part in parts})
-        return Hit(context.memories[identity]).after(Step("fusion", "set", total(parts), parts=parts))
+    def _silent(self, context: Context, weighed: Collection[str], ids: Sequence[MemoryId]) -> list[_Column]:
+        """Return what signals without a vote know of the candidates: it adds nothing, and is evidence all the same."""
+        return [
+            _column(name, signal, {}, ids, [0.0 if identity in signal.values else None for identity in ids], None)
+            for name, signal in context.signals.items()
+            if name not in weighed
+        ]
+
+
+@dataclass(frozen=True)
+class _Board:
+    """What every signal says of every candidate: a column per signal, a row of them the parts of one hit."""
+
+    columns: Sequence[_Column]
+    silent: Sequence[_Column]
+    absent: Literal["shared", "zero"]
+    shared: Sequence[float]
+
+    def scores(self, count: int) -> list[float]:
+        """Add up from left to right what each signal gives each candidate."""
+        if self.absent == "shared" and any(None in column.normalised for column in self.columns):
+            return [total(self.parts(place)) for place in range(count)]
+        scores = [0.0] * count
+        for column, weight in zip(self.columns, self.shared, strict=True):
+            scores = [score + weight * (value or 0.0) for score, value in zip(scores, column.normalised, strict=True)]
+        return scores
+
+    def parts(self, place: int) -> tuple[Part, ...]:
+        """Return the addends of that sum, and what signals without a vote know."""
+        voting = zip(self.columns, self._weights(place), strict=True)
+        silent = ((column, 0.0) for column in self.silent)
+        parts = (column.part(place, weight) for column, weight in (*voting, *silent))
+        return tuple(part for part in parts if part is not None)
+
+    def _weights(self, place: int) -> Sequence[float]:
+        """Return the weights for one candidate; a signal it does not have leaves its weight to the others."""
+        has = [column.normalised[place] is not None for column in self.columns]
+        if self.absent == "zero" or all(has):
+            return self.shared
+        return _share_out([weight if present else 0.0 for weight, present in zip(self.shared, has, strict=True)])
 
 
 @dataclass(frozen=True)
 class _Column:
-    """One signal over all candidates, normalised; None where a candidate has no such evidence."""
+    """What one signal says of the candidates, in their order."""
 
-    vote: Vote
-    signal: Signal
-    ranks: Mapping[MemoryId, int]
+    name: str
+    weight: float
     normalised: Sequence[float | None]
+    raw: Sequence[float | None]
+    ranks: Sequence[int | None]
+    coverage: Sequence[float | None]
+    terms: Sequence[Sequence[TermValue]]
     best: float | None
 
-    def part(self, identity: MemoryId, place: int, weight: float) -> Part:
-        value = self.normalised[place] or 0.0
-        raw = self.signal.values.get(identity)
-        terms = self.signal.terms.get(identity, ())
-        rank = self.ranks.get(identity)
+    def part(self, place: int, weight: float) -> Part | None:
+        """Return what the signal gives one candidate; None if it knows nothing of it."""
+        value = self.normalised[place]
+        if value is None:
+            return None
         return Part(
-            self.vote.signal,
+            self.name,
             weight * value,
             weight,
             value,
-            raw,
-            rank,
-            self.signal.coverage.get(identity),
-            terms,
+            self.raw[place],
+            self.ranks[place],
+            self.coverage[place],
+            self.terms[place],
             self.best,
         )
 
 
-def _unweighed(context: Context, identity: MemoryId, weighed: Collection[str]) -> tuple[Part, ...]:
-    """Return what signals without a vote know of a candidate: it adds nothing, and is evidence all the same."""
-    return tuple(
-        Part(name, 0.0, 0.0, 0.0, signal.values[identity], coverage=signal.coverage.get(identity))
-        for name, signal in context.signals.items()
-        if name not in weighed and identity in signal.values
+def _column(
+    name: str,
+    signal: Signal,
+    ranks: Mapping[MemoryId, int],
+    ids: Sequence[MemoryId],
+    normalised: Sequence[float | None],
+    best: float | None,
+    weight: float = 0.0,
+) -> _Column:
+    return _Column(
+        name,
+        weight,
+        normalised,
+        [*map(signal.values.get, ids)],
+        [*map(ranks.get, ids)],
+        [*map(signal.coverage.get, ids)],
+        [signal.terms.get(identity, ()) for identity in ids] if signal.terms else [()] * len(ids),
+        best,
     )
 
 
@@ -154,7 +204,7 @@ def _normalised(vote: Vote, signal: Signal, ranks: Mapping[MemoryId, int], ids: 
     for i, value in zip(placed, vote.normaliser(scores, [ranks.get(ids[i]) for i in placed]), strict=True):
         normalised[i] = value
     best = None if vote.normaliser.by_rank else max(scores, default=None)
-    return _Column(vote, signal, ranks, normalised, best)
+    return _column(vote.signal, signal, ranks, ids, normalised, best, vote.weight or 0.0)
 
 
 def as_signal(run: Run, ids: Sequence[MemoryId], unlisted: float | None = None) -> Signal:

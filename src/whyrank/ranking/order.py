@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Protocol
 
 from ..trail import Step
 from ..types import Context, Hit, Ranking
+from .lineup import Joined
 
 
 class Stage(Protocol):
@@ -18,23 +20,27 @@ class Stage(Protocol):
 
 def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     """Order hits by tier and score, best first; ties by content, then by id, never by insertion."""
-    return tuple(sorted(hits, key=lambda hit: (-hit.tier, -hit.score, hit.memory.content_key)))
+    ordered = sorted(hits, key=lambda hit: (-hit.tier, -hit.score))
+    if any(one.score == other.score and one.tier == other.tier for one, other in pairwise(ordered)):
+        ordered.sort(key=lambda hit: (-hit.tier, -hit.score, hit.memory.content_key))
+    return tuple(ordered)
 
 
 def rescore(ranking: Ranking, step_for: Callable[[Hit], Step | None]) -> Ranking:
     """Give each hit a step, or none, and order the hits anew."""
-    hits = (hit.after(step) if (step := step_for(hit)) else hit for hit in ranking.hits)
+    pairs = [(hit, step_for(hit)) for hit in ranking.hits]
+    hits = (hit.after(step) if step else hit for hit, step in pairs)
     return Ranking(in_order(hits), ranking.dropped, ranking.notices)
 
 
 def keep(ranking: Ranking, stage: str, reason: Callable[[Hit], str | None]) -> Ranking:
     """Drop the hits that have a reason to go, and remember the reason."""
     kept: list[Hit] = []
-    dropped = list(ranking.dropped)
+    gone: list[Hit] = []
     for hit in ranking.hits:
         why = reason(hit)
         if why is None:
             kept.append(hit)
         else:
-            dropped.append(hit.after(Step(stage, "drop", why=why)))
-    return Ranking(tuple(kept), tuple(dropped), ranking.notices)
+            gone.append(hit.after(Step(stage, "drop", why=why)))
+    return Ranking(tuple(kept), Joined(ranking.dropped, gone), ranking.notices)

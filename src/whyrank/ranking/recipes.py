@@ -57,7 +57,14 @@ def rank(runs: Sequence[Run], recipe: Recipe, context: Context) -> Ranking:
     return reduce(lambda ranking, stage: stage(ranking, context), stages, recipe.fusion(runs, context))
 
 
+# Behind the store's own filters, a last look at what is handed out; none of these should ever find anything.
 _GUARDS: tuple[Stage, ...] = (InScope(), Superseded(), NotExpired())
+
+
+def guarded(ranking: Ranking, context: Context) -> Ranking:
+    """Look once more at the hits, now that their memories are read."""
+    return reduce(lambda ranking, guard: guard(ranking, context), _GUARDS, ranking)
+
 
 # Open weights are the embedder's to declare: 0.6 for static models, less where it does not know the language.
 _VECTOR = Vote("vector", None, Theoretical(LOWEST_COSINE))
@@ -71,36 +78,36 @@ RECIPES: dict[str, Recipe] = {
         Recipe(
             "default",
             Fuse((_VECTOR, _KEYWORD), others=_ANY_RUN),
-            (*_GUARDS, NameFirst(), GroupBySource()),
+            (NameFirst(), GroupBySource()),
         ),
         Recipe(
             "rrf",
             Fuse((), others=_ANY_RUN_BY_RANK),
-            (*_GUARDS, GroupBySource()),
+            (GroupBySource(),),
             Plan(runs=("keyword", "vector")),
         ),
         Recipe(
             "keyword",
             Fuse((Vote("keyword", 1.0, Theoretical(LOWEST_WORD_SCORE)),), others=_ANY_RUN),
-            (*_GUARDS, GroupBySource()),
+            (GroupBySource(),),
             Plan(runs=("keyword",)),
         ),
         Recipe(
             "vector",
             Fuse((Vote("vector", 1.0, Clamped()),), others=_ANY_RUN),
-            (*_GUARDS, GroupBySource()),
+            (GroupBySource(),),
             Plan(runs=("vector",)),
         ),
         Recipe(
             "openclaw",
             Fuse((Vote("vector", 0.7, Clamped()), Vote("keyword", 0.3, Saturating())), others=_ANY_RUN),
-            (*_GUARDS, OpenClawSelection(), GroupBySource()),
+            (OpenClawSelection(), GroupBySource()),
             Plan(runs=("keyword", "vector"), pool=OPENCLAW_POOL),
         ),
         Recipe(
             "openclaw-2026-02",
             Fuse((Vote("vector", 0.7, Clamped()), Vote("keyword", 0.3, Binary())), absent="zero"),
-            (*_GUARDS, Dedup(), MinScore(0.35)),
+            (Dedup(), MinScore(0.35)),
             Plan(runs=("keyword", "vector"), join="and", pool=OPENCLAW_POOL),
         ),
     )

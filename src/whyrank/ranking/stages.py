@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import ConfigError
 from ..trail import Step, part_of
 from ..types import Context, Hit, NameMatch, NameRelation, Notice, Ranking
+from .lineup import Joined, Lineup, Stepped
 from .order import keep, rescore
 
 SECONDS_PER_DAY = 86_400.0
@@ -30,6 +32,8 @@ class NameFirst:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Lift hits whose name is the query, and add to those whose name is part of it."""
+        if not context.names:
+            return ranking
         whole_query_matched = any(match.relation != "in a sentence" for match in context.names.values())
 
         def step(hit: Hit) -> Step | None:
@@ -235,21 +239,32 @@ class GroupBySource:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Keep the best chunks of each file."""
-        kept: list[Hit] = []
-        dropped = list(ranking.dropped)
-        places: dict[str, list[int]] = {}
-        for hit in ranking.hits:
-            taken = places.setdefault(hit.memory.group, [])
+        hits = ranking.hits
+        origins = hits.origins() if isinstance(hits, Lineup) else [hit.held.origin for hit in hits]
+        if len(set(origins)) == len(origins):
+            return ranking
+        shown, hidden = self._split(origins)
+        kept = [hits[index] for index in shown]
+        gone: list[Hit] = []
+        for index, best in hidden:
+            hit, first = hits[index], kept[best]
+            gone.append(hit.after(Step("group", "drop", why=f"same file as {first.id}, which is better placed")))
+            kept[best] = first.with_also(hit.held)
+        return Ranking(tuple(kept), Joined(ranking.dropped, gone), ranking.notices)
+
+    def _split(self, origins: Sequence[object]) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return which hits are shown, and which are hidden behind which of the shown."""
+        shown: list[int] = []
+        hidden: list[tuple[int, int]] = []
+        places: dict[object, list[int]] = {}
+        for index, origin in enumerate(origins):
+            taken = places.setdefault(origin, [])
             if len(taken) < self.max_per_file:
-                taken.append(len(kept))
-                kept.append(hit)
-                continue
-            best = taken[0]
-            dropped.append(
-                hit.after(Step("group", "drop", why=f"same file as {kept[best].id}, which is better placed"))
-            )
-            kept[best] = kept[best].with_also(hit.memory)
-        return Ranking(tuple(kept), tuple(dropped), ranking.notices)
+                taken.append(len(shown))
+                shown.append(index)
+            else:
+                hidden.append((index, taken[0]))
+        return shown, hidden
 
 
 @dataclass(frozen=True)
@@ -261,10 +276,14 @@ class Top:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Cut the ranking; what is beyond the page keeps its rank in its reason."""
-        end = self.offset + self.limit
-        gone = [
-            hit.after(Step("top", "drop", why=f"ranked {rank}, and results {self.offset + 1} to {end} were asked for"))
-            for rank, hit in enumerate(ranking.hits, 1)
-            if not self.offset < rank <= end
-        ]
-        return Ranking(ranking.hits[self.offset : end], (*ranking.dropped, *gone), ranking.notices)
+        hits, end = ranking.hits, self.offset + self.limit
+        beyond = [*range(min(self.offset, len(hits))), *range(min(end, len(hits)), len(hits))]
+
+        def step(index: int) -> Step:
+            asked = f"results {self.offset + 1} to {end} were asked for"
+            return Step("top", "drop", why=f"ranked {beyond[index] + 1}, and {asked}")
+
+        others = hits.chosen(beyond) if isinstance(hits, Lineup) else [hits[index] for index in beyond]
+        return Ranking(
+            tuple(hits[self.offset : end]), Joined(ranking.dropped, Stepped(others, "top", step)), ranking.notices
+        )

@@ -7,12 +7,14 @@ tells foreign questions from answerable ones better than either alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..ports import Embedder, Thresholds
+from ..ranking.lineup import dropped_by, ids_of, top_tier
 from ..ranking.stages import EXACT_TIER
-from ..trail import Step, part_of
-from ..types import Hit, Notice, Ranking, Verdict
+from ..trail import Step
+from ..types import Hit, MemoryId, Notice, Ranking, Signal, Verdict
 
 # Coverage alone, where there is no embedder; measured over the same seven sets as the embedders' own thresholds.
 COVERAGE_THRESHOLDS = Thresholds(weak=0.1, found=0.25)
@@ -21,7 +23,7 @@ CONFIDENCE_AT_WEAK = 0.2
 CONFIDENCE_AT_FOUND = 0.8
 CONFIDENCE_IN_A_SLIP = 0.5  # a name with a letter or two mistyped: likely meant, not certain
 
-# What these stages drop answers the query all the same: another page, another chunk of a file, no budget left.
+# Another page, another chunk of a file, no budget left.
 _STILL_ANSWERS = frozenset({"top", "group", "budget"})
 
 UNCALIBRATED = Notice(
@@ -29,56 +31,54 @@ UNCALIBRATED = Notice(
 )
 
 
-def judged(ranking: Ranking, embedder: Embedder | None) -> tuple[Ranking, Verdict]:
+def judged(ranking: Ranking, embedder: Embedder | None, signals: Mapping[str, Signal]) -> tuple[Ranking, Verdict]:
     """Give every hit its confidence, and the answer its verdict."""
-    answering = _answering(ranking)
+    # What these stages dropped answers the query all the same, so that the verdict does not depend on the page.
+    answering = [ranking.hits, *dropped_by(ranking.dropped, _STILL_ANSWERS)]
+    ids = [identity for hits in answering for identity in ids_of(hits)]
+    vectors, words = signals.get("vector"), signals.get("keyword")
+    cosines = vectors.values if vectors else {}
+    coverages = words.coverage if words else {}
     # Where no vector spoke (no embedder, a failed one, a recipe of words), coverage stands alone.
-    spoke = any(part_of(hit.trail, "vector") for hit in answering)
+    spoke = not cosines.keys().isdisjoint(ids)
     thresholds = embedder.thresholds if embedder is not None and spoke else COVERAGE_THRESHOLDS
-    hits = tuple(_with_confidence(hit, thresholds) for hit in ranking.hits)
-    return replace(ranking, hits=hits), _verdict(answering, thresholds)
+    curve = _Curve(thresholds)
+    hits = tuple(curve.judge(hit, evidence([hit.id], cosines, coverages)) for hit in ranking.hits)
+    tier = max(top_tier(hits) for hits in answering)
+    verdict = _verdict(tier, evidence(ids, cosines, coverages), thresholds) if ids else "nothing"
+    return replace(ranking, hits=hits), verdict
 
 
-def evidence(*hits: Hit) -> float:
-    """Return the best cosine plus the best coverage among these hits."""
-    cosines, coverages = [0.0], [0.0]
-    for hit in hits:
-        vector, keyword = part_of(hit.trail, "vector"), part_of(hit.trail, "keyword")
-        if vector is not None and vector.raw is not None:
-            cosines.append(vector.raw)
-        if keyword is not None and keyword.coverage is not None:
-            coverages.append(keyword.coverage)
-    return max(cosines) + max(coverages)
+def evidence(ids: Sequence[MemoryId], cosines: Mapping[MemoryId, float], coverages: Mapping[MemoryId, float]) -> float:
+    """Return the best cosine plus the best coverage among these memories."""
+    cosine = max((cosines.get(identity, 0.0) for identity in ids), default=0.0)
+    return max(0.0, cosine) + max((coverages.get(identity, 0.0) for identity in ids), default=0.0)
 
 
-def _answering(ranking: Ranking) -> list[Hit]:
-    """Return all that answers the query, on the page asked for or not, so that the verdict does not depend on it."""
-    beyond = (hit for hit in ranking.dropped if hit.trail[-1].stage in _STILL_ANSWERS)
-    return [*ranking.hits, *beyond]
+class _Curve:
+    """The logistic curve that passes through both thresholds."""
 
+    def __init__(self, thresholds: Thresholds) -> None:
+        self._low = _logit(CONFIDENCE_AT_WEAK)
+        self._slope = (_logit(CONFIDENCE_AT_FOUND) - self._low) / (thresholds.found - thresholds.weak)
+        self._weak = thresholds.weak
+        self._scale = f"weak from {thresholds.weak:g}, found from {thresholds.found:g}"
 
-def _with_confidence(hit: Hit, thresholds: Thresholds) -> Hit:
-    """Read the logistic curve that passes through both thresholds; a name that is the query is certain."""
-    found = evidence(hit)
-    low, high = _logit(CONFIDENCE_AT_WEAK), _logit(CONFIDENCE_AT_FOUND)
-    slope = (high - low) / (thresholds.found - thresholds.weak)
-    is_named = hit.tier >= EXACT_TIER
-    curve = 1 / (1 + math.exp(-(low + slope * (found - thresholds.weak))))
-    confidence = 1.0 if is_named else max(curve, CONFIDENCE_IN_A_SLIP if hit.tier else 0.0)
-    scale = f"weak from {thresholds.weak:g}, found from {thresholds.found:g}"
-    reason = "its name is the query" if is_named else f"cosine + coverage = {found:.3f}; {scale}"
-    note = Step("confidence", "note", confidence, f"{confidence:.0%}, {reason}")
-    return replace(hit.after(note), confidence=confidence)
+    def judge(self, hit: Hit, found: float) -> Hit:
+        """Read a hit's confidence off the curve; a name that is the query is certain."""
+        is_named = hit.tier >= EXACT_TIER
+        curve = 1 / (1 + math.exp(-(self._low + self._slope * (found - self._weak))))
+        confidence = 1.0 if is_named else max(curve, CONFIDENCE_IN_A_SLIP if hit.tier else 0.0)
+        reason = "its name is the query" if is_named else f"cosine + coverage = {found:.3f}; {self._scale}"
+        note = Step("confidence", "note", confidence, f"{confidence:.0%}, {reason}")
+        return Hit(hit.held, hit.tier, hit.score, (*hit.trail, note), hit.beside, confidence)
 
 
 def _logit(share: float) -> float:
     return math.log(share / (1 - share))
 
 
-def _verdict(hits: list[Hit], thresholds: Thresholds) -> Verdict:
-    if not hits:
-        return "nothing"
-    found = evidence(*hits)
-    if found >= thresholds.found or any(hit.tier >= EXACT_TIER for hit in hits):
+def _verdict(tier: int, found: float, thresholds: Thresholds) -> Verdict:
+    if found >= thresholds.found or tier >= EXACT_TIER:
         return "found"
-    return "weak" if found >= thresholds.weak or any(hit.tier for hit in hits) else "nothing"
+    return "weak" if found >= thresholds.weak or tier else "nothing"

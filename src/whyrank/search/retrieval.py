@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ..analysis.names import match_name, names_of
 from ..analysis.query import analyse
-from ..analysis.words import all_tokens, tokens_of
+from ..analysis.words import foreign_stems, tokens_of
 from ..ports import Embedder, Store, Vector
 from ..ranking.recipes import Recipe
-from ..types import Analysis, Context, Memory, MemoryId, NameMatch, NameProbe, Notice, Query, Run, Signal
+from ..types import (
+    Analysis,
+    Context,
+    Held,
+    MemoryId,
+    NameMatch,
+    NameProbe,
+    Notice,
+    Query,
+    Run,
+    Signal,
+    memory_of,
+)
 
 MAX_TYPO_LETTERS = 64  # nobody's name is longer, and a long key is slow to compare
 
@@ -57,14 +69,16 @@ def retrieve(
         vector = _query_vector(analysis, recipe, embedder, notices)
     space = embedder.fingerprint if embedder else ""
     with store.reading():
-        analysis = replace(
-            analysis,
-            probe=_with_typos(analysis.probe, store, query, language),
-            terms=_known_terms(analysis, store, query),
-        )
+        with watch.timing("terms"):
+            analysis = replace(
+                analysis,
+                probe=_with_typos(analysis.probe, analysis.terms, store, query, language),
+                terms=_known_terms(analysis, store, query, language),
+            )
         runs = _runs(query, analysis, recipe, store, vector, space, watch)
         with watch.timing("scoring"):
             context = _context(query, analysis, runs, store, vector, space, language)
+        runs = tuple(_inside(run, context, notices) for run in runs)
         notices += _run_notices(runs, context, recipe, vector, space)
     settled = replace(recipe, fusion=recipe.fusion.settled(embedder.weight(analysis.language) if embedder else 0.0))
     return Retrieved(runs, context, settled, vector, space, tuple(notices))
@@ -89,29 +103,30 @@ def _query_vector(
     return vector
 
 
-def _with_typos(probe: NameProbe, store: Store, query: Query, language: str) -> NameProbe:
+def _with_typos(probe: NameProbe, terms: Sequence[str], store: Store, query: Query, language: str) -> NameProbe:
     """Allow misspelt names only where the query holds an unknown word: "test" must not find "Text"."""
     if not 0 < len(probe.key) <= MAX_TYPO_LETTERS:
         return probe
-    spoken = [token.text for word in probe.words for token in all_tokens(word, language) if not token.is_stop_word]
+    spoken = [token for term in terms for token in term.split(" ")]
     joined = tokens_of(probe.key, language)
     known = store.statistics({*spoken, *joined}, query.where.scopes).frequency
     is_known = any(known[term] for term in joined) or all(known[term] for term in spoken)
     return replace(probe, typos=not is_known)
 
 
-def _known_terms(analysis: Analysis, store: Store, query: Query) -> tuple[str, ...]:
+def _known_terms(analysis: Analysis, store: Store, query: Query, language: str) -> tuple[str, ...]:
     """Stem a word that is unknown in the query's language as another language does, if that is known.
 
     A query of one German word shows nothing of its language; the memories do.
     """
     frequency = store.statistics(analysis.terms, query.where.scopes).frequency
-    unknown = [term for term in analysis.terms if not frequency[term] and analysis.variants.get(term)]
-    if not unknown:
+    if all(frequency[term] for term in analysis.terms):
         return analysis.terms
-    others = [variant for term in unknown for variant in analysis.variants[term]]
+    variants = foreign_stems(analysis.text, language)
+    unknown = [term for term in analysis.terms if not frequency[term] and variants.get(term)]
+    others = [variant for term in unknown for variant in variants[term]]
     known = store.statistics(others, query.where.scopes).frequency
-    better = {term: max(analysis.variants[term], key=lambda variant: known[variant]) for term in unknown}
+    better = {term: max(variants[term], key=lambda variant: known[variant]) for term in unknown}
     chosen = (better[term] if term in better and known[better[term]] else term for term in analysis.terms)
     return tuple(dict.fromkeys(chosen))
 
@@ -143,7 +158,7 @@ def _context(
     language: str,
 ) -> Context:
     ids = sorted({candidate.id for run in runs for candidate in run.candidates})
-    memories = store.get(ids, query.where.scopes)
+    memories = store.held(ids, query.where.scopes)
     signals = store.score(ids, analysis.terms, vector, space, query.where)
     names = _name_matches(analysis, runs, memories, language)
     known = (match.name for match in names.values() if match.relation in ("equal", "same words", "in a sentence"))
@@ -157,13 +172,27 @@ def _context(
     )
 
 
+def _inside(run: Run, context: Context, notices: list[Notice]) -> Run:
+    """Take out what the caller may not see; a store that proposes such a thing has a defect, and its content stays."""
+    inside = tuple(candidate for candidate in run.candidates if candidate.id in context.memories)
+    if len(inside) == len(run.candidates):
+        return run
+    foreign = len(run.candidates) - len(inside)
+    notices.append(
+        Notice("scope-defect", f"{foreign} candidates from outside the scope were removed; please report this")
+    )
+    return Run(run.name, inside, run.notices)
+
+
 def _name_matches(
-    analysis: Analysis, runs: tuple[Run, ...], memories: dict[MemoryId, Memory], language: str
+    analysis: Analysis, runs: tuple[Run, ...], memories: Mapping[MemoryId, Held], language: str
 ) -> dict[MemoryId, NameMatch]:
     proposed = (candidate.id for run in runs if run.name == "name" for candidate in run.candidates)
     matches: dict[MemoryId, NameMatch] = {}
     for identity in proposed:
-        match = match_name(analysis.probe, names_of(memories[identity]))
+        if identity not in memories:
+            continue
+        match = match_name(analysis.probe, names_of(memory_of(memories[identity])))
         if match is not None:
             matches[identity] = match._replace(words=tokens_of(" ".join(match.words), language))
     return matches

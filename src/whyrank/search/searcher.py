@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..ports import Embedder, Store
 from ..ranking.order import keep
-from ..ranking.recipes import Recipe, rank
-from ..types import Notice, Query, Ranking, Results
+from ..ranking.recipes import Recipe, guarded, rank
+from ..types import Hit, Memory, MemoryId, Notice, Query, Ranking, Results
 from .budget import within_budget
 from .confidence import UNCALIBRATED, judged
 from .retrieval import Retrieved, Stopwatch, retrieve
@@ -31,7 +32,8 @@ class Searcher:
         with watch.timing("total"):
             query, notices = within_limits(query)
             retrieved, ranking = self.ranked(query, recipe, watch)
-            ranking, verdict = judged(within_budget(ranking, query.max_tokens), self.embedder)
+            ranking = within_budget(ranking, query.max_tokens)
+            ranking, verdict = judged(ranking, self.embedder, retrieved.context.signals)
             if query.strict and verdict == "nothing":
                 ranking = keep(ranking, "strict", lambda hit: "nothing relevant was found")
         said = [*notices, *retrieved.notices, *ranking.notices]
@@ -43,7 +45,7 @@ class Searcher:
             said.append(NOTHING_PASSES)
         return Results(
             query=query.text,
-            hits=ranking.hits,
+            hits=tuple(ranking.hits),
             verdict=verdict,
             recipe=recipe.name,
             analysis=retrieved.context.analysis,
@@ -57,7 +59,21 @@ class Searcher:
         retrieved = retrieve(query, recipe, self.store, self.embedder, self.language, watch)
         with watch.timing("ranking"):
             ranking = rank(retrieved.runs, retrieved.recipe, retrieved.context)
+        with watch.timing("reading"):
+            ranking = guarded(self._read(ranking, query), retrieved.context)
         return retrieved, ranking
+
+    def _read(self, ranking: Ranking, query: Query) -> Ranking:
+        """Read what is shown, all at once; what is not shown is read when somebody looks at it."""
+        ids = [held.id for hit in ranking.hits for held in (hit.held, *hit.beside)]
+        memories = self.store.get(ids, query.where.scopes)
+        hits = tuple(_with_memories(hit, memories) for hit in ranking.hits)
+        return replace(ranking, hits=hits)
+
+
+def _with_memories(hit: Hit, memories: Mapping[MemoryId, Memory]) -> Hit:
+    beside = tuple(memories.get(held.id, held) for held in hit.beside)
+    return hit._replace(held=memories.get(hit.id, hit.held), beside=beside)
 
 
 def within_limits(query: Query) -> tuple[Query, tuple[Notice, ...]]:

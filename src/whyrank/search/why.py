@@ -47,7 +47,7 @@ def why(searcher: Searcher, query: Query, recipe: Recipe, identity: str) -> Why:
     if all(refusals):
         return Why(query.text, asked[0], "filtered", f"it cannot answer: {refusals[0]}")
     retrieved, ranking = searcher.ranked(query, recipe, Stopwatch())
-    ranking, _ = judged(ranking, searcher.embedder)
+    ranking, _ = judged(ranking, searcher.embedder, retrieved.context.signals)
     ids = {memory.id for memory in asked}
     candidates = [hit for hit in (*ranking.hits, *ranking.dropped) if hit.id in ids]
     if not candidates:

@@ -95,6 +95,10 @@ class MemoryStore:
         found = (self._entries[identity].memory for identity in ids if identity in self._entries)
         return {memory.id: memory for memory in found if memory.scope in scopes}
 
+    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
+        """Return the same: nothing has to be read here."""
+        return self.get(ids, scopes)
+
     def browse(self, where: Where, limit: int, offset: int = 0) -> list[Memory]:
         """Return memories in the order of their content keys."""
         found = sorted((entry.memory for entry in self._visible(where)), key=lambda memory: memory.content_key)

@@ -9,32 +9,40 @@ from whyrank.search.budget import within_budget
 from whyrank.search.confidence import COVERAGE_THRESHOLDS, evidence, judged
 from whyrank.testing.embedder import WordDirections
 from whyrank.trail import Step, replay
+from whyrank.types import Signal
 
 EMBEDDER = WordDirections()  # weak from 0.4, found from 0.9
 
 
+def signals(cosine: float | None = None, coverage: float | None = None) -> dict[str, Signal]:
+    """Return what the signals say of the memory a."""
+    said = {"vector": Signal("vector", {"a": cosine})} if cosine is not None else {}
+    return said if coverage is None else {**said, "keyword": Signal("keyword", {"a": coverage}, {"a": coverage})}
+
+
 def test_evidence_is_the_best_cosine_plus_the_best_coverage() -> None:
-    a, b = hit(memory("a"), 0.5, cosine=0.3, coverage=0.1), hit(memory("b"), 0.4, cosine=0.2, coverage=0.5)
-    assert evidence(a) == pytest.approx(0.3 + 0.1)
-    assert evidence(a, b) == pytest.approx(0.3 + 0.5)
+    cosines, coverages = {"a": 0.3, "b": 0.2}, {"a": 0.1, "b": 0.5}
+    assert evidence(["a"], cosines, coverages) == pytest.approx(0.3 + 0.1)
+    assert evidence(["a", "b"], cosines, coverages) == pytest.approx(0.3 + 0.5)
+    assert evidence(["a"], {"a": -0.2}, coverages) == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(
     ("cosine", "coverage", "verdict"), [(0.1, 0.2, "nothing"), (0.3, 0.2, "weak"), (0.6, 0.5, "found")]
 )
 def test_the_verdict_follows_the_thresholds(cosine: float, coverage: float, verdict: str) -> None:
-    assert judged(ranking(hit(memory("a"), 0.9, cosine=cosine, coverage=coverage)), EMBEDDER)[1] == verdict
+    assert judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, signals(cosine, coverage))[1] == verdict
 
 
 def test_confidence_is_a_fifth_at_weak_and_four_fifths_at_found() -> None:
     for value, expected in ((0.4, 0.2), (0.9, 0.8)):
-        ranked, _ = judged(ranking(hit(memory("a"), 0.9, cosine=value, coverage=0.0)), EMBEDDER)
+        ranked, _ = judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, signals(value, 0.0))
         assert ranked.hits[0].confidence == pytest.approx(expected)
 
 
 def test_confidence_is_noted_in_the_trail_and_changes_no_key() -> None:
-    found = hit(memory("a"), 0.9, cosine=0.5, coverage=0.1)
-    ranked, _ = judged(ranking(found), EMBEDDER)
+    found = hit(memory("a"), 0.9)
+    ranked, _ = judged(ranking(found), EMBEDDER, signals(0.5, 0.1))
     note = ranked.hits[0].trail[-1]
     assert (note.stage, note.op) == ("confidence", "note")
     assert "cosine + coverage = 0.600" in note.why
@@ -42,19 +50,19 @@ def test_confidence_is_noted_in_the_trail_and_changes_no_key() -> None:
 
 
 def test_without_vectors_coverage_stands_alone() -> None:
-    found = hit(memory("a"), 0.9, coverage=COVERAGE_THRESHOLDS.found)
-    assert judged(ranking(found), EMBEDDER)[1] == "found"
-    assert judged(ranking(found), None)[1] == "found"
+    found, said = hit(memory("a"), 0.9), signals(coverage=COVERAGE_THRESHOLDS.found)
+    assert judged(ranking(found), EMBEDDER, said)[1] == "found"
+    assert judged(ranking(found), None, said)[1] == "found"
 
 
 def test_an_exact_name_is_certain_whatever_else_is_said() -> None:
-    named = hit(memory("a"), 0.1, cosine=0.0, coverage=0.0).after(Step("name", "lift", 16))
-    ranked, verdict = judged(ranking(named), EMBEDDER)
+    named = hit(memory("a"), 0.1).after(Step("name", "lift", 16))
+    ranked, verdict = judged(ranking(named), EMBEDDER, signals(0.0, 0.0))
     assert (ranked.hits[0].confidence, verdict) == (1.0, "found")
 
 
 def test_no_hits_are_nothing() -> None:
-    assert judged(ranking(), EMBEDDER)[1] == "nothing"
+    assert judged(ranking(), EMBEDDER, {})[1] == "nothing"
 
 
 def test_a_budget_keeps_whole_memories_from_the_top() -> None:

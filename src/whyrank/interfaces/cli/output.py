@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -81,7 +81,7 @@ def show_results(answer: Results, *, explain: bool, offset: int) -> None:
     show_notices(answer.notices)
 
 
-def _show_dropped(dropped: tuple[Hit, ...]) -> None:
+def _show_dropped(dropped: Sequence[Hit]) -> None:
     best = sorted(dropped, key=lambda hit: (-hit.tier, -hit.score, hit.id))
     say(dim(f"{len(dropped)} further candidates, the best of them:"))
     for hit in best[:_DROPPED_SHOWN]:

@@ -76,10 +76,11 @@ def search(asked: argparse.Namespace) -> int:
             max_tokens=asked.max_tokens,
             **_filters(asked),
         )
-    if asked.json:
-        output.say_json(shapes.results(answer, explain=asked.explain))
-    else:
-        output.show_results(answer, explain=asked.explain, offset=asked.offset)
+        # What was dropped is read from the store when it is shown.
+        if asked.json:
+            output.say_json(shapes.results(answer, explain=asked.explain))
+        else:
+            output.show_results(answer, explain=asked.explain, offset=asked.offset)
     return OK
 
 

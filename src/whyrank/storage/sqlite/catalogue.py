@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...types import Scope
-from ..contexts import WINDOW_TURNS, Unit
+from ..contexts import OWN_WEIGHT, WINDOW_TURNS, Unit
 from ..fields import FIELDS, Field
 from .connection import Connection
 from .records import BLOCK, GONE, RECORD, StoredTokens, decoded, made_anew, vacant
@@ -90,6 +90,13 @@ class Shelf:
         """Return what each memory is."""
         units: Integers = self.columns["unit"].astype(np.int64)
         return units
+
+    @cached_property
+    def own_weights(self) -> Floats:
+        """Return how much each memory's own text counts beside its surroundings."""
+        weights = np.array([OWN_WEIGHT[unit] for unit in Unit])
+        own: Floats = weights[np.maximum(self.units, 0)]
+        return own
 
     @cached_property
     def lengths(self) -> Mapping[str, Floats]:

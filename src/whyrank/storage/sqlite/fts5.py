@@ -10,14 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from ...ports import Entry
-from ...types import Join, MemoryId, Notice, Scope, Signal, Statistics, Where
+from ...types import Candidate, Join, MemoryId, Notice, Scope, Signal, Statistics, Where
 from ..lexical import TermScores, padded, term_scores, word_score
 from ..pools import Scored, best, cut
 from .connection import Connection, version
 from .counts import ScopeCounts
 from .filters import Clause, clause_for, in_scopes
 from .keyword import Found, View
+from .records import code
 from .rows import CONTENT_KEY
+from .selection import Row
 
 # FTS5 selects by its own bm25(), whose idf is that of the whole file; twice the pool leaves room for the exact order.
 SELECTION_MARGIN = 2
@@ -104,11 +106,11 @@ class Fts5Index:
         selected = self.select(view.connection, terms, clause_for(where), join, limit)
         scores = self._term_scores(view, selected, terms, where.scopes)
         # The tokenizer may split what our tokens keep whole; only what truly matches stays.
-        rows = {found.id: row for row, found in selected.items()}
+        rows = {found.id: (row, found.group) for row, found in selected.items()}
         exact = (
             Scored(word_score(scores[row]), found.tie, found.group) for row, found in selected.items() if scores[row]
         )
-        return Found([(rows[candidate.id], candidate.score) for candidate in best(exact, limit)], (WORDS_ALONE,))
+        return Found([_found(*rows[best_one.id], best_one) for best_one in best(exact, limit)], (WORDS_ALONE,))
 
     def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
         """Score the given rows, whether a run would list them or not."""
@@ -136,6 +138,11 @@ class Fts5Index:
             (json.dumps(list(rows)),),
         )
         return {row: term_scores(tokens, length, terms, statistics) for row, tokens, length in stored}
+
+
+def _found(row: int, group: str, candidate: Candidate) -> Row:
+    # The scope is left to be looked up: what a group names is a file of a scope, or a memory.
+    return Row(row, candidate.score, candidate.id, "", code(group))
 
 
 def _size(connection: Connection, wall: Clause) -> tuple[int, int]:

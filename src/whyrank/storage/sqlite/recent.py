@@ -1,59 +1,96 @@
-"""Memories read a moment ago, kept as long as the file does not change: a search meets each of them several times."""
+"""Where memories met a moment ago are stored, and those that were read: kept as long as the file does not change."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 from ...types import Memory, MemoryId
 from .connection import Connection
+from .records import code
 from .rows import SELECT, to_memory
 
-_KEPT = 5_000
+_KEPT = 20_000
 _PER_STATEMENT = 500
+
+Value = TypeVar("Value", int, str)
+
+
+class Place(NamedTuple):
+    """Where a memory is stored, whose it is, and a number for the source it counts for."""
+
+    row: int
+    scope: str
+    origin: int
+
+
+class Stored:
+    """A memory in its place, read when somebody looks at it."""
+
+    __slots__ = ("_place", "_read", "id")
+
+    def __init__(self, identity: MemoryId, place: Place, read: Callable[[MemoryId, int], Memory]) -> None:
+        self.id = identity
+        self._place = place
+        self._read = read
+
+    @property
+    def origin(self) -> int:
+        """Return a number for the source it counts for."""
+        return self._place.origin
+
+    def read(self) -> Memory:
+        """Return the memory."""
+        return self._read(self.id, self._place.row)
 
 
 class RecentMemories:
-    """A bounded cache of whole memories by row and by id, for one generation of the file."""
+    """Places by id and memories by row, for one generation of the file."""
 
     def __init__(self) -> None:
         self._generation = -1
-        self._by_row: dict[int, Memory] = {}
-        self._rows: dict[MemoryId, int] = {}
+        self._places: dict[MemoryId, Place] = {}
+        self._memories: dict[int, Memory] = {}
         self._turn = threading.Lock()
 
-    def ids(self, connection: Connection, generation: int, rows: Sequence[int]) -> list[MemoryId]:
-        """Return the ids of rows that exist."""
+    def learn(self, generation: int, places: Iterable[tuple[MemoryId, Place]]) -> None:
+        """Take note of memories that a run has met."""
         with self._turn:
             self._prepare(generation)
-            self._read(connection, "row", [row for row in rows if row not in self._by_row])
-            return [self._by_row[row].id for row in rows]
+            self._places.update(places)
 
-    def rows(self, connection: Connection, generation: int, ids: Iterable[MemoryId]) -> dict[int, MemoryId]:
-        """Return the rows of those ids that exist."""
+    def places(self, connection: Connection, generation: int, ids: Sequence[MemoryId]) -> dict[MemoryId, Place]:
+        """Return the places of those ids that exist."""
         with self._turn:
             self._prepare(generation)
-            wanted = list(ids)
-            self._read(connection, "id", [identity for identity in wanted if identity not in self._rows])
-            return {self._rows[identity]: identity for identity in wanted if identity in self._rows}
+            known = self._places
+            unknown = [identity for identity in ids if identity not in known]
+            for part, marks in _portions(unknown):
+                for identity, row, scope, grouping in connection.execute(
+                    f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})", part
+                ):
+                    known[identity] = Place(row, scope, code(grouping))
+            return {identity: known[identity] for identity in ids if identity in known}
 
-    def by_id(self, connection: Connection, generation: int, ids: Sequence[MemoryId]) -> dict[MemoryId, Memory]:
-        """Return the memories with these ids."""
+    def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:
+        """Return the memories of rows that exist."""
         with self._turn:
             self._prepare(generation)
-            self._read(connection, "id", [identity for identity in ids if identity not in self._rows])
-            return {identity: self._by_row[self._rows[identity]] for identity in ids if identity in self._rows}
+            known = self._memories
+            for part, marks in _portions([row for row in rows if row not in known]):
+                for row, *columns in connection.execute(
+                    f"SELECT m.row, {SELECT} FROM memories AS m WHERE m.row IN ({marks})", part
+                ):
+                    known[row] = to_memory(tuple(columns))
+            return {row: known[row] for row in rows if row in known}
 
     def _prepare(self, generation: int) -> None:
-        if generation != self._generation or len(self._by_row) > _KEPT:
-            self._by_row, self._rows, self._generation = {}, {}, generation
+        if generation != self._generation or len(self._places) + len(self._memories) > _KEPT:
+            self._places, self._memories, self._generation = {}, {}, generation
 
-    def _read(self, connection: Connection, column: str, values: Sequence[int] | Sequence[MemoryId]) -> None:
-        for start in range(0, len(values), _PER_STATEMENT):
-            part = values[start : start + _PER_STATEMENT]
-            marks = ", ".join("?" * len(part))
-            found = connection.execute(f"SELECT m.row, {SELECT} FROM memories AS m WHERE m.{column} IN ({marks})", part)
-            for row, *columns in found:
-                memory = to_memory(tuple(columns))
-                self._by_row[row] = memory
-                self._rows[memory.id] = row
+
+def _portions(values: Sequence[Value]) -> Iterable[tuple[Sequence[Value], str]]:
+    for start in range(0, len(values), _PER_STATEMENT):
+        part = values[start : start + _PER_STATEMENT]
+        yield part, ", ".join("?" * len(part))

@@ -26,19 +26,26 @@ RECORD = np.dtype(
         ("group", "<u8"),
         ("session", "<u8"),
         ("position", "<i4"),
+        ("id", "S20"),
     ]
 )
 GONE = -1  # the unit of a record whose memory was removed
 BLOCK = 256  # records that are written and read together; about ten kilobytes
 
 Records = NDArray[np.void]
+Record = tuple[int | bytes, ...]
 StoredTokens = Callable[[Connection, int], Sequence[str]]
 
 
-def record_of(row: int, memory: Memory, tokens: Sequence[str]) -> tuple[int, ...]:
+def record_of(row: int, memory: Memory, tokens: Sequence[str]) -> Record:
     """Return what is recorded of a memory."""
     session = code(memory.session) if memory.is_turn else 0
-    return row, unit_of(memory), *lengths_of(tokens), code(memory.group), session, memory.position
+    # An id that is given and longer than ours is looked up in its row.
+    identity = memory.id.encode("utf-8", errors="replace")
+    short = (
+        identity if len(identity) <= RECORD["id"].itemsize and memory.id.isascii() and b"\0" not in identity else b""
+    )
+    return row, unit_of(memory), *lengths_of(tokens), code(memory.group), session, memory.position, short
 
 
 def unit_of(memory: Memory) -> Unit:
@@ -68,7 +75,7 @@ class Ledger:
         self._generation = generation
         self._tokens = tokens
         self._numbers: dict[str, int] = {}
-        self._changed: dict[str, dict[int, tuple[int, ...] | None]] = defaultdict(dict)
+        self._changed: dict[str, dict[int, Record | None]] = defaultdict(dict)
         self._touched: set[str] = set()
 
     def next_number(self, scope: str) -> int:
@@ -79,7 +86,7 @@ class Ledger:
         self._numbers[scope] += 1
         return self._numbers[scope] - 1
 
-    def put(self, scope: str, number: int, record: tuple[int, ...]) -> None:
+    def put(self, scope: str, number: int, record: Record) -> None:
         """Record a new memory."""
         self._changed[scope][number] = record
 
@@ -111,7 +118,7 @@ class Ledger:
                 {"scope": scope, "numbers": self._numbers.get(scope, 0), "generation": self._generation},
             )
 
-    def _blocks(self, scope: str, changes: dict[int, tuple[int, ...] | None]) -> Iterator[tuple[int, Records]]:
+    def _blocks(self, scope: str, changes: dict[int, Record | None]) -> Iterator[tuple[int, Records]]:
         by_block: dict[int, list[int]] = defaultdict(list)
         for number in changes:
             by_block[number - number % BLOCK].append(number)

@@ -53,7 +53,7 @@ def _memory(row: Row) -> Memory:
         identity, scope, kind, text, name, title, slug, owner, aliases, summary, headings, path, start_line, end_line,
         content_hash, category, tags, entities, importance, created, date, evergreen, valid_from, valid_until, expires,
         supersedes, superseded_by, superseded_at, trust, session, speaker, position,
-    ) = row  # fmt: skip
+    ) = row[: len(COLUMNS)]  # fmt: skip
     source = Source(path, start_line, end_line, content_hash) if path or content_hash else None
     return Memory(
         identity, text, kind, name, title, slug, owner, _texts(aliases), summary, _texts(headings), source,

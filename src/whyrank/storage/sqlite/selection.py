@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..pools import CHUNKS_PER_SOURCE
 from .catalogue import Flags, Floats, Integers, Shelf
 from .connection import Connection
+from .records import RECORD
 from .rows import CONTENT_KEY
 
 _ROWS_PER_STATEMENT = 500
@@ -27,7 +28,14 @@ class Chosen(NamedTuple):
     scores: Floats
 
 
-Row = tuple[int, float]
+class Row(NamedTuple):
+    """One row that was found: its score, its id if that is known, whose it is, and a number for its source."""
+
+    row: int
+    score: float
+    id: str
+    scope: str
+    origin: int
 
 
 def best_rows(
@@ -83,20 +91,30 @@ def cut(
 ) -> list[Row] | None:
     """Order what was chosen and cut it at `limit` sources; None if more would be needed to know."""
     order = np.argsort(-chosen.scores, kind="stable")
-    rows = np.zeros(len(order), np.int64)
-    groups = np.zeros(len(order), np.uint64)
-    for number, shelf in enumerate(shelves):
-        here = chosen.shelves == number
-        rows[here] = shelf.rows[chosen.places[here]]
-        groups[here] = shelf.groups[chosen.places[here]]
-    ordered, scores, sources = rows[order].tolist(), chosen.scores[order].tolist(), groups[order].tolist()
+    scores, sources = chosen.scores[order].tolist(), _gathered(shelves, chosen, order, "group")
     # Sources are counted up to the first that is too many; equals of that one belong to the same decision.
     end = _first_beyond(sources, limit)
     if end is None and not (is_all or limit is None):
         return None
-    end = len(ordered) if end is None else _end_of_tie(scores, end)
-    placed = _ties_broken(connection, ordered[:end], scores)
-    return list(_cut(placed, scores, dict(zip(ordered[:end], sources, strict=False)), limit))
+    order = order[: len(scores) if end is None else _end_of_tie(scores, end)]
+    ids = [identity.decode("ascii") for identity in _gathered(shelves, chosen, order, "id")]
+    scopes = [shelves[number].scope for number in chosen.shelves[order].tolist()]
+    rows = [*map(Row, _gathered(shelves, chosen, order, "row"), scores, ids, scopes, sources)]
+    return list(_cut(_ties_broken(connection, rows), limit))
+
+
+def _gathered(shelves: Sequence[Shelf], chosen: Chosen, order: Integers, column: str) -> list[Any]:
+    """Return a column of the records of what was chosen, in order."""
+    numbers, places = chosen.shelves[order], chosen.places[order]
+    if len(shelves) == 1:
+        only: list[Any] = shelves[0].columns[column][places].tolist()
+        return only
+    values = np.zeros(len(order), RECORD[column])
+    for number, shelf in enumerate(shelves):
+        here = numbers == number
+        values[here] = shelf.columns[column][places[here]]
+    gathered: list[Any] = values.tolist()
+    return gathered
 
 
 def _first_beyond(sources: Sequence[int], limit: int | None) -> int | None:
@@ -117,32 +135,13 @@ def _end_of_tie(scores: Sequence[float], place: int) -> int:
     return end
 
 
-def _ties_broken(connection: Connection, rows: list[int], scores: Sequence[float]) -> list[int]:
+def _ties_broken(connection: Connection, rows: list[Row]) -> list[Row]:
     """Order rows of equal scores by their content keys, which are read only for these."""
-    tied = [i for i in range(len(rows)) if _is_tied(scores, i, len(rows))]
+    tied = {other for one, two in pairwise(rows) if one.score == two.score for other in (one.row, two.row)}
     if not tied:
         return rows
-    keys = content_keys(connection, [rows[i] for i in tied])
-    placed = list(rows)
-    for group in _runs(tied, scores):
-        for place, row in zip(group, sorted((rows[i] for i in group), key=lambda row: keys[row]), strict=True):
-            placed[place] = row
-    return placed
-
-
-def _is_tied(scores: Sequence[float], i: int, end: int) -> bool:
-    return (i > 0 and scores[i - 1] == scores[i]) or (i + 1 < end and scores[i + 1] == scores[i])
-
-
-def _runs(tied: Sequence[int], scores: Sequence[float]) -> Iterator[list[int]]:
-    run: list[int] = []
-    for i in tied:
-        if run and scores[i] != scores[run[0]]:
-            yield run
-            run = []
-        run.append(i)
-    if run:
-        yield run
+    keys = content_keys(connection, sorted(tied))
+    return sorted(rows, key=lambda found: (-found.score, keys.get(found.row, ())))
 
 
 def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, tuple[object, ...]]:
@@ -156,15 +155,15 @@ def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, tuple
     return keys
 
 
-def _cut(rows: Sequence[int], scores: Sequence[float], sources: dict[int, int], limit: int | None) -> Iterator[Row]:
+def _cut(rows: Sequence[Row], limit: int | None) -> Iterator[Row]:
     """Yield rows until `limit` sources were seen, a few rows of each; None yields all."""
-    seen: Counter[int] = Counter()
-    for row, score in zip(rows, scores, strict=False):
-        source = sources[row]
+    seen: dict[int, int] = {}
+    for found in rows:
         if limit is not None:
-            if seen[source] >= CHUNKS_PER_SOURCE:
+            count = seen.get(found.origin, 0)
+            if count >= CHUNKS_PER_SOURCE:
                 continue
-            if source not in seen and len(seen) >= limit:
+            if not count and len(seen) >= limit:
                 return
-            seen[source] += 1
-        yield row, score
+            seen[found.origin] = count + 1
+        yield found

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from ...errors import StoreError
+from ...errors import NotFound, StoreError
 from ...ports import Changes, FileRecord, StoreStatus, Vector
 from ...types import Candidate, Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
 from ..pools import best
@@ -17,7 +17,7 @@ from .indexes import DEFAULT, INDEXES, index_in, prepare_index
 from .keyword import Found, KeywordIndex, View
 from .masks import Masks
 from .names import NameIndex
-from .recent import RecentMemories
+from .recent import Place, RecentMemories, Stored
 from .rows import CONTENT_KEY, SELECT, to_memory
 from .schema import prepare
 from .vectors import VectorIndex
@@ -35,7 +35,7 @@ class SqliteStore:
         self._names = NameIndex()
         self._vectors = VectorIndex()
         self._masks = Masks()
-        self._memories = RecentMemories()
+        self._recent = RecentMemories()
         self._seen = -1
         try:
             self._keyword = self._prepare(path, keyword)
@@ -81,9 +81,30 @@ class SqliteStore:
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""
+        visible = {str(scope) for scope in scopes}
         with self._view() as view:
-            found = self._memories.by_id(view.connection, view.generation, list(ids))
-            return {identity: memory for identity, memory in found.items() if memory.scope in scopes}
+            places = self._recent.places(*view[:2], list(ids))
+            inside = {identity: place.row for identity, place in places.items() if place.scope in visible}
+            memories = self._recent.memories(*view[:2], list(inside.values()))
+            return {identity: memories[row] for identity, row in inside.items() if row in memories}
+
+    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Stored]:
+        """Return the same as they are stored, each made when somebody looks at it."""
+        visible = {str(scope) for scope in scopes}
+        with self._view() as view:
+            places = self._recent.places(*view[:2], list(ids))
+        return {
+            identity: Stored(identity, place, self._read_again)
+            for identity, place in places.items()
+            if place.scope in visible
+        }
+
+    def _read_again(self, identity: MemoryId, row: int) -> Memory:
+        with self._view() as view:
+            found = self._recent.memories(*view[:2], [row]).get(row)
+        if found is None:
+            raise NotFound(f"the memory {identity!r} was forgotten since", "search again")
+        return found
 
     def browse(self, where: Where, limit: int, offset: int = 0) -> list[Memory]:
         """Return memories in the order of their content keys."""
@@ -107,9 +128,15 @@ class SqliteStore:
             return self._run(view, "vector", self._vectors.select(view, space, vector, where, limit))
 
     def _run(self, view: View, name: str, found: Found) -> Run:
-        ids = self._memories.ids(view.connection, view.generation, [row for row, _ in found.rows])
-        candidates = tuple(Candidate(identity, score) for identity, (_, score) in zip(ids, found.rows, strict=True))
-        return Run(name, candidates, tuple(found.notices))
+        rows = found.rows
+        nameless = [row.row for row in rows if not row.id]
+        if nameless:
+            ids = {row: memory.id for row, memory in self._recent.memories(*view[:2], nameless).items()}
+            rows = [row if row.id else row._replace(id=ids[row.row]) for row in rows]
+        self._recent.learn(
+            view.generation, ((row.id, Place(row.row, row.scope, row.origin)) for row in rows if row.scope)
+        )
+        return Run(name, tuple(Candidate(row.id, row.score) for row in rows), tuple(found.notices))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
@@ -121,7 +148,7 @@ class SqliteStore:
     ) -> list[Signal]:
         """Score the given candidates by every signal, listed by its run or not."""
         with self._view() as view:
-            rows = self._memories.rows(view.connection, view.generation, ids)
+            rows = {place.row: key for key, place in self._recent.places(*view[:2], ids).items()}
             signals: list[Signal] = []
             if terms:
                 signals.append(self._keyword.score(view, rows, terms, where.scopes))

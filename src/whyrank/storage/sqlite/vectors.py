@@ -18,7 +18,7 @@ from .connection import Connection
 from .held import STEP_BACK, Held, as_signs, blended, read_range, renewed
 from .keyword import Found, View
 from .sealed import seal
-from .selection import Chosen, above, cut, threshold
+from .selection import Chosen, Row, above, cut, threshold
 from .signs import Signs, distances, nearest, signs_of
 
 UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
@@ -123,7 +123,7 @@ def _exact(
     allowed: Sequence[Flags | None],
     vector: Vector,
     limit: int | None,
-) -> list[tuple[int, float]]:
+) -> list[Row]:
     """Compare every vector: float32 selects with a margin, float64 decides."""
     coarse = [_coarse(own, mask, vector) for own, mask in zip(held, allowed, strict=True)]
     wanted = None if limit is None else limit + BLOCK // 4
@@ -157,7 +157,7 @@ def _by_signs(
     allowed: Sequence[Flags | None],
     vector: Vector,
     limit: int,
-) -> list[tuple[int, float]]:
+) -> list[Row]:
     """Look at the signs of all, at signs against numbers of the nearest, at whole vectors of the nearest of these."""
     question = signs_of(vector[np.newaxis])
     masks = [own.has if mask is None else own.has & mask for own, mask in zip(held, allowed, strict=True)]
@@ -203,8 +203,7 @@ def _cosines(connection: Connection, shelf: Shelf, held: Held, places: Integers,
     if not len(places):
         return np.zeros(0)
     vectors = held.vectors[places] if held.vectors is not None else _fetched(connection, shelf, held, places)
-    products = vectors.astype(np.float64) * vector.astype(np.float64)
-    cosines: Floats = products.sum(axis=1)
+    cosines: Floats = np.vecdot(vectors.astype(np.float64), vector.astype(np.float64))
     return cosines
 
 

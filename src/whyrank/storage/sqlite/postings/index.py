@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -16,11 +17,12 @@ from ..connection import Connection, run_script
 from ..keyword import Found, View
 from ..selection import best_rows
 from . import segments
-from .lists import Lists, Pages, Shelved, shelved
+from .lists import Lists, Pages, shelved
 from .scores import Library, Scores, asked, scored
 
 CACHE_BYTES = 64 * 1024 * 1024  # of pages; a store of fifty thousand notes fits
 _LIBRARIES_KEPT = 16
+_SCOPES_KEPT = 16
 
 
 class PostingsIndex:
@@ -31,7 +33,7 @@ class PostingsIndex:
     def __init__(self, fields: Sequence[Field] = FIELDS) -> None:
         self._fields = fields
         self._pages = Pages(CACHE_BYTES)
-        self._shelved: dict[str, Shelved] = {}
+        self._known: OrderedDict[str, Lists] = OrderedDict()
         self._libraries: dict[tuple[tuple[str, int], ...], Library] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
         self._turn = threading.Lock()
@@ -99,7 +101,7 @@ class PostingsIndex:
         for shelf, lists in zip(shelves, self._lists(view, shelves), strict=True):
             count = np.zeros(len(shelf), np.int64)
             for term in terms:
-                count[lists.postings(WORDS, term).places] += 1
+                count[lists.postings(view.connection, WORDS, term).places] += 1
             held.append(count == len(terms))
         return held
 
@@ -131,7 +133,9 @@ class PostingsIndex:
 
     def _statistics(self, view: View, shelves: Sequence[Shelf], terms: Iterable[str]) -> Statistics:
         library, lists = self._library(shelves), self._lists(view, shelves)
-        frequency = {term: sum(len(scope.postings(WORDS, term).places) for scope in lists) for term in terms}
+        frequency = {
+            term: sum(len(scope.postings(view.connection, WORDS, term).places) for scope in lists) for term in terms
+        }
         return Statistics(library.count, library.texts(WORDS, "own").average, frequency)
 
     def _scores(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str]) -> Scores:
@@ -140,7 +144,7 @@ class PostingsIndex:
         last = self._last
         if last is None or last[0] != question:
             library = self._library(shelves)
-            found = tuple(asked(library, self._lists(view, shelves), terms, self._fields))
+            found = tuple(asked(view.connection, library, self._lists(view, shelves), terms, self._fields))
             last = self._last = (question, scored(library, found))
         return last[1]
 
@@ -156,13 +160,17 @@ class PostingsIndex:
             return known
 
     def _lists(self, view: View, shelves: Sequence[Shelf]) -> list[Lists]:
-        return [Lists(view.connection, shelf, self._stored(view, shelf), self._pages) for shelf in shelves]
+        return [self._list(view, shelf) for shelf in shelves]
 
-    def _stored(self, view: View, shelf: Shelf) -> Shelved:
+    def _list(self, view: View, shelf: Shelf) -> Lists:
         with self._turn:
-            known = self._shelved.get(shelf.scope)
-            if known is None or known.changed != shelf.changed:
-                known = self._shelved[shelf.scope] = shelved(view.connection, shelf, known)
+            known = self._known.get(shelf.scope)
+            if known is None or known.stored.changed != shelf.changed:
+                stored = shelved(view.connection, shelf, known.stored if known else None)
+                known = self._known[shelf.scope] = Lists(shelf, stored, self._pages)
+                while len(self._known) > _SCOPES_KEPT:
+                    self._known.popitem(last=False)
+            self._known.move_to_end(shelf.scope)
             return known
 
     def _damage(self, shelves: Sequence[Shelf]) -> list[Notice]:

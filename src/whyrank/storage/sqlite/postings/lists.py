@@ -21,6 +21,8 @@ from .inversion import follower_of, invert, key_of, only
 from .pages import Listed, Page, list_of, pages, read
 from .segments import Segment, flushed_below, live_segments, stored_texts
 
+POSTINGS_KEPT = 2_000_000  # of lists read lately in one scope, 32 MB
+
 
 class Postings(NamedTuple):
     """The places that hold a term, ascending, and how often each holds it."""
@@ -161,47 +163,52 @@ def shelved(connection: Connection, shelf: Shelf, known: Shelved | None) -> Shel
 
 
 class Lists:
-    """The lists of one scope at one moment, for one query."""
+    """The lists of one scope at one moment, those read lately kept."""
 
-    def __init__(self, connection: Connection, shelf: Shelf, stored: Shelved, cache: Pages) -> None:
-        self._connection = connection
+    def __init__(self, shelf: Shelf, stored: Shelved, cache: Pages) -> None:
+        self.stored = stored
         self._shelf = shelf
-        self._stored = stored
         self._cache = cache
         self._known: dict[tuple[int, str], Postings] = {}
+        self._kept = 0
 
-    def postings(self, field: Field, term: str) -> Postings:
+    def postings(self, connection: Connection, field: Field, term: str) -> Postings:
         """Return the places that hold a term; several words as one term of the words are a phrase."""
         known = self._known.get((field.number, term))
         if known is None:
-            known = self._known[field.number, term] = self._find(field, term)
+            known = self._find(connection, field, term)
+            if self._kept > POSTINGS_KEPT:
+                self._known, self._kept = {}, 0
+            self._known[field.number, term] = known
+            self._kept += len(known.places)
         return known
 
-    def _find(self, field: Field, term: str) -> Postings:
+    def _find(self, connection: Connection, field: Field, term: str) -> Postings:
         if field is PAIRS:
-            return self._pair(*term.split(" "))
+            return self._pair(connection, *term.split(" "))
         if field is WORDS and " " in term:
-            return self._phrase(term.split(" "))
+            return self._phrase(connection, term.split(" "))
         found = [
-            Postings(listed.numbers, listed.frequencies.astype(np.float64)) for listed in self._listed(field, term)
+            Postings(listed.numbers, listed.frequencies.astype(np.float64))
+            for listed in self._listed(connection, field, term)
         ]
-        return self._living(found, self._fresh(lambda text: text.counts[field.number][term]))
+        return self._living(found, self._fresh(lambda text: text.counts[field.number].get(term, 0)))
 
-    def _listed(self, field: Field, term: str) -> list[Listed]:
+    def _listed(self, connection: Connection, field: Field, term: str) -> list[Listed]:
         key = key_of(term)
         found = []
-        for segment in self._stored.segments:
-            page = self._cache.page(self._connection, self._shelf.scope, segment, field, key)
+        for segment in self.stored.segments:
+            page = self._cache.page(connection, self._shelf.scope, segment, field, key)
             listed = list_of(page, key, segment.first) if page is not None else None
             if listed is not None:
                 found.append(listed)
         return found
 
-    def _pair(self, one: str, other: str) -> Postings:
+    def _pair(self, connection: Connection, one: str, other: str) -> Postings:
         """Read off the followers of the first word where the second follows it."""
         wanted = follower_of(other)
         found = []
-        for listed in self._listed(WORDS, one):
+        for listed in self._listed(connection, WORDS, one):
             heard = np.flatnonzero(listed.followers == wanted)
             if len(heard):
                 holders = np.searchsorted(np.cumsum(listed.frequencies, dtype=np.int64), heard, side="right")
@@ -209,25 +216,25 @@ class Lists:
                 found.append(Postings(places, counts.astype(np.float64)))
         return self._living(found, self._fresh(lambda text: _occurrences(text.tokens, (one, other))))
 
-    def _phrase(self, tokens: Sequence[str]) -> Postings:
+    def _phrase(self, connection: Connection, tokens: Sequence[str]) -> Postings:
         """Return the places that hold tokens side by side."""
-        common = self._pair(tokens[0], tokens[1])
+        common = self._pair(connection, tokens[0], tokens[1])
         if len(tokens) == 2:
             return common
         places = common.places
         for one, other in list(pairwise(tokens))[1:]:
-            places = np.intersect1d(places, self._pair(one, other).places, assume_unique=True)
+            places = np.intersect1d(places, self._pair(connection, one, other).places, assume_unique=True)
         # Pairs may stand apart from each other; the text itself says how often the whole stands in it.
-        counts = [_occurrences(self._tokens(place), tokens) for place in places.tolist()]
+        counts = [_occurrences(self._tokens(connection, place), tokens) for place in places.tolist()]
         held = np.array(counts, np.float64)
         return Postings(places[held > 0], held[held > 0])
 
-    def _tokens(self, place: int) -> Sequence[str]:
-        texts = stored_texts(self._connection, self._shelf.scope, place, place)
+    def _tokens(self, connection: Connection, place: int) -> Sequence[str]:
+        texts = stored_texts(connection, self._shelf.scope, place, place)
         return texts[0][1] if texts else ()
 
     def _fresh(self, count: Callable[[FreshText], int]) -> Postings:
-        counts = [(text.number, held) for text in self._stored.fresh if (held := count(text))]
+        counts = [(text.number, held) for text in self.stored.fresh if (held := count(text))]
         if not counts:
             return NOTHING
         numbers, times = zip(*counts, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -14,10 +14,10 @@ from ...contexts import OWN_WEIGHT, Unit
 from ...fields import FIELDS, GRAMS, PAIRS, WORDS, Field, grams_of, pairs_of
 from ...lexical import K1, B
 from ..catalogue import NOWHERE, Floats, Integers, Shelf
+from ..connection import Connection
 from .lists import Lists, Postings
 
 Around = Literal["own", "file", "nearby"]
-_OWN_WEIGHTS = np.array([OWN_WEIGHT[unit] for unit in Unit])
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Texts:
         """Return the mean length."""
         return float(sum(float(lengths.sum()) for lengths in self.lengths)) / self.count if self.count else 0.0
 
-    def scores(self, shelf: int, texts: Integers, frequencies: Floats, idf: float) -> Floats:
-        """Return idf · tf/(tf + K) for some texts of a shelf that hold a term."""
+    def scores(self, shelf: int, texts: Integers, frequencies: Floats, idf: Floats) -> Floats:
+        """Return field weight · idf · tf/(tf + K) for texts of a shelf that hold a term."""
         prior = self.field.length_prior
         per_term = K1 * B / (self.average + prior)
         saturation = self.lengths[shelf][texts]
@@ -43,6 +43,8 @@ class Texts:
         saturation += frequencies
         scores: Floats = frequencies / saturation
         scores *= idf
+        if self.field.weight != 1.0:
+            scores *= self.field.weight
         return scores
 
 
@@ -94,12 +96,16 @@ class Asked:
 
 
 def asked(
-    library: Library, lists: Sequence[Lists], terms: Sequence[str], fields: Sequence[Field] = FIELDS
+    connection: Connection,
+    library: Library,
+    lists: Sequence[Lists],
+    terms: Sequence[str],
+    fields: Sequence[Field] = FIELDS,
 ) -> Iterator[Asked]:
     """Yield what the terms find, in their own texts first, then in their surroundings; always in the same order."""
     for field, wanted in wanted_terms(terms):
         for term in wanted if field in fields else ():
-            own = [scope.postings(field, term) for scope in lists]
+            own = [scope.postings(connection, field, term) for scope in lists]
             held = sum(len(found.places) for found in own)
             if not held:
                 continue
@@ -154,70 +160,94 @@ def summed(numbers: Integers, values: Floats) -> Postings:
 
 
 @dataclass(frozen=True)
+class Sums:
+    """What the terms of one field add to the texts of one kind on one shelf: an addend per term and text."""
+
+    texts: Integers
+    terms: Integers
+    values: Floats
+
+    def totals(self, count: int) -> Floats:
+        """Add up what the terms give each text."""
+        totals: Floats = np.bincount(self.texts, self.values, count).astype(np.float64, copy=False)
+        return totals
+
+    def addends(self, texts: Integers, terms: int, count: int) -> Floats:
+        """Return what each term (a row) adds to each of some texts (a column)."""
+        distinct, columns = np.unique(texts, return_inverse=True)
+        marks = np.full(count, NOWHERE, np.int32)
+        marks[distinct] = np.arange(len(distinct), dtype=np.int32)
+        marked = marks[self.texts]
+        inside = np.flatnonzero(marked != NOWHERE)
+        found = np.zeros((terms, len(distinct)))
+        found[self.terms[inside], marked[inside]] = self.values[inside]
+        return found[:, columns]
+
+
+@dataclass(frozen=True)
 class Scores:
     """Lexical scores of a query: of every place of every shelf, with the share of them that its own words gave."""
 
     library: Library
     terms: Sequence[Asked]
+    sums: Sequence[Mapping[tuple[Field, Around], Sums]]
     totals: Sequence[Floats]
     words: Sequence[Floats]
 
     def addends(self, shelf: int, places: Integers) -> Floats:
         """Return what each term (a row) adds to the score of each place (a column)."""
-        found = np.empty((len(self.terms), len(places)))
-        for number, asked in enumerate(self.terms):
-            found[number] = _addends(self.library, asked, shelf, places)
+        home = self.library.shelves[shelf]
+        found = np.zeros((len(self.terms), len(places)))
+        for (_, around), sums in self.sums[shelf].items():
+            texts, count = (home.files.of[places], home.files.count + 1) if around == "file" else (places, len(home))
+            here = sums.addends(texts, len(self.terms), count)
+            if around == "own":
+                here *= _own_weights(self.library, home, places)
+            found += here
         return found
 
 
 def scored(library: Library, terms: Sequence[Asked]) -> Scores:
-    """Add everything up: own texts, files and windows each in an array of their own, then all together."""
-    totals, words = [], []
+    """Add everything up: own texts, files and windows each on their own, then all together."""
+    sums, totals, words = [], [], []
     for number, shelf in enumerate(library.shelves):
-        own_words, own_rest = np.zeros(len(shelf)), np.zeros(len(shelf))
-        files, windows = np.zeros(shelf.files.count + 1), np.zeros(len(shelf) if library.has_turns else 0)
-        for asked in terms:
-            found = asked.postings[number]
-            values = library.texts(asked.field, asked.around).scores(number, *found, asked.idf)
-            match asked.around:
-                case "own" if asked.field is WORDS:
-                    own_words[found.places] += values
-                case "own":
-                    own_rest[found.places] += asked.field.weight * values
-                case "file":
-                    files[found.places] += asked.field.weight * values
-                case "nearby":
-                    windows[found.places] += asked.field.weight * values
-        own_rest += own_words
-        totals.append(_together(library, shelf, own_rest, files, windows))
-        words.append(own_words)
-    return Scores(library, terms, totals, words)
+        here = {
+            kind: _sums(library, terms, number, *kind) for kind in dict.fromkeys((a.field, a.around) for a in terms)
+        }
+        own = here[WORDS, "own"].totals(len(shelf)) if (WORDS, "own") in here else np.zeros(len(shelf))
+        sums.append(here)
+        words.append(own)
+        totals.append(_together(library, shelf, here, own))
+    return Scores(library, terms, sums, totals, words)
 
 
-def _together(library: Library, shelf: Shelf, own: Floats, files: Floats, windows: Floats) -> Floats:
+def _sums(library: Library, terms: Sequence[Asked], shelf: int, field: Field, around: Around) -> Sums:
+    chosen = [i for i, asked in enumerate(terms) if asked.field is field and asked.around == around]
+    found = [terms[i].postings[shelf] for i in chosen]
+    sizes = [len(postings.places) for postings in found]
+    texts = np.concatenate([postings.places for postings in found])
+    frequencies = np.concatenate([postings.frequencies for postings in found])
+    idf = np.repeat([terms[i].idf for i in chosen], sizes)
+    values = library.texts(field, around).scores(shelf, texts, frequencies, idf)
+    return Sums(texts, np.repeat(chosen, sizes), values)
+
+
+def _together(library: Library, shelf: Shelf, sums: Mapping[tuple[Field, Around], Sums], words: Floats) -> Floats:
+    totals = words.copy()
+    for (field, around), part in sums.items():
+        if around == "own" and field is not WORDS:
+            totals += part.totals(len(shelf))
+    totals *= _own_weights(library, shelf)
+    for (_, around), part in sums.items():
+        if around == "file":
+            totals += part.totals(shelf.files.count + 1)[shelf.files.of]
+        elif around == "nearby":
+            totals += part.totals(len(shelf))
+    return totals
+
+
+def _own_weights(library: Library, shelf: Shelf, places: Integers | None = None) -> Floats | float:
+    """Return how much the own text of each place counts; where it is the file's text too, it counts as both."""
     if library.is_plain:
-        return own * (OWN_WEIGHT[Unit.CHUNK] + 1.0)
-    own *= _OWN_WEIGHTS[np.maximum(shelf.units, 0)]
-    if library.has_files:
-        own += files[shelf.files.of]
-    if library.has_turns:
-        own += windows
-    return own
-
-
-def _addends(library: Library, asked: Asked, shelf: int, places: Integers) -> Floats:
-    """Return what one term adds to some places, as the sums above did."""
-    home, found = library.shelves[shelf], asked.postings[shelf]
-    if not len(found.places):
-        return np.zeros(len(places))
-    texts = home.files.of[places] if asked.around == "file" else places
-    index = np.minimum(found.places.searchsorted(texts), len(found.places) - 1)
-    held = found.places[index] == texts
-    values = np.zeros(len(places))
-    values[held] = library.texts(asked.field, asked.around).scores(
-        shelf, texts[held], found.frequencies[index[held]], asked.idf
-    )
-    values *= asked.field.weight
-    if asked.around == "own":
-        values *= OWN_WEIGHT[Unit.CHUNK] + 1.0 if library.is_plain else _OWN_WEIGHTS[np.maximum(home.units[places], 0)]
-    return values
+        return OWN_WEIGHT[Unit.CHUNK] + 1.0
+    return shelf.own_weights if places is None else shelf.own_weights[places]

@@ -1,0 +1,154 @@
+"""Sequences of hits that are made when somebody looks at them: of two hundred candidates most are never shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import overload
+
+from ..trail import Step
+from ..types import Hit, MemoryId
+
+
+class Hits(Sequence[Hit]):
+    """Hits made one by one; slices are made no sooner."""
+
+    def ids(self) -> list[MemoryId]:
+        """Return the ids without making a hit."""
+        raise NotImplementedError
+
+    def hit(self, index: int) -> Hit:
+        """Make one hit."""
+        raise NotImplementedError
+
+    @property
+    def top_tier(self) -> int:
+        """Return the highest tier among them."""
+        return max((hit.tier for hit in self), default=0)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return (self.hit(index) for index in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Hit]: ...
+    def __getitem__(self, index: int | slice) -> Hit | Sequence[Hit]:
+        if isinstance(index, slice):
+            return tuple(self.hit(place) for place in range(len(self))[index])
+        return self.hit(range(len(self))[index])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+class Lineup(Hits):
+    """Candidates in order, straight from fusion: places of a board that knows the hit of each."""
+
+    def __init__(
+        self, places: Sequence[int], ids: Sequence[MemoryId], origins: Sequence[object], make: Callable[[int], Hit]
+    ) -> None:
+        self._places = places
+        self._ids = ids
+        self._origins = origins
+        self._make = make
+
+    def ids(self) -> list[MemoryId]:
+        """Return the ids without making a hit."""
+        return [self._ids[place] for place in self._places]
+
+    def origins(self) -> list[object]:
+        """Return what each hit's source is."""
+        return [self._origins[place] for place in self._places]
+
+    def hit(self, index: int) -> Hit:
+        """Make one hit."""
+        return self._make(self._places[index])
+
+    @property
+    def top_tier(self) -> int:
+        """Return the highest tier among them: fusion lifts nothing."""
+        return 0
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def chosen(self, indices: Sequence[int]) -> Lineup:
+        """Return some of them, in this order."""
+        return Lineup([self._places[index] for index in indices], self._ids, self._origins, self._make)
+
+
+class Stepped(Hits):
+    """Hits after one more step each."""
+
+    def __init__(self, hits: Sequence[Hit], stage: str, step: Callable[[int], Step]) -> None:
+        self._hits = hits
+        self.stage = stage
+        self._step = step
+
+    def ids(self) -> list[MemoryId]:
+        """Return the ids without making a hit."""
+        return ids_of(self._hits)
+
+    @property
+    def top_tier(self) -> int:
+        """Return the highest tier among them."""
+        return top_tier(self._hits)
+
+    def hit(self, index: int) -> Hit:
+        """Make one hit."""
+        return self._hits[index].after(self._step(index))
+
+    def __len__(self) -> int:
+        return len(self._hits)
+
+
+class Joined(Hits):
+    """Several sequences of hits, one after the other."""
+
+    def __init__(self, *parts: Sequence[Hit]) -> None:
+        nested = (part.parts if isinstance(part, Joined) else (part,) for part in parts)
+        self.parts: tuple[Sequence[Hit], ...] = tuple(part for part in chain.from_iterable(nested) if len(part))
+
+    def ids(self) -> list[MemoryId]:
+        """Return the ids without making a hit."""
+        return [identity for part in self.parts for identity in ids_of(part)]
+
+    def hit(self, index: int) -> Hit:
+        """Make one hit."""
+        for part in self.parts:
+            if index < len(part):
+                return part[index]
+            index -= len(part)
+        raise IndexError(index)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+
+def ids_of(hits: Sequence[Hit]) -> list[MemoryId]:
+    """Return the ids of hits, made or not."""
+    return hits.ids() if isinstance(hits, Hits) else [hit.id for hit in hits]
+
+
+def top_tier(hits: Sequence[Hit]) -> int:
+    """Return the highest tier among hits, made or not."""
+    return hits.top_tier if isinstance(hits, Hits) else max((hit.tier for hit in hits), default=0)
+
+
+def dropped_by(dropped: Sequence[Hit], stages: frozenset[str]) -> list[Sequence[Hit]]:
+    """Return those dropped by some stages, made or not."""
+    parts = dropped.parts if isinstance(dropped, Joined) else (dropped,)
+    found: list[Sequence[Hit]] = []
+    for part in parts:
+        if isinstance(part, Stepped):
+            found += [part] if part.stage in stages else []
+        else:
+            found.append([hit for hit in part if hit.trail[-1].stage in stages])
+    return found

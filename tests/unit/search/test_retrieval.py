@@ -1,0 +1,31 @@
+"""What retrieval makes of a store that breaks its word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whyrank.ingest.entries import entry_for
+from whyrank.ports import Changes
+from whyrank.ranking.recipes import recipe_named
+from whyrank.search.searcher import Searcher
+from whyrank.testing.memory_store import MemoryStore
+from whyrank.testing.store_contract import NOW, fact
+from whyrank.types import Candidate, Join, Query, Run, Scope, Where
+
+
+class Leaky(MemoryStore):
+    """A store whose keyword run proposes what the caller may not see."""
+
+    def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
+        run = super().keyword(terms, where, limit, join)
+        return Run("keyword", (Candidate("secret", 9.0), *run.candidates))
+
+
+def test_a_foreign_candidate_is_removed_unlisted_and_reported_without_content() -> None:
+    store = Leaky()
+    mine, theirs = fact("mine", "tea pot"), fact("secret", "their tea", scope=Scope("user", "other"))
+    store.write(Changes(put=[entry_for(memory, "en") for memory in (mine, theirs)]))
+    results = Searcher(store, None, "en").search(Query("tea", Where(now=NOW)), recipe_named("default"))
+    assert [hit.id for hit in (*results.hits, *results.dropped)] == ["mine"]
+    [notice] = [notice for notice in results.notices if notice.code == "scope-defect"]
+    assert "their" not in notice.message
