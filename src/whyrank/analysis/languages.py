@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from functools import lru_cache
-from itertools import islice
 
 import regex
 
@@ -36,6 +34,12 @@ _LATIN = regex.compile(r"\p{Latin}")
 LATIN_LANGUAGES = tuple(language for language in STOP_WORDS if language != "ru")
 LANGUAGES = tuple(sorted({*STOP_WORDS, *_SCRIPTS}))
 
+# Whom a function word speaks for.
+_VOTERS: dict[str, list[str]] = {}
+for _language in LATIN_LANGUAGES:
+    for _word in STOP_WORDS[_language]:
+        _VOTERS.setdefault(_word, []).append(_language)
+
 # A Japanese text is mostly Han; a fifth of kana is enough to tell it from Chinese.
 _KANA_SHARE = 0.2
 
@@ -48,6 +52,8 @@ def language_of(text: str, default: str = DEFAULT_LANGUAGE) -> str:
 
 def script_language(text: str) -> str | None:
     """Return the language the dominant script stands for, or None for Latin script and none."""
+    if text.isascii():
+        return None
     counts = {language: len(pattern.findall(text)) for language, pattern in _SCRIPTS.items()}
     if counts["ja"] >= _KANA_SHARE * (counts["zh"] + counts["ja"]) > 0:
         counts["ja"] += counts["zh"]
@@ -60,25 +66,27 @@ def script_language(text: str) -> str | None:
 def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Let the stop words vote; the default wins ties and silence."""
     votes: Counter[str] = Counter()
-    for word, count in Counter(_voting_words(text)).items():
-        for language in LATIN_LANGUAGES:
-            if word in STOP_WORDS[language]:
+    words = _words(text)
+    for word, count in Counter(words).items():
+        for side in _voting(word):
+            for language in _VOTERS.get(side, ()):
                 votes[language] += count
     if not votes:
         return default
     # At equal votes the default wins, then the order of the table. One word alone ("die hard") decides nothing.
     winner = max((default, *LATIN_LANGUAGES), key=lambda language: votes[language])
-    return winner if votes[winner] >= SURE_VOTES or len(_words(text)) > WORDS_FOR_ONE_VOTE else default
+    return winner if votes[winner] >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE else default
 
 
 def _words(text: str) -> list[str]:
-    return [match.group().replace("’", "'") for match in islice(_WORD.finditer(fold(text)), _VOTING_WORDS)]
+    found: list[str] = _WORD.findall(fold(text).replace("’", "'"))
+    return found[:_VOTING_WORDS]
 
 
-def _voting_words(text: str) -> Iterator[str]:
-    """Yield words of two letters or more, and the sides of an apostrophe (don't, qu'il); single letters are code."""
-    for word in _words(text):
-        yield from (side for side in dict.fromkeys((word, *word.split("'"))) if len(side) > 1)
+def _voting(word: str) -> list[str]:
+    """Return a word of two letters or more, and the sides of its apostrophe (don't, qu'il); single letters are code."""
+    sides = (word, *word.split("'")) if "'" in word else (word,)
+    return [side for side in dict.fromkeys(sides) if len(side) > 1]
 
 
 @lru_cache(maxsize=65_536)

@@ -16,7 +16,8 @@ MAX_TOKEN_LETTERS = 64  # longer ones are data (hashes, base64), cut so that the
 
 _WORD = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{UNSPACED}]]+"
 _JOINERS = r"-./:@'\\"
-_RUN = regex.compile(rf"(?V1)(?P<unspaced>[{UNSPACED}]+)|(?:{_WORD})(?:[{_JOINERS}]+(?:{_WORD}))*(?:\+\+|\#)?")
+_RUN = regex.compile(rf"(?V1)[{UNSPACED}]+|(?:{_WORD})(?:[{_JOINERS}]+(?:{_WORD}))*(?:\+\+|\#)?")
+_UNSPACED_START = regex.compile(f"[{UNSPACED}]")
 _CAMEL = regex.compile(r"\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?[\p{Ll}\p{M}\p{Lo}\p{Lm}]+|\p{Lu}+|\p{N}+")
 _PIECES = regex.compile(r"[-./:@\\_+#]+")
 _LETTERS = regex.compile(r"[\p{L}\p{M}]+")
@@ -45,9 +46,8 @@ def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Toke
     composed = compose(clean(text).text)
     latin = latin_language(composed, default_language)
     tokens: list[Token] = []
-    for match in _RUN.finditer(composed):
-        unspaced = match.group("unspaced")
-        tokens.extend(_bigrams(unspaced) if unspaced else run_tokens(match.group(), latin))
+    for run in _RUN.findall(composed):
+        tokens.extend(_bigrams(run) if _is_unspaced(run) else run_tokens(run, latin))
     return tokens
 
 
@@ -56,15 +56,20 @@ def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[s
     composed = compose(clean(text).text)
     latin = latin_language(composed, default_language)
     found: dict[str, tuple[str, ...]] = {}
-    for match in _RUN.finditer(composed):
-        tokens = run_tokens(match.group(), latin)
-        if match.group("unspaced") or len(tokens) != 1 or tokens[0].is_stop_word:
+    for run in _RUN.findall(composed):
+        tokens = run_tokens(run, latin)
+        if _is_unspaced(run) or len(tokens) != 1 or tokens[0].is_stop_word:
             continue
-        others = (run_tokens(match.group(), language) for language in LATIN_LANGUAGES)
+        others = (run_tokens(run, language) for language in LATIN_LANGUAGES)
         stems = dict.fromkeys(other[0].text for other in others if len(other) == 1 and not other[0].is_stop_word)
         stems.pop(tokens[0].text, None)
         found[tokens[0].text] = tuple(stems)
     return found
+
+
+def _is_unspaced(run: str) -> bool:
+    """Tell whether a run is of a script without spaces: no run mixes these with others."""
+    return not run.isascii() and _UNSPACED_START.match(run) is not None
 
 
 def _bigrams(letters: str) -> list[Token]:

@@ -30,7 +30,7 @@ def parse_date(value: object) -> float | None:
         return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _from_number(value)
-    return _from_text(value.strip()) if isinstance(value, str) else None
+    return _from_text(value.strip()) if isinstance(value, str) and value.strip() else None
 
 
 def _from_number(value: float) -> float | None:
