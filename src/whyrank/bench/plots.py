@@ -1,0 +1,49 @@
+"""Plots of an outcome: how the time of a question grows with the notes."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from .contestant import OURS
+from .outcome import Outcome
+
+DRAWN = ("hybrid", "keyword")
+
+
+def draw(outcome: Outcome, folder: Path) -> list[str]:
+    """Write a PNG and an SVG for each drawn category; return their names, none without matplotlib."""
+    if find_spec("matplotlib") is None:
+        return []
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = OURS  # the same figures give the same file
+    from matplotlib import pyplot
+
+    for name in DRAWN:
+        figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
+        _fill(axes, outcome, name)
+        for ending in ("png", "svg"):
+            figure.savefig(folder / f"{name}.{ending}", metadata={"Date": None} if ending == "svg" else None)
+        pyplot.close(figure)
+    return list(DRAWN)
+
+
+def _fill(axes: Any, outcome: Outcome, name: str) -> None:
+    for contestant, points in _points(outcome, name).items():
+        sizes, medians = zip(*points, strict=True)
+        axes.plot(sizes, medians, marker="o", linewidth=3 if contestant == OURS else 1.2, label=contestant)
+    axes.set(xscale="log", yscale="log", xlabel="notes", ylabel="CPU ms, median of the questions", title=name)
+    axes.grid(which="both", alpha=0.25)
+    axes.legend(fontsize="small")
+
+
+def _points(outcome: Outcome, name: str) -> dict[str, list[tuple[int, float]]]:
+    points: dict[str, list[tuple[int, float]]] = {}
+    for one in outcome.rounds:
+        category = one.category(name)
+        for line in category.lines if category else ():
+            points.setdefault(line.name, []).append((one.notes, line.p(0.5)))
+    return points
