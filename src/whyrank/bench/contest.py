@@ -42,6 +42,14 @@ class Settings:
     scopes: tuple[int, int] | None = None
 
 
+class Means(NamedTuple):
+    """How a contest is held: who is told what is being done, how tasks are done, where contestants come from."""
+
+    tell: Tell = lambda said: None
+    task: Task = in_a_process
+    find: Callable[[str], Peer] = contestant_named
+
+
 class Work(NamedTuple):
     """One category: what a contestant has to be able to do, and how it is asked to do it."""
 
@@ -59,9 +67,9 @@ WORKS = (
 )
 
 
-def contest(settings: Settings, tell: Tell = lambda said: None, task: Task = in_a_process) -> Outcome:
+def contest(settings: Settings, means: Means) -> Outcome:
     """Hold the contest at every size."""
-    rounds = [_round(size, settings, tell, task) for size in settings.sizes]
+    rounds = [_round(size, settings, means) for size in settings.sizes]
     return Outcome(
         date=time.strftime("%Y-%m-%d", time.gmtime()),
         machine=described(),
@@ -70,17 +78,18 @@ def contest(settings: Settings, tell: Tell = lambda said: None, task: Task = in_
             "patience_s": settings.patience,
         },
         rounds=rounds,
-        scopes=scoped(*settings.scopes, settings.words, settings.seed, tell) if settings.scopes else None,
+        scopes=scoped(*settings.scopes, settings.words, settings.seed, means.tell) if settings.scopes else None,
     )  # fmt: skip
 
 
-def _round(size: int, settings: Settings, tell: Tell, task: Task) -> Round:
+def _round(size: int, settings: Settings, means: Means) -> Round:
     with tempfile.TemporaryDirectory(prefix="whyrank-bench-") as place, ExitStack() as stack:
+        tell = means.tell
         tell(f"{size:,} notes: writing the corpus")
         corpus = Corpus(size, settings.words, settings.seed)
         written = write(corpus, settings.queries + WARM_UP, Path(place) / "corpus")
-        entrants, skipped = _built([OURS, *settings.peers], written, Path(place), settings.patience, tell, task)
-        peers = _opened(entrants, Path(place), stack, skipped)
+        entrants, skipped = _built([OURS, *settings.peers], written, Path(place), settings.patience, means)
+        peers = _opened(entrants, Path(place), stack, skipped, means)
         # What the others have in memory must not be looked through by the collector while one of them is timed.
         gc.collect()
         gc.freeze()
@@ -94,44 +103,51 @@ def _round(size: int, settings: Settings, tell: Tell, task: Task) -> Round:
 
 
 def _built(
-    names: Sequence[str], corpus: Written, place: Path, patience: float, tell: Tell, task: Task
+    names: Sequence[str], corpus: Written, place: Path, patience: float, means: Means
 ) -> tuple[list[Entrant], list[Skipped]]:
     """Build everybody in turn, each in a process of its own; whoever cannot is skipped by name."""
     entrants: list[Entrant] = []
     skipped: list[Skipped] = []
     for name in names:
-        peer = contestant_named(name)
+        peer = means.find(name)
         absent = missing(peer)
         if absent:
             skipped.append(Skipped(name, absent))
             continue
-        tell(f"building {name}")
+        means.tell(f"building {name}")
         seconds = _UNBOUNDED if name == OURS else patience
         try:
-            build = task("build", name, corpus.folder, place / name, seconds)
-            cold = task("cold", name, corpus.folder, place / name, seconds)
+            build = means.task("build", name, corpus.folder, place / name, seconds)
+            cold = means.task("cold", name, corpus.folder, place / name, seconds)
         except Failed as error:
             if name == OURS:
                 raise
-            skipped.append(Skipped(name, str(error)))
-            tell(f"{name} is skipped: {error}")
+            skipped.append(Skipped(name, _anywhere(error, place)))
+            means.tell(f"{name} is skipped: {error}")
         else:
             entrants.append(Entrant(name, versions(peer), build, cold))
     return entrants, skipped
 
 
-def _opened(entrants: list[Entrant], place: Path, stack: ExitStack, skipped: list[Skipped]) -> dict[str, Peer]:
+def _opened(
+    entrants: Sequence[Entrant], place: Path, stack: ExitStack, skipped: list[Skipped], means: Means
+) -> dict[str, Peer]:
     peers: dict[str, Peer] = {}
     for entrant in entrants:
-        peer = contestant_named(entrant.name)
+        peer = means.find(entrant.name)
         try:
             peer.open(place / entrant.name)
         except Exception as error:  # whatever a library throws, the others go on
-            skipped.append(Skipped(entrant.name, f"it cannot be opened: {error}"))
+            skipped.append(Skipped(entrant.name, f"it cannot be opened: {_anywhere(error, place)}"))
         else:
             peers[entrant.name] = peer
             stack.callback(peer.close)
     return peers
+
+
+def _anywhere(error: Exception, place: Path) -> str:
+    """Return what an error says without the place of one run."""
+    return str(error).replace(str(place), "…")
 
 
 def _category(

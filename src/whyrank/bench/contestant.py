@@ -33,19 +33,19 @@ class Peer(Protocol):
 
     def keyword(self, question: str, limit: int) -> Sequence[Key]:
         """Return the notes that hold the question's words, best first."""
-        raise NotImplementedError
+        raise _lacking(self, "keyword")
 
     def nearest(self, vector: Vector, limit: int) -> Sequence[Key]:
         """Return the notes whose vectors are nearest, best first."""
-        raise NotImplementedError
+        raise _lacking(self, "nearest")
 
     def search(self, question: str, vector: Vector, limit: int) -> Sequence[Key]:
         """Return the best notes by words and vector, their texts read."""
-        raise NotImplementedError
+        raise _lacking(self, "search")
 
     def add(self, number: int, text: str, vector: Vector) -> None:
         """Store one more note; it is durable on return."""
-        raise NotImplementedError
+        raise _lacking(self, "add")
 
     def numbers(self, keys: Sequence[Key]) -> list[int]:
         """Return the numbers of notes that an answer named; not part of what is measured."""
@@ -53,6 +53,11 @@ class Peer(Protocol):
 
     def close(self) -> None:
         """Release what was opened."""
+        return
+
+
+def _lacking(peer: Peer, ability: Ability) -> NotImplementedError:
+    return NotImplementedError(f"{peer.name} does not offer {ability}")
 
 
 def missing(peer: Peer) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from .contestant import OURS
 from .outcome import Outcome
 
 DRAWN = ("hybrid", "keyword")
+Points: TypeAlias = dict[str, list[tuple[int, float]]]  # size and milliseconds, by contestant
 
 
 def draw(outcome: Outcome, folder: Path) -> list[str]:
@@ -22,26 +23,27 @@ def draw(outcome: Outcome, folder: Path) -> list[str]:
     matplotlib.rcParams["svg.hashsalt"] = OURS  # the same figures give the same file
     from matplotlib import pyplot
 
-    for name in DRAWN:
+    drawn = {name: points for name in DRAWN if (points := _points(outcome, name))}
+    for name, points in drawn.items():
         figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
-        _fill(axes, outcome, name)
+        _fill(axes, name, points)
         for ending in ("png", "svg"):
             figure.savefig(folder / f"{name}.{ending}", metadata={"Date": None} if ending == "svg" else None)
         pyplot.close(figure)
-    return list(DRAWN)
+    return list(drawn)
 
 
-def _fill(axes: Any, outcome: Outcome, name: str) -> None:
-    for contestant, points in _points(outcome, name).items():
-        sizes, medians = zip(*points, strict=True)
+def _fill(axes: Any, name: str, points: Points) -> None:
+    for contestant, places in points.items():
+        sizes, medians = zip(*places, strict=True)
         axes.plot(sizes, medians, marker="o", linewidth=3 if contestant == OURS else 1.2, label=contestant)
     axes.set(xscale="log", yscale="log", xlabel="notes", ylabel="CPU ms, median of the questions", title=name)
     axes.grid(which="both", alpha=0.25)
     axes.legend(fontsize="small")
 
 
-def _points(outcome: Outcome, name: str) -> dict[str, list[tuple[int, float]]]:
-    points: dict[str, list[tuple[int, float]]] = {}
+def _points(outcome: Outcome, name: str) -> Points:
+    points: Points = {}
     for one in outcome.rounds:
         category = one.category(name)
         for line in category.lines if category else ():

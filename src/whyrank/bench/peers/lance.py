@@ -21,7 +21,7 @@ _REFINED = 10  # times as many candidates are compared in full: a recall of 0.99
 
 
 class LanceDb(Peer):
-    """A LanceDB table with IVF_RQ (IVF_PQ in versions without it) and its full-text index."""
+    """A LanceDB table with IVF_RQ, its best index at these sizes, and its full-text index."""
 
     name = "lancedb"
     needs = ("lancedb", "pyarrow")
@@ -47,10 +47,9 @@ class LanceDb(Peer):
             self._index_vectors(table)
 
     def _index_vectors(self, table: Any) -> None:
-        from lancedb import index
+        from lancedb.index import IvfRq
 
-        best = getattr(index, "IvfRq", index.IvfPq)
-        table.create_index(config=best(distance_type="cosine"), vector_column_name="vector")
+        table.create_index("vector", config=IvfRq(distance_type="cosine"))
 
     def open(self, folder: Path) -> None:
         """Open the table."""

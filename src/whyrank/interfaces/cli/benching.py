@@ -26,10 +26,12 @@ def bench(asked: argparse.Namespace) -> int:
     """Hold a contest, print its tables, and write the page if a folder was named."""
     limit_threads()
     settings = _settings(asked)
-    from ...bench.contest import contest
+    if asked.out:
+        Path(asked.out).mkdir(parents=True, exist_ok=True)  # better refused now than after an hour
+    from ...bench.contest import Means, contest
     from ...bench.report import HOW, as_text, write_page
 
-    outcome = contest(settings, _Progress())
+    outcome = contest(settings, Means(tell=_Progress()))
     if asked.out:
         write_page(outcome, Path(asked.out))
     if asked.json:
