@@ -15,7 +15,7 @@ from .child import LIMIT, Failed, contestant_named, in_a_process
 from .clock import take_turns
 from .contestant import OURS, Ability, Key, Peer, missing, versions
 from .corpus import SPARE_NOTES, Corpus, Written, write
-from .exact import nearest_numbers, recall
+from .exact import first_ten, found, nearest_numbers, recall
 from .machine import described
 from .outcome import Category, Entrant, Line, Outcome, Round, Skipped
 from .scopes import scoped
@@ -164,10 +164,13 @@ def _category(
     answers: dict[str, dict[int, Sequence[Key]]] = {name: {} for name in able}
     spans = take_turns(calls, turns, lambda name, turn, answer: answers[name].update({turn: answer}))
     skipped += guard.failures()
-    lines = [Line(name, spans[name]) for name in able if name not in guard.failed]
-    if work.ability == "nearest":
-        exact = nearest_numbers(corpus.vectors, corpus.question_vectors[:turns])
-        lines = [Line(line.name, line.spans, recall(able[line.name], answers[line.name], exact)) for line in lines]
+    exact = nearest_numbers(corpus.vectors, corpus.question_vectors[:turns]) if work.ability == "nearest" else None
+    told = {name: first_ten(peer, answers[name]) for name, peer in able.items() if name not in guard.failed}
+    notes = [question.note for question in corpus.questions]
+    lines = [
+        Line(name, spans[name], None if exact is None else recall(ten, exact), found(ten, notes))
+        for name, ten in told.items()
+    ]
     return Category(work.name, lines)
 
 

@@ -23,6 +23,7 @@ FUNCTION_SHARE = 0.43  # of the tokens of running English
 TOPIC_SHARE = 0.3  # of a note's content words are drawn from its topic: words come in bursts
 NOTES_PER_TOPIC = 100
 WORDS_PER_TOPIC = 40
+COMMON_WORDS = 20_000  # people ask in the words most people know, and rare ones are names
 NOTES_PER_BATCH = 10_000  # about 10 MB of vectors and as much of tokens at a time
 SPARE_NOTES = 64  # that stand in no corpus, to be inserted
 
@@ -127,7 +128,8 @@ class Corpus:
         content = [word for word in dict.fromkeys(text.split()) if rank[word] >= len(FUNCTION_WORDS)]
         length = int(chance.integers(6, 13))
         told = (length - 1) // 2  # so that more than half are function words
-        spoken = chance.choice(content, size=min(told, len(content)), replace=False).tolist()
+        common = [word for word in content if rank[word] < COMMON_WORDS] or content
+        spoken = chance.choice(common, size=min(told, len(common)), replace=False).tolist()
         between = chance.choice(FUNCTION_WORDS, size=length - 1 - len(spoken), p=function_shares()).tolist()
         words = [*spoken, *between]
         chance.shuffle(words)

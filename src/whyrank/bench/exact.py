@@ -32,11 +32,21 @@ def nearest_numbers(vectors: Matrix, questions: Matrix, among: NDArray[np.int64]
     return held
 
 
-def recall(peer: Peer, answers: Mapping[int, Sequence[Key]], exact: NDArray[np.int64]) -> float:
-    """Return the share of the ten nearest that stand among the first ten answered, over all turns."""
-    found = possible = 0
-    for turn, keys in answers.items():
+def first_ten(peer: Peer, answers: Mapping[int, Sequence[Key]]) -> dict[int, list[int]]:
+    """Return the numbers of the first ten notes of every answer."""
+    return {turn: peer.numbers(keys[:DEPTH]) for turn, keys in answers.items()}
+
+
+def found(answers: Mapping[int, Sequence[int]], asked: Sequence[int]) -> float:
+    """Return the share of the answers that hold the note that was asked about."""
+    return sum(asked[turn] in numbers for turn, numbers in answers.items()) / max(1, len(answers))
+
+
+def recall(answers: Mapping[int, Sequence[int]], exact: NDArray[np.int64]) -> float:
+    """Return the share of the ten nearest that the answers hold, over all turns."""
+    held = possible = 0
+    for turn, numbers in answers.items():
         nearest = {number for number in exact[turn].tolist() if number >= 0}
-        found += len(nearest & {*peer.numbers(keys[:DEPTH])})
+        held += len(nearest & {*numbers})
         possible += len(nearest)
-    return found / possible if possible else 1.0
+    return held / possible if possible else 1.0

@@ -31,11 +31,15 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Line:
-    """What one contestant took in one category, turn by turn, and how much of the exact answer it found."""
+    """What one contestant took in one category, turn by turn, and what its answers were worth.
+
+    `recall` is the share of the exact ten nearest among its first ten, `found` that of questions whose note is there.
+    """
 
     name: str
     spans: Spans
     recall: float | None = None
+    found: float | None = None
 
     def p(self, share: float, clock: str = "cpu") -> float:
         """Return the milliseconds a share of the turns stayed below."""
@@ -146,4 +150,5 @@ def _line_as_data(line: Line, compared: Ratio | None) -> dict[str, Any]:
         "wall_ms": {"p50": line.p(0.5, "wall"), "p95": line.p(0.95, "wall")},
         "ratio": compared._asdict() if compared else None,
         "recall_at_10": line.recall,
+        "found_at_10": line.found,
     }

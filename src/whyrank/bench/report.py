@@ -15,7 +15,8 @@ Drawn: TypeAlias = Callable[[Table], Iterator[str]]
 _NONE = "–"
 HOW = (
     "Milliseconds, median and 95th percentile. CPU is that of all threads of the process; the ratio is the median of a "
-    "contestant's turns over the median of whyrank's in the same turns: above 1 it is slower than whyrank."
+    "contestant's turns over the median of whyrank's in the same turns: above 1 it is slower than whyrank. "
+    "recall@10 is the share of the exact ten nearest, found@10 that of questions whose own note is among the first ten."
 )
 
 
@@ -85,18 +86,22 @@ def _special(one: Round, drawn: Drawn) -> Iterator[str]:
 
 
 _HEAD = ["CPU p50", "CPU p95", "wall p50", "wall p95"]
+_WORTH: tuple[tuple[str, Callable[[Line], float | None]], ...] = (
+    ("recall@10", lambda line: line.recall),
+    ("found@10", lambda line: line.found),
+)
 
 
 def _category(category: Category) -> Table:
-    with_recall = any(line.recall is not None for line in category.lines)
-    head = ["", *_HEAD, "ratio CPU", "ratio wall", "turns", *(["recall@10"] if with_recall else [])]
+    worth = [(title, of) for title, of in _WORTH if any(of(line) is not None for line in category.lines)]
+    head = ["", *_HEAD, "ratio CPU", "ratio wall", "turns", *(title for title, _ in worth)]
     rows = [
         [
             line.name,
             *_figures(line),
             *_ratios(category, line),
             str(len(line.spans)),
-            *([_share(line.recall)] * with_recall),
+            *(_share(of(line)) for _, of in worth),
         ]
         for line in category.lines
     ]

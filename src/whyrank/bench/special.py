@@ -9,7 +9,7 @@ from .child import LIMIT
 from .clock import quantile, take_turns
 from .contestant import OURS, Key, Peer
 from .corpus import Written
-from .exact import nearest_numbers, recall
+from .exact import first_ten, nearest_numbers, recall
 from .ours import SHARES, Ours, passing
 from .outcome import Category, Line
 
@@ -31,7 +31,7 @@ def _filtered(peer: Ours, corpus: Written, turns: int, share: float, where: Wher
     spans = take_turns({OURS: ask}, turns, lambda _, turn, answer: answers.update({turn: answer}))
     among = passing(share, len(corpus.vectors))
     exact = nearest_numbers(corpus.vectors, corpus.question_vectors[:turns], among)
-    return Category(f"{share:.1%} of the notes", [Line(OURS, spans[OURS], recall(peer, answers, exact))])
+    return Category(f"{share:.1%} of the notes", [Line(OURS, spans[OURS], recall(first_ten(peer, answers), exact))])
 
 
 def ranking_share(peer: Peer, corpus: Written, turns: int) -> float:

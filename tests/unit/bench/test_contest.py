@@ -15,7 +15,7 @@ from whyrank.bench.clock import Span
 from whyrank.bench.contest import Means, Settings, contest
 from whyrank.bench.contestant import OURS, Ability, Key, Peer, fused, missing
 from whyrank.bench.corpus import Written
-from whyrank.bench.exact import nearest_numbers, recall
+from whyrank.bench.exact import first_ten, found, nearest_numbers, recall
 from whyrank.bench.outcome import Category, Entrant, Line, Outcome, Round, Skipped
 from whyrank.bench.peers import PEERS, chosen, peer_named
 from whyrank.bench.report import as_markdown, as_text, write_page
@@ -124,7 +124,11 @@ def test_recall_is_the_share_of_the_exact_ten_among_the_first_ten() -> None:
     exact = np.array([list(range(10)), [3, 4, *[-1] * 8]])
     answers: dict[int, Sequence[Key]] = {0: [0, 1, 2, *range(20, 27), 9], 1: [4, 3]}
     # 3 of 10 (the 9 stands eleventh) and 2 of 2.
-    assert recall(Absent(), answers, exact) == pytest.approx(5 / 12)
+    assert recall(first_ten(Absent(), answers), exact) == pytest.approx(5 / 12)
+
+
+def test_found_is_the_share_of_answers_that_hold_the_note_asked_about() -> None:
+    assert found({0: [4, 5], 1: [6], 2: []}, asked=[5, 7, 8]) == pytest.approx(1 / 3)
 
 
 def test_the_data_has_the_documented_shape() -> None:
@@ -145,6 +149,7 @@ def test_the_data_has_the_documented_shape() -> None:
         "wall_ms": {"p50": 8.0, "p95": 8.0},
         "ratio": {"cpu": 3.0, "wall": 2.0},  # 9 over the median of 2 and 4; 8 over 4
         "recall_at_10": 0.95,
+        "found_at_10": None,
     }
 
 
@@ -170,9 +175,9 @@ def test_the_page_and_its_data_are_written(tmp_path: Path) -> None:
 
 
 def test_scopes_are_compared_with_stores_of_their_own() -> None:
-    found = scoped(3, 100, words=20, seed=1, tell=lambda said: None)
-    assert (found.scopes, found.memories, found.category.baseline) == (3, 100, ALONE)
-    assert [line.name for line in found.category.lines] == [SHARED, ALONE]
+    outcome = scoped(3, 100, words=20, seed=1, tell=lambda said: None)
+    assert (outcome.scopes, outcome.memories, outcome.category.baseline) == (3, 100, ALONE)
+    assert [line.name for line in outcome.category.lines] == [SHARED, ALONE]
 
 
 def test_the_command_runs_whyrank_and_the_usual_recipe(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -189,6 +194,7 @@ def test_the_command_runs_whyrank_and_the_usual_recipe(capsys: pytest.CaptureFix
     }
     [vector] = [category for category in size["categories"] if category["name"] == "vector"]
     assert [line["recall_at_10"] for line in vector["lines"]] == [1.0, 1.0]
+    assert all(line["found_at_10"] > 0.5 for category in size["categories"][:-1] for line in category["lines"])
     assert [category["lines"][0]["recall_at_10"] for category in size["filtered"]] == [1.0, 1.0, 1.0]
     assert 0 < size["ranking_share"] < 1
     assert (tmp_path / "index.md").exists()

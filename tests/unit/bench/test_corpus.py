@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whyrank.bench.corpus import Corpus, Written, write
-from whyrank.bench.words import FUNCTION_WORDS, LONGEST, OPENERS, SHORTEST, content_shares, function_shares, vocabulary
+from whyrank.bench.corpus import COMMON_WORDS, FUNCTION_SHARE, Corpus, Written, write
+from whyrank.bench.words import (
+    FUNCTION_WORDS, LONGEST, OPENERS, SHORTEST, VOCABULARY, content_shares, function_shares, vocabulary,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +83,8 @@ def test_frequent_words_are_shorter() -> None:
 def test_frequencies_fall_as_zipf_and_mandelbrot_say() -> None:
     shares = content_shares(1_000)
     assert shares.sum() == pytest.approx(1)
-    # Ranks 1 and 122: (122 + 120)/(1 + 120) = 2 times as often, to the power of 1.07.
-    assert shares[0] / shares[121] == pytest.approx(2**1.07)
+    # Ranks 1 and 62: (62 + 60)/(1 + 60) = 2 times as often, to the power of 1.07.
+    assert shares[0] / shares[61] == pytest.approx(2**1.07)
 
 
 def test_vectors_are_of_unit_length_and_lie_in_clusters(written: Written) -> None:
@@ -106,6 +108,15 @@ def test_a_question_has_6_to_12_words_more_than_half_of_them_function_words_the_
         assert 6 <= len(words) <= 12
         assert 0 < len(told) < len(words) / 2
         assert set(told) <= set(notes[question.note].split())
+
+
+def test_the_first_content_word_is_about_as_frequent_as_time_is_in_english() -> None:
+    assert content_shares(VOCABULARY)[0] * (1 - FUNCTION_SHARE) == pytest.approx(0.0015, abs=0.0001)
+
+
+def test_a_question_asks_in_common_words(written: Written, corpus: Corpus) -> None:
+    common = {*corpus.lexicon[:COMMON_WORDS], *OPENERS}
+    assert all(word in common for question in written.questions for word in question.text.split())
 
 
 def test_a_name_is_one_or_two_of_the_rarest_words_of_its_note(written: Written, corpus: Corpus) -> None:
