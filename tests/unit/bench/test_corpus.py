@@ -10,8 +10,15 @@ import pytest
 
 from whyrank.bench.corpus import COMMON_WORDS, FUNCTION_SHARE, Corpus, Written, write
 from whyrank.bench.words import (
-    FUNCTION_WORDS, LONGEST, OPENERS, SHORTEST, VOCABULARY, content_shares, function_shares, vocabulary,
-)  # fmt: skip
+    FUNCTION_WORDS,
+    LONGEST,
+    OPENERS,
+    SHORTEST,
+    VOCABULARY,
+    content_shares,
+    function_shares,
+    vocabulary,
+)
 
 
 @pytest.fixture(scope="module")
