@@ -36,10 +36,13 @@ def draw(outcome: Outcome, folder: Path) -> list[str]:
 def _fill(axes: Any, name: str, points: Points) -> None:
     for contestant, places in points.items():
         sizes, medians = zip(*places, strict=True)
-        axes.plot(sizes, medians, marker="o", linewidth=3 if contestant == OURS else 1.2, label=contestant)
+        ours = {"color": "black", "linewidth": 3, "zorder": 3} if contestant == OURS else {"linewidth": 1.2}
+        axes.plot(sizes, medians, marker="o", label=contestant, **ours)
     axes.set(xscale="log", yscale="log", xlabel="notes", ylabel="CPU ms, median of the questions", title=name)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.grid(which="both", alpha=0.25)
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def _points(outcome: Outcome, name: str) -> Points:
