@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 Ability = Literal["keyword", "nearest", "search", "add"]
 Key = int | str
 OURS = "whyrank"
-INSTALL = "pip install 'whyrank[peers]'"
 
 
 class Peer(Protocol):
@@ -24,6 +23,7 @@ class Peer(Protocol):
     needs: tuple[str, ...]  # distributions
     modules: tuple[str, ...]  # what has to be imported before it is opened
     offers: frozenset[Ability]
+    install: str = "pip install 'whyrank[peers]'"
 
     def build(self, corpus: Written, folder: Path) -> None:
         """Index the whole corpus into an empty folder, and leave everything on the disk."""
@@ -63,7 +63,7 @@ def _lacking(peer: Peer, ability: Ability) -> NotImplementedError:
 def missing(peer: Peer) -> str:
     """Say what has to be installed before a contestant can run, or nothing."""
     absent = [name for name in peer.needs if _version(name) is None]
-    return f"{', '.join(absent)} is not installed; {INSTALL}" if absent else ""
+    return f"{', '.join(absent)} is not installed; {peer.install}" if absent else ""
 
 
 def versions(peer: Peer) -> Mapping[str, str]:

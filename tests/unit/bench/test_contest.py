@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -62,6 +64,13 @@ def outcome() -> Outcome:
 
 def test_what_is_not_installed_is_named_with_the_way_to_get_it() -> None:
     assert missing(Absent()) == "no-such-distribution is not installed; pip install 'whyrank[peers]'"
+
+
+def test_only_txtai_is_not_brought_by_the_extra() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))["project"]
+    brought = {re.split("[><=]", need)[0] for need in project["optional-dependencies"]["peers"]}
+    assert {need for name in PEERS for need in peer_named(name).needs} - brought == {"txtai"}
+    assert peer_named("txtai").install.startswith("pip install txtai")
 
 
 def test_a_missing_peer_is_skipped_by_name() -> None:

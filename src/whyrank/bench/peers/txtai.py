@@ -20,6 +20,7 @@ class Txtai(Peer):
     name = "txtai"
     needs = ("txtai",)
     modules = ("txtai",)
+    install = "pip install txtai (it brings torch, so it is no part of the extra)"
     offers: frozenset[Ability] = frozenset({"search"})
     _index: Any
 
