@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import WhyrankError
 from .clock import timed
 from .contestant import OURS, Peer
 from .memory import disk_megabytes, peak_megabytes
@@ -24,7 +25,7 @@ LIMIT = 50
 SEARCHES = 20  # after which caches are as large as they get
 
 
-class Failed(Exception):
+class Failed(WhyrankError):
     """A contestant could not do its task; the message says why."""
 
 

@@ -74,7 +74,7 @@ class Ours(Peer):
     """One whyrank store."""
 
     name = OURS
-    needs = ("whyrank",)
+    needs = ()
     modules = ("whyrank.engine",)
     offers: frozenset[Ability] = frozenset({"keyword", "nearest", "search", "add"})
     engine: Engine

@@ -49,7 +49,7 @@ def _about(outcome: Outcome) -> Iterator[str]:
     }
     yield f"- Machine: {machine['cpu']}, {machine['cores']} cores, {machine['system']}"
     yield f"- Python {machine['python']}, numpy {machine['numpy']}, SQLite {machine['sqlite']}"
-    yield f"- Contestants: {', '.join(sorted(peers))}"
+    yield f"- Contestants: {', '.join(['whyrank ' + machine['whyrank'], *sorted(peers)])}"
     yield (
         f"- Corpus: notes of about {settings['words']} words, seed {settings['seed']}; up to {settings['queries']} "
         f"questions, {settings['limit']} results each"

@@ -46,7 +46,10 @@ def here(task: str, name: str, corpus: Path, folder: Path, patience: float) -> d
     return {"build": child.build, "cold": child.cold}[task](name, Written(corpus), folder)
 
 
-MACHINE = {"cpu": "A", "cores": 2, "system": "B", "python": "3", "numpy": "2", "sqlite": "3", "one_thread": True}
+MACHINE = {
+    "cpu": "A", "cores": 2, "system": "B", "python": "3", "numpy": "2", "sqlite": "3", "whyrank": "0.1",
+    "one_thread": True,
+}  # fmt: skip
 SETTINGS = {"queries": 2, "words": 60, "seed": 1, "limit": 50, "patience_s": 600}
 
 
@@ -172,7 +175,7 @@ def test_the_tables_hold_ratios_skipped_peers_and_the_share_of_ranking() -> None
 def test_the_page_says_when_where_and_that_there_are_no_plots() -> None:
     page = as_markdown(outcome(), plots=[])
     assert "Taken on 2026-01-02" in page
-    assert "- Contestants: other-dist 1.2" in page
+    assert "- Contestants: whyrank 0.1, other-dist 1.2" in page
     assert "| other | 9.00 | 9.00 | 8.00 | 8.00 | 3.00 | 2.00 | 2 | 0.950 |" in page
     assert "matplotlib is not installed" in page
 
