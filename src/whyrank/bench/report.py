@@ -139,7 +139,7 @@ def _number(value: float | None) -> str:
     """Write three figures that count."""
     if value is None:
         return _NONE
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 0.1 else 3
     return f"{value:,.{digits}f}"
 
 
