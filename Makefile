@@ -29,9 +29,9 @@ eval: $(VENV)/.user
 	@test -n "$(DATA)" || { echo "say where the sets are: make eval DATA=folder"; exit 2; }
 	$(BIN)/whyrank eval $(patsubst %/queries.jsonl,%,$(wildcard $(DATA)/*/queries.jsonl))
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.peers
 	$(BIN)/python -m benchmarks.startup
-	$(BIN)/python -m benchmarks.search
+	$(BIN)/whyrank bench --sizes 10k,100k,1m --out docs/benchmarks
 
 soak: $(VENV)/.dev
 	SOAK=1 $(BIN)/python -m pytest tests/soak tests/properties tests/contract
@@ -51,4 +51,8 @@ $(VENV)/.user: $(VENV)/.python pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.user pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(VENV)/.peers: $(VENV)/.user pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
 	@touch $@

@@ -66,6 +66,7 @@ def build() -> Parser:
     _config(_verb(verbs, common, "config", "show or change settings", _CONFIG))
     _recipes(_verb(verbs, common, "recipes", "show how results are ranked", _RECIPES))
     _eval(_verb(verbs, common, "eval", "measure on an evaluation set", _EVAL))
+    _bench(_verb(verbs, common, "bench", "measure speed beside other engines", _BENCH))
     return parser
 
 
@@ -96,6 +97,14 @@ _EVAL = """Measure recipes on a folder with corpus.jsonl (or files/), queries.js
 A throw-away store is built; the keyword-only, vector-only and ceiling lines are always beside.
 
   whyrank eval "$DATA/scifact" --recipe default --recipe rrf"""
+_BENCH = """Measure speed, memory and recall on notes made from a seed, beside other engines in the same run: for every
+question each contestant answers once, in rotating order, so that ratios hold on a busy machine too. An engine that is
+not installed, or takes longer than --patience to build, is skipped by name. pip install 'whyrank[peers]' brings them.
+
+  whyrank bench                                     10,000 notes, every engine that is installed
+  whyrank bench --sizes 10k,100k --peers fts5+numpy,tantivy
+  whyrank bench --sizes 10k,100k,1m --out docs/benchmarks
+  whyrank bench --peers none --scopes 100x1000      one scope of many, beside a store of its own"""
 
 
 def _common() -> Parser:
@@ -184,3 +193,20 @@ def _eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sets", nargs="+", metavar="SET", help="folders of evaluation sets")
     parser.add_argument("--recipe", action="append", metavar="R", help="a recipe to measure; may be repeated")
     parser.add_argument("--run-out", metavar="FILE", help="write a TREC run of the first recipe (one set only)")
+
+
+def _bench(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sizes", default="10k", metavar="N,N", help="how many notes: 10k (as it is), 100k, 1m")
+    parser.add_argument(
+        "--peers", metavar="NAMES", help="which other engines, with commas between; none for none (all)"
+    )
+    parser.add_argument("--queries", type=int, default=60, metavar="N", help="how many questions (60)")
+    parser.add_argument("--words", type=int, default=60, metavar="N", help="about how many words a note has (60)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of notes, vectors and questions (1)")
+    parser.add_argument(
+        "--patience", type=float, default=600.0, metavar="S", help="seconds another engine may take to build (600)"
+    )
+    parser.add_argument(
+        "--scopes", nargs="?", const="1000x1000", metavar="SxM", help="also S scopes of M memories (1000x1000)"
+    )
+    parser.add_argument("--out", metavar="FOLDER", help="write results.json, index.md and plots there")

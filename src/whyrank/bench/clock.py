@@ -1,0 +1,86 @@
+"""Time: what one call costs, taking turns, and what many calls say together."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+Item = TypeVar("Item")
+SLOW_MILLISECONDS = 1_000.0
+TURNS_OF_THE_SLOW = 8
+
+
+class Span(NamedTuple):
+    """Milliseconds one call took: of the processor, all threads of the process together, and on the wall."""
+
+    cpu: float
+    wall: float
+
+
+Spans = Mapping[int, Span]  # by the number of the turn
+
+
+def timed(call: Callable[[], Item]) -> tuple[Span, Item]:
+    """Run a call and return what it cost with what it returned."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    answer = call()
+    return Span((time.process_time() - cpu) * 1000, (time.perf_counter() - wall) * 1000), answer
+
+
+def rotated(items: Sequence[Item], turn: int) -> list[Item]:
+    """Return the order of a turn: everybody is first as often as anybody, and follows the same neighbour."""
+    first = turn % len(items) if items else 0
+    return [*items[first:], *items[:first]]
+
+
+def take_turns(
+    calls: Mapping[str, Callable[[int], Item]],
+    turns: int,
+    heard: Callable[[str, int, Item], None] = lambda name, turn, answer: None,
+) -> dict[str, dict[int, Span]]:
+    """Let everybody answer every question once, in rotating order; whoever is slow gets fewer turns."""
+    spans: dict[str, dict[int, Span]] = {name: {} for name in calls}
+    for turn in range(turns):
+        for name in rotated(list(calls), turn):
+            if is_spent(spans[name]):
+                continue
+            call = calls[name]
+            spans[name][turn], answer = timed(lambda call=call, turn=turn: call(turn))  # type: ignore[misc]
+            heard(name, turn, answer)
+    return spans
+
+
+def is_spent(spans: Spans) -> bool:
+    """Tell whether a slow contestant has had its turns."""
+    slow = any(span.wall > SLOW_MILLISECONDS for span in spans.values())
+    return slow and len(spans) >= TURNS_OF_THE_SLOW
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the value below which a share of the values lies, between two of them where it falls between."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+class Ratio(NamedTuple):
+    """How many times what the other took: above 1 the other is faster."""
+
+    cpu: float
+    wall: float
+
+
+def ratio(spans: Spans, other: Spans) -> Ratio | None:
+    """Divide the medians of the turns both had; None if they never met."""
+    met = spans.keys() & other.keys()
+    if not met:
+        return None
+    mine, theirs = ([spans[turn] for turn in met], [other[turn] for turn in met])
+    return Ratio(
+        statistics.median(span.cpu for span in mine) / statistics.median(span.cpu for span in theirs),
+        statistics.median(span.wall for span in mine) / statistics.median(span.wall for span in theirs),
+    )

@@ -1,0 +1,225 @@
+"""The contest: build everybody, then let them take turns, question by question, in one process."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from .child import LIMIT, Failed, contestant_named, in_a_process
+from .clock import take_turns
+from .contestant import OURS, Ability, Key, Peer, missing, versions
+from .corpus import SPARE_NOTES, Corpus, Written, write
+from .exact import first_ten, found, nearest_numbers, recall
+from .machine import described
+from .outcome import Category, Entrant, Line, Outcome, Round, Skipped
+from .scopes import scoped
+from .special import filtered, ranking_share
+
+WARM_UP = 3  # questions that everybody answers before anything is measured
+INSERTS = 40
+_UNBOUNDED = 1e6  # seconds: whyrank is waited for, else there is nothing to compare with
+
+Tell: TypeAlias = Callable[[str], None]
+Task: TypeAlias = Callable[[str, str, Path, Path, float], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is to be measured."""
+
+    sizes: tuple[int, ...] = (10_000,)
+    peers: tuple[str, ...] = ()
+    queries: int = 60
+    words: int = 60
+    seed: int = 1
+    patience: float = 600.0
+    scopes: tuple[int, int] | None = None
+
+
+class Means(NamedTuple):
+    """How a contest is held: who is told what is being done, how tasks are done, where contestants come from."""
+
+    tell: Tell = lambda said: None
+    task: Task = in_a_process
+    find: Callable[[str], Peer] = contestant_named
+
+
+class Work(NamedTuple):
+    """One category: what a contestant has to be able to do, and how it is asked to do it."""
+
+    name: str
+    ability: Ability
+    ask: Callable[[Peer, Written, int], Sequence[Key]]
+
+
+WORKS = (
+    Work("hybrid", "search", lambda peer, of, at: peer.search(of.questions[at].text, of.question_vectors[at], LIMIT)),
+    Work("keyword", "keyword", lambda peer, of, at: peer.keyword(of.questions[at].text, LIMIT)),
+    Work("vector", "nearest", lambda peer, of, at: peer.nearest(of.question_vectors[at], LIMIT)),
+    Work("name by words", "keyword", lambda peer, of, at: peer.keyword(of.questions[at].name, LIMIT)),
+    Work("name", "search", lambda peer, of, at: peer.search(of.questions[at].name, of.question_vectors[at], LIMIT)),
+)
+
+
+def contest(settings: Settings, means: Means) -> Outcome:
+    """Hold the contest at every size."""
+    rounds = [_round(size, settings, means) for size in settings.sizes]
+    return Outcome(
+        date=time.strftime("%Y-%m-%d", time.gmtime()),
+        machine=described(),
+        settings={
+            "queries": settings.queries, "words": settings.words, "seed": settings.seed, "limit": LIMIT,
+            "patience_s": settings.patience,
+        },
+        rounds=rounds,
+        scopes=scoped(*settings.scopes, settings.words, settings.seed, means.tell) if settings.scopes else None,
+    )  # fmt: skip
+
+
+def _round(size: int, settings: Settings, means: Means) -> Round:
+    with tempfile.TemporaryDirectory(prefix="whyrank-bench-") as place, ExitStack() as stack:
+        tell = means.tell
+        tell(f"{size:,} notes: writing the corpus")
+        corpus = Corpus(size, settings.words, settings.seed)
+        written = write(corpus, settings.queries + WARM_UP, Path(place) / "corpus")
+        entrants, skipped = _built([OURS, *settings.peers], written, Path(place), settings.patience, means)
+        peers = _opened(entrants, Path(place), stack, skipped, means)
+        # What the others have in memory must not be looked through by the collector while one of them is timed.
+        gc.collect()
+        gc.freeze()
+        stack.callback(gc.unfreeze)
+        turns = min(settings.queries, max(1, len(written.questions) - WARM_UP))
+        categories = [_category(work, peers, written, turns, skipped, tell) for work in WORKS]
+        ours = peers[OURS]
+        special = filtered(ours, written, turns, tell), ranking_share(ours, written, turns)
+        categories.append(_inserts(corpus, peers, min(turns, INSERTS), skipped, tell))
+        return Round(size, entrants, [category for category in categories if category.lines], *special, skipped)
+
+
+def _built(
+    names: Sequence[str], corpus: Written, place: Path, patience: float, means: Means
+) -> tuple[list[Entrant], list[Skipped]]:
+    """Build everybody in turn, each in a process of its own; whoever cannot is skipped by name."""
+    entrants: list[Entrant] = []
+    skipped: list[Skipped] = []
+    for name in names:
+        peer = means.find(name)
+        absent = missing(peer)
+        if absent:
+            skipped.append(Skipped(name, absent))
+            continue
+        means.tell(f"building {name}")
+        seconds = _UNBOUNDED if name == OURS else patience
+        try:
+            build = means.task("build", name, corpus.folder, place / name, seconds)
+            cold = means.task("cold", name, corpus.folder, place / name, seconds)
+        except Failed as error:
+            if name == OURS:
+                raise
+            skipped.append(Skipped(name, _anywhere(error, place)))
+            means.tell(f"{name} is skipped: {error}")
+        else:
+            entrants.append(Entrant(name, versions(peer), build, cold))
+    return entrants, skipped
+
+
+def _opened(
+    entrants: Sequence[Entrant], place: Path, stack: ExitStack, skipped: list[Skipped], means: Means
+) -> dict[str, Peer]:
+    peers: dict[str, Peer] = {}
+    for entrant in entrants:
+        peer = means.find(entrant.name)
+        try:
+            peer.open(place / entrant.name)
+        except Exception as error:  # whatever a library throws, the others go on
+            if entrant.name == OURS:
+                raise
+            skipped.append(Skipped(entrant.name, f"it cannot be opened: {_anywhere(error, place)}"))
+        else:
+            peers[entrant.name] = peer
+            stack.callback(peer.close)
+    return peers
+
+
+def _anywhere(error: Exception, place: Path) -> str:
+    """Return what an error says without the place of one run."""
+    return str(error).replace(str(place), "…")
+
+
+def _category(
+    work: Work, peers: Mapping[str, Peer], corpus: Written, turns: int, skipped: list[Skipped], tell: Tell
+) -> Category:
+    """Let all who can do the work take turns at it."""
+    able = {name: peer for name, peer in peers.items() if work.ability in peer.offers}
+    tell(f"{work.name}: {turns} turns of {', '.join(able)}")
+    guard = _Guard(work.name)
+    calls = {name: guard.around(name, _asking(work, peer, corpus)) for name, peer in able.items()}
+    for warm in range(turns, turns + WARM_UP):
+        for call in calls.values():
+            call(min(warm, len(corpus.questions) - 1))
+    answers: dict[str, dict[int, Sequence[Key]]] = {name: {} for name in able}
+    spans = take_turns(calls, turns, lambda name, turn, answer: answers[name].update({turn: answer}))
+    skipped += guard.failures()
+    exact = nearest_numbers(corpus.vectors, corpus.question_vectors[:turns]) if work.ability == "nearest" else None
+    told = {name: first_ten(peer, answers[name]) for name, peer in able.items() if name not in guard.failed}
+    notes = [question.note for question in corpus.questions]
+    lines = [
+        Line(name, spans[name], None if exact is None else recall(ten, exact), found(ten, notes))
+        for name, ten in told.items()
+    ]
+    return Category(work.name, lines)
+
+
+def _asking(work: Work, peer: Peer, corpus: Written) -> Callable[[int], Sequence[Key]]:
+    return lambda turn: work.ask(peer, corpus, turn)
+
+
+def _inserts(corpus: Corpus, peers: Mapping[str, Peer], turns: int, skipped: list[Skipped], tell: Tell) -> Category:
+    """Let all who can store one more note durably take turns at it; last, because it changes the indexes."""
+    texts, vectors = corpus.spare(SPARE_NOTES)
+    able = {name: peer for name, peer in peers.items() if "add" in peer.offers}
+    tell(f"insert: {turns} turns of {', '.join(able)}")
+    guard = _Guard("insert")
+
+    def adding(peer: Peer) -> Callable[[int], Sequence[Key]]:
+        def add(turn: int) -> Sequence[Key]:
+            peer.add(corpus.size + turn, texts[turn], vectors[turn])
+            return ()
+
+        return add
+
+    calls = {name: guard.around(name, adding(peer)) for name, peer in able.items()}
+    for call in calls.values():
+        call(turns)  # the first write opens what later ones find open
+    spans = take_turns(calls, turns)
+    skipped += guard.failures()
+    return Category("insert", [Line(name, spans[name]) for name in able if name not in guard.failed])
+
+
+class _Guard:
+    """Keeps one contestant's failure from ending the contest of the others."""
+
+    def __init__(self, category: str) -> None:
+        self._category = category
+        self.failed: dict[str, str] = {}
+
+    def around(self, name: str, call: Callable[[int], Sequence[Key]]) -> Callable[[int], Sequence[Key]]:
+        def guarded(turn: int) -> Sequence[Key]:
+            try:
+                return () if name in self.failed else call(turn)
+            except Exception as error:  # whatever a library throws, the others go on
+                if name == OURS:
+                    raise
+                self.failed[name] = f"{self._category}: {type(error).__name__}: {error}"
+                return ()
+
+        return guarded
+
+    def failures(self) -> list[Skipped]:
+        return [Skipped(name, reason) for name, reason in self.failed.items()]

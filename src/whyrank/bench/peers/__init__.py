@@ -1,0 +1,49 @@
+"""The other engines, by name; none of them is imported before it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+
+from ...errors import ConfigError
+from ..contestant import Peer
+
+# Where each contestant is written down.
+PEERS: dict[str, tuple[str, str]] = {
+    "fts5+numpy": ("sqlite", "UsualRecipe"),
+    "fts5 without stop words": ("sqlite", "WithoutStopWords"),
+    "sqlite insert": ("sqlite", "BareInsert"),
+    "sqlite-vec": ("sqlite", "SqliteVec"),
+    "tantivy": ("keyword", "Tantivy"),
+    "tantivy without stop words": ("keyword", "TantivyWithoutStopWords"),
+    "bm25s": ("keyword", "Bm25s"),
+    "usearch": ("graphs", "Usearch"),
+    "hnswlib": ("graphs", "Hnswlib"),
+    "lancedb": ("lance", "LanceDb"),
+    "chroma": ("chroma", "Chroma"),
+    "qdrant-edge": ("qdrant", "QdrantEdge"),
+    "txtai": ("txtai", "Txtai"),
+}
+NOBODY = "none"
+
+
+def peer_named(name: str) -> Peer:
+    """Return a contestant by its name."""
+    module, kind = PEERS[name]
+    peer: Peer = getattr(import_module(f"{__name__}.{module}"), kind)()
+    return peer
+
+
+def chosen(names: Sequence[str] | None) -> list[str]:
+    """Return the peers to compete with: those asked for, all of them if nobody asked, or none."""
+    if names is None:
+        return list(PEERS)
+    if list(names) == [NOBODY]:
+        return []
+    for name in names:
+        if name not in PEERS:
+            close = get_close_matches(name, PEERS, n=1)
+            meant = f"did you mean {close[0]!r}?" if close else f"the peers are {', '.join(PEERS)}, or {NOBODY}"
+            raise ConfigError(f"there is no peer {name!r}", meant)
+    return list(dict.fromkeys(names))

@@ -1,0 +1,84 @@
+"""`whyrank bench`: how fast, beside what else there is."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...bench.machine import limit_threads
+from ...errors import ConfigError
+from ..failures import OK
+from . import output
+
+if TYPE_CHECKING:
+    from ...bench.contest import Settings
+
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+_PATIENT_SECONDS = 60.0
+_FEWEST, _MOST = 100, 100_000_000  # notes
+
+
+def bench(asked: argparse.Namespace) -> int:
+    """Hold a contest, print its tables, and write the page if a folder was named."""
+    limit_threads()
+    settings = _settings(asked)
+    if asked.out:
+        Path(asked.out).mkdir(parents=True, exist_ok=True)  # better refused now than after an hour
+    from ...bench.contest import Means, contest
+    from ...bench.report import HOW, as_text, write_page
+
+    outcome = contest(settings, Means(tell=_Progress()))
+    if asked.out:
+        write_page(outcome, Path(asked.out))
+    if asked.json:
+        output.say_json(outcome.as_data())
+    else:
+        output.say(as_text(outcome))
+        output.say(output.dim(HOW))
+    return OK
+
+
+class _Progress:
+    """Tells what is being done: on a terminal at once, in a log when it takes long, in a short pipe not at all."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+
+    def __call__(self, said: str) -> None:
+        if sys.stderr.isatty() or time.monotonic() - self._begun > _PATIENT_SECONDS:
+            output.complain(said)
+
+
+def _settings(asked: argparse.Namespace) -> Settings:
+    peers = None if asked.peers is None else [name.strip() for name in asked.peers.split(",")]
+    for option, least in (("queries", 1), ("words", 10), ("seed", 0), ("patience", 1)):
+        if getattr(asked, option) < least:
+            raise ConfigError(f"--{option} must be at least {least}", f"it is {getattr(asked, option)}")
+    sizes = tuple(_size(text) for text in asked.sizes.split(","))
+    scopes = None if asked.scopes is None else _scopes(asked.scopes)
+    # From here on numpy is loaded, so everything cheap is checked before.
+    from ...bench.contest import Settings
+    from ...bench.peers import chosen
+
+    return Settings(sizes, tuple(chosen(peers)), asked.queries, asked.words, asked.seed, asked.patience, scopes)
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(r"(\d+)([km]?)", text.strip().lower())
+    size = int(found[1]) * _UNITS[found[2]] if found else 0
+    if not _FEWEST <= size <= _MOST:
+        raise ConfigError(f"{text!r} is no size", f"write 10k, 100k or 1m; at least {_FEWEST}")
+    return size
+
+
+def _scopes(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)x(\d+)", text.strip().lower())
+    if not found or not int(found[1]) or int(found[2]) < 1:
+        raise ConfigError(
+            f"{text!r} is no number of scopes", "write 1000x1000 for a thousand scopes of a thousand memories"
+        )
+    return int(found[1]), int(found[2])

@@ -1,0 +1,59 @@
+"""Turns rotate, the slow get fewer, and ratios are those of the turns both had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from whyrank.bench.clock import Ratio, Span, is_spent, quantile, ratio, rotated, take_turns
+
+
+def test_everybody_is_first_once_in_as_many_turns_as_there_are_contestants() -> None:
+    assert [rotated(["a", "b", "c"], turn) for turn in range(4)] == [
+        ["a", "b", "c"],
+        ["b", "c", "a"],
+        ["c", "a", "b"],
+        ["a", "b", "c"],
+    ]
+
+
+def test_contestants_take_turns_question_by_question() -> None:
+    asked: list[tuple[str, int]] = []
+
+    def contestant(name: str) -> Callable[[int], None]:
+        return lambda turn: asked.append((name, turn))
+
+    spans = take_turns({name: contestant(name) for name in "ab"}, 3)
+    assert asked == [("a", 0), ("b", 0), ("b", 1), ("a", 1), ("a", 2), ("b", 2)]
+    assert {name: sorted(turns) for name, turns in spans.items()} == {"a": [0, 1, 2], "b": [0, 1, 2]}
+
+
+def test_answers_are_heard_with_their_turn() -> None:
+    heard: list[tuple[str, int, int]] = []
+    take_turns({"a": lambda turn: turn * 10}, 2, lambda *said: heard.append(said))
+    assert heard == [("a", 0, 0), ("a", 1, 10)]
+
+
+def test_who_took_more_than_a_second_has_eight_turns() -> None:
+    quick, slow = Span(1, 1), Span(900, 1_001)
+    assert not is_spent(dict.fromkeys(range(60), quick))
+    assert not is_spent({**dict.fromkeys(range(6), quick), 6: slow})
+    assert is_spent({**dict.fromkeys(range(7), quick), 7: slow})
+
+
+def test_a_ratio_is_that_of_the_medians_of_the_turns_both_had() -> None:
+    theirs = {0: Span(30, 60), 1: Span(50, 80), 2: Span(40, 70)}
+    ours = {0: Span(10, 10), 1: Span(20, 10), 2: Span(30, 10), 3: Span(1_000, 1_000)}
+    # Turns 0 to 2: medians 40/20 and 70/10; turn 3 was not theirs.
+    assert ratio(theirs, ours) == Ratio(cpu=2.0, wall=7.0)
+
+
+def test_there_is_no_ratio_of_those_who_never_met() -> None:
+    assert ratio({0: Span(1, 1)}, {1: Span(1, 1)}) is None
+
+
+@pytest.mark.parametrize(("share", "value"), [(0.0, 1.0), (0.5, 2.5), (0.95, 3.85), (1.0, 4.0)])
+def test_a_quantile_lies_between_two_values_where_it_falls_between(share: float, value: float) -> None:
+    # 0.95 of the way from place 0 to place 3 is 2.85: 3 + 0.85 × (4 − 3).
+    assert quantile([4.0, 1.0, 3.0, 2.0], share) == pytest.approx(value)
