@@ -29,13 +29,17 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A memory ready to be stored: analysed, named and fingerprinted outside any transaction."""
+    """A memory ready to be stored: analysed, named and fingerprinted outside any transaction.
+
+    `letters` says that it is written in a language whose words are also matched by the letters inside them.
+    """
 
     memory: Memory
     tokens: tuple[str, ...]
     names: tuple[Name, ...]
     embed_text: str
     embed_hash: str
+    letters: bool = False
 
 
 class FileRecord(NamedTuple):

@@ -63,6 +63,7 @@ def script_language(text: str) -> str | None:
     return language if count and count * letters_each >= len(_LATIN.findall(text)) else None
 
 
+@lru_cache(maxsize=256)
 def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Let the stop words vote; the default wins ties and silence."""
     votes: Counter[str] = Counter()

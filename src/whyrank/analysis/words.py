@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import regex
 
-from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, latin_language, word_language
+from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, language_of, latin_language, word_language
 from .stems import stem
 from .stopwords import STOP_WORDS
 from .text import UNSPACED, clean, compose, fold
@@ -39,6 +39,12 @@ def tokens_of(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str,
     tokens = all_tokens(text, default_language)
     content = tuple(token.text for token in tokens if not token.is_stop_word)
     return content or tuple(token.text for token in tokens)
+
+
+def tokens_and_language(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[tuple[str, ...], str]:
+    """Return the index tokens of a text and the language it is written in."""
+    tokens = tokens_of(text, default_language)
+    return tokens, language_of(text, default_language)
 
 
 def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:

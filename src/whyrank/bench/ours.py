@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import config as settings
-from ..analysis.query import analyse
+from ..analysis.words import tokens_of
 from ..embedding.vectors import STATIC_WEIGHT
 from ..engine import Engine
-from ..ports import Store, Thresholds
+from ..ports import Thresholds
+from ..storage.fields import WORDS
+from ..storage.sqlite.postings.index import PostingsIndex
 from ..storage.sqlite.store import SqliteStore
 from ..types import GLOBAL, Document, Run, Scope, Where, visible
 from .contestant import OURS, Ability, Key, Peer
@@ -63,11 +65,18 @@ class GivenVectors:
         return self.asked
 
 
-def words_alone(store: Store, question: str, limit: int) -> Run:
-    """Rank by words and nothing else."""
-    terms = analyse(question, LANGUAGE).terms
-    with store.reading():
-        return store.keyword(terms, Where(), limit)
+class WordsAlone:
+    """The words field of the index and nothing else: what other keyword engines do."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self._index = PostingsIndex((WORDS,))
+
+    def run(self, question: str, limit: int) -> list[Key]:
+        """Rank by words."""
+        terms = tuple(dict.fromkeys(tokens_of(question, LANGUAGE)))
+        with self._store.view() as view:
+            return [row.id for row in self._index.run(view, terms, Where(), "or", limit).rows]
 
 
 class Ours(Peer):
@@ -100,11 +109,12 @@ class Ours(Peer):
         path = folder / "memory.db"
         given = {"store": str(path), "language": LANGUAGE, "chunk.tokens": _CHUNK_TOKENS, "chunk.overlap": 0}
         self.store = SqliteStore(path)
+        self._words = WordsAlone(self.store)
         self.engine = Engine(self.store, self._embedder, settings.load(given, workspace=folder))
 
     def keyword(self, question: str, limit: int) -> Sequence[Key]:
         """Rank by words alone."""
-        return _ids(words_alone(self.store, question, limit))
+        return self._words.run(question, limit)
 
     def nearest(self, vector: Vector, limit: int) -> Sequence[Key]:
         """Rank by cosine alone."""

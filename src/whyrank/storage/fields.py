@@ -1,4 +1,4 @@
-"""What of a text is matched: its words, adjacent pairs of them, and runs of four letters inside them.
+"""What of a text is matched: its words, adjacent pairs of them, and in some languages runs of four letters inside them.
 
 Pairs and letters are made from the tokens, so that a memory and a question make them alike; scripts written
 without spaces are bigrams already and have neither.
@@ -35,16 +35,16 @@ GRAMS = Field(2, "letters", 0.15, 4 * LENGTH_PRIOR)
 FIELDS = (WORDS, PAIRS, GRAMS)
 
 
-def fields_of(tokens: Sequence[str]) -> tuple[Sequence[str], list[str], list[str]]:
+def fields_of(tokens: Sequence[str], letters: bool) -> tuple[Sequence[str], list[str], list[str]]:
     """Return the terms of each field for the tokens of a text, in the order of FIELDS."""
-    return tokens, pairs_of(tokens), grams_of(tokens)
+    return tokens, pairs_of(tokens), grams_of(tokens) if letters else []
 
 
-def lengths_of(tokens: Sequence[str]) -> tuple[int, int, int]:
+def lengths_of(tokens: Sequence[str], letters: bool) -> tuple[int, int, int]:
     """Return how many terms each field of a text has, without making them."""
     grams = [gram_count(token) for token in tokens]
     pairs = sum(1 for i in range(len(grams) - 1) if grams[i] and grams[i + 1])
-    return len(tokens), pairs, sum(grams)
+    return len(tokens), pairs, sum(grams) if letters else 0
 
 
 def pairs_of(tokens: Sequence[str]) -> list[str]:

@@ -16,18 +16,26 @@ Addends = list[tuple[str, float]]
 
 @dataclass(frozen=True)
 class Texts:
-    """Some texts, each a list of terms, of one field."""
+    """Some texts of one field, each of parts that are lists of terms; no phrase goes from one part to the next."""
 
-    terms: Sequence[Sequence[str]]
+    parts: Sequence[Sequence[Sequence[str]]]
     field: Field
+
+    def count(self, number: int, term: str) -> int:
+        """Count a term in one of the texts."""
+        return sum(_count(part, term) for part in self.parts[number])
+
+    def length(self, number: int) -> int:
+        """Return how many terms one of the texts has."""
+        return sum(map(len, self.parts[number]))
 
     def score(self, number: int, term: str) -> float:
         """Return idf · tf/(tf + K) of a term in one of the texts."""
-        text, prior = self.terms[number], self.field.length_prior
-        average = float(sum(map(len, self.terms))) / len(self.terms)
-        k = K1 * (1 - B + B * (len(text) + prior) / (average + prior))
-        frequency = float(_count(text, term))
-        idf = inverse_frequency(len(self.terms), sum(1 for other in self.terms if _count(other, term)))
+        prior, numbers = self.field.length_prior, range(len(self.parts))
+        average = float(sum(map(self.length, numbers))) / len(self.parts)
+        k = K1 * (1 - B + B * (self.length(number) + prior) / (average + prior))
+        frequency = float(self.count(number, term))
+        idf = inverse_frequency(len(self.parts), sum(1 for other in numbers if self.count(other, term)))
         return idf * frequency / (frequency + k)
 
 
@@ -43,8 +51,8 @@ def addends(entries: Sequence[Entry], terms: Sequence[str]) -> list[Addends]:
 
 
 def _of_term(entries: Sequence[Entry], field: Field, term: str) -> Iterator[tuple[int, tuple[str, float]]]:
-    own = [fields_of(entry.tokens)[FIELDS.index(field)] for entry in entries]
-    texts = Texts(own, field)
+    own = [fields_of(entry.tokens, entry.letters)[FIELDS.index(field)] for entry in entries]
+    texts = Texts([[text] for text in own], field)
     for number, entry in enumerate(entries):
         if _count(own[number], term):
             yield number, (term, field.weight * OWN_WEIGHT[unit_of(entry)] * texts.score(number, term))
@@ -59,10 +67,10 @@ def _around(
     members = [number for number, entry in enumerate(entries) if unit_of(entry) == unit]
     around = {number: _surroundings(entries, members, number, unit) for number in members}
     distinct = list(dict.fromkeys(around.values())) if unit == Unit.CHUNK else list(around.values())
-    texts = Texts([_joined(own, numbers) for numbers in distinct], field)
+    texts = Texts([[own[other] for other in numbers] for numbers in distinct], field)
     for place, number in enumerate(members):
         text = distinct.index(around[number]) if unit == Unit.CHUNK else place
-        if _count(texts.terms[text], term):
+        if texts.count(text, term):
             yield number, (f"{term} ({name})", field.weight * texts.score(text, term))
 
 
@@ -80,10 +88,6 @@ def _surroundings(entries: Sequence[Entry], members: Sequence[int], number: int,
 
 def _session(entry: Entry) -> tuple[str, str]:
     return str(entry.memory.scope), entry.memory.session
-
-
-def _joined(own: Sequence[Sequence[str]], numbers: Sequence[int]) -> list[str]:
-    return [term for number in numbers for term in own[number]]
 
 
 def unit_of(entry: Entry) -> Unit:

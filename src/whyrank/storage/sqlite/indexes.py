@@ -63,14 +63,14 @@ def _step(database: Database, name: str) -> bool:
         old, new = INDEXES[current](), INDEXES[name]()
         after = int(_meta(connection, "keyword-moved") or 0)
         rows = connection.execute(
-            f"SELECT m.row, m.number, {SELECT} FROM memories AS m WHERE m.row > ? ORDER BY m.row LIMIT ?",
+            f"SELECT m.row, m.number, m.letters, {SELECT} FROM memories AS m WHERE m.row > ? ORDER BY m.row LIMIT ?",
             (after, ROWS_PER_STEP),
         ).fetchall()
         numbers: dict[str, int] = {}
-        for row, number, *columns in rows:
+        for row, number, letters, *columns in rows:
             memory = to_memory(tuple(columns))
             tokens = tuple(old.stored_tokens(connection, row))
-            new.put(connection, row, number, Entry(memory, tokens, (), "", ""))
+            new.put(connection, row, number, Entry(memory, tokens, (), "", "", bool(letters)))
             numbers[str(memory.scope)] = number + 1
         new.close(connection, numbers)
         if rows:

@@ -37,7 +37,7 @@ Record = tuple[int | bytes, ...]
 StoredTokens = Callable[[Connection, int], Sequence[str]]
 
 
-def record_of(row: int, memory: Memory, tokens: Sequence[str]) -> Record:
+def record_of(row: int, memory: Memory, tokens: Sequence[str], letters: bool) -> Record:
     """Return what is recorded of a memory."""
     session = code(memory.session) if memory.is_turn else 0
     # An id that is given and longer than ours is looked up in its row.
@@ -45,7 +45,7 @@ def record_of(row: int, memory: Memory, tokens: Sequence[str]) -> Record:
     short = (
         identity if len(identity) <= RECORD["id"].itemsize and memory.id.isascii() and b"\0" not in identity else b""
     )
-    return row, unit_of(memory), *lengths_of(tokens), code(memory.group), session, memory.position, short
+    return row, unit_of(memory), *lengths_of(tokens, letters), code(memory.group), session, memory.position, short
 
 
 def unit_of(memory: Memory) -> Unit:
@@ -149,9 +149,11 @@ def decoded(blob: bytes) -> Records:
 def made_anew(connection: Connection, scope: str, first: int, tokens: StoredTokens) -> Records:
     """Make a block from the memories themselves."""
     records = vacant(BLOCK)
-    for number, row, *columns in connection.execute(
-        f"SELECT m.number, m.row, {SELECT} FROM memories AS m WHERE m.scope = ? AND m.number BETWEEN ? AND ?",
+    for number, row, letters, *columns in connection.execute(
+        f"SELECT m.number, m.row, m.letters, {SELECT} FROM memories AS m "
+        "WHERE m.scope = ? AND m.number BETWEEN ? AND ?",
         (scope, first, first + BLOCK - 1),
     ).fetchall():
-        records[number - first] = record_of(row, to_memory(tuple(columns)), tokens(connection, row))
+        memory = to_memory(tuple(columns))
+        records[number - first] = record_of(row, memory, tokens(connection, row), bool(letters))
     return records

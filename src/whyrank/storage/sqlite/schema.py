@@ -71,6 +71,7 @@ MIGRATIONS: tuple[Migration, ...] = (
             session TEXT NOT NULL,
             speaker TEXT NOT NULL,
             position INTEGER NOT NULL,
+            letters INTEGER NOT NULL,
             grouping TEXT NOT NULL,
             length INTEGER NOT NULL,
             embed_text TEXT NOT NULL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -41,22 +41,37 @@ class Row(NamedTuple):
 def best_rows(
     connection: Connection,
     shelves: Sequence[Shelf],
-    scores: Sequence[Floats],
+    scores: Callable[[Sequence[Flags | None], int | None], Sequence[Floats]],
     allowed: Sequence[Flags | None],
     limit: int | None,
 ) -> list[Row]:
-    """Return the rows with a score above zero, best first, cut at `limit` distinct sources."""
-    masked = [own if mask is None else np.where(mask, own, 0.0) for own, mask in zip(scores, allowed, strict=True)]
+    """Return the rows with a score above zero, best first, cut at `limit` distinct sources.
+
+    `scores` is asked for the scores of all places, right for the best `wanted` of those that are allowed.
+    """
     wanted = None if limit is None else limit + _MORE
     while True:
+        masked = [
+            own if mask is None else own * mask for own, mask in zip(scores(allowed, wanted), allowed, strict=True)
+        ]
         lowest = 0.0 if wanted is None else threshold(masked, wanted)
         chosen = above(masked, lowest)
-        rows = cut(connection, shelves, chosen, limit)
-        if rows is not None:
-            return rows
-        if lowest <= 0.0 or wanted is None:
-            return cut(connection, shelves, chosen, limit, is_all=True) or []
+        is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
+        if not is_all and wanted is not None:
+            chosen = best_of(chosen, wanted)
+        rows = cut(connection, shelves, chosen, limit, is_all)
+        if rows is not None or wanted is None:
+            return rows or []
         wanted *= 4
+
+
+def best_of(chosen: Chosen, wanted: int) -> Chosen:
+    """Keep the best of what was chosen, and every one as good as the last of them."""
+    if len(chosen.scores) <= wanted:
+        return chosen
+    last = np.partition(chosen.scores, len(chosen.scores) - wanted)[len(chosen.scores) - wanted]
+    kept = chosen.scores >= last
+    return Chosen(chosen.shelves[kept], chosen.places[kept], chosen.scores[kept])
 
 
 def above(scores: Sequence[Floats], threshold: float) -> Chosen:

@@ -82,7 +82,7 @@ class SqliteStore:
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""
         visible = {str(scope) for scope in scopes}
-        with self._view() as view:
+        with self.view() as view:
             places = self._recent.places(*view[:2], list(ids))
             inside = {identity: place.row for identity, place in places.items() if place.scope in visible}
             memories = self._recent.memories(*view[:2], list(inside.values()))
@@ -91,7 +91,7 @@ class SqliteStore:
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Stored]:
         """Return the same as they are stored, each made when somebody looks at it."""
         visible = {str(scope) for scope in scopes}
-        with self._view() as view:
+        with self.view() as view:
             places = self._recent.places(*view[:2], list(ids))
         return {
             identity: Stored(identity, place, self._read_again)
@@ -100,7 +100,7 @@ class SqliteStore:
         }
 
     def _read_again(self, identity: MemoryId, row: int) -> Memory:
-        with self._view() as view:
+        with self.view() as view:
             found = self._recent.memories(*view[:2], [row]).get(row)
         if found is None:
             raise NotFound(f"the memory {identity!r} was forgotten since", "search again")
@@ -119,12 +119,12 @@ class SqliteStore:
         """Return the best memories by word score, up to `limit` distinct sources."""
         if not terms:
             return Run("keyword")
-        with self._view() as view:
+        with self.view() as view:
             return self._run(view, "keyword", self._keyword.run(view, terms, where, join, limit))
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources."""
-        with self._view() as view:
+        with self.view() as view:
             return self._run(view, "vector", self._vectors.select(view, space, vector, where, limit))
 
     def _run(self, view: View, name: str, found: Found) -> Run:
@@ -140,14 +140,14 @@ class SqliteStore:
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
-        with self._view() as view:
+        with self.view() as view:
             return Run("name", best(self._names.select(view.connection, probe, where), limit))
 
     def score(
         self, ids: Sequence[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
     ) -> list[Signal]:
         """Score the given candidates by every signal, listed by its run or not."""
-        with self._view() as view:
+        with self.view() as view:
             rows = {place.row: key for key, place in self._recent.places(*view[:2], ids).items()}
             signals: list[Signal] = []
             if terms:
@@ -158,11 +158,12 @@ class SqliteStore:
 
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""
-        with self._view() as view:
+        with self.view() as view:
             return self._keyword.statistics(view, terms, scopes)
 
     @contextmanager
-    def _view(self) -> Iterator[View]:
+    def view(self) -> Iterator[View]:
+        """Hold one moment of the file, with what is kept in memory of it."""
         with self.reading():
             connection = self._database.reader()
             generation = int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])

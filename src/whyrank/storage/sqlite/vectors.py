@@ -130,8 +130,12 @@ def _exact(
     while True:
         lowest = 0.0 if wanted is None else threshold(coarse, wanted)
         chosen = above(coarse, lowest - SELECTION_MARGIN)
+        is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
+        if not is_all and wanted is not None and len(chosen.scores) > wanted:
+            lowest = float(np.partition(chosen.scores, len(chosen.scores) - wanted)[len(chosen.scores) - wanted])
+            near = chosen.scores >= lowest - SELECTION_MARGIN
+            chosen = Chosen(chosen.shelves[near], chosen.places[near], chosen.scores[near])
         exact = _rescored(connection, shelves, held, chosen, vector)
-        is_all = lowest <= 0.0
         if not is_all:
             sure = exact.scores + _LIFT >= lowest - SELECTION_MARGIN / 2
             exact = Chosen(exact.shelves[sure], exact.places[sure], exact.scores[sure])

@@ -17,8 +17,9 @@ from ..connection import Connection, run_script
 from ..keyword import Found, View
 from ..selection import best_rows
 from . import segments
+from .inversion import Text
 from .lists import Lists, Pages, shelved
-from .scores import Library, Scores, asked, scored
+from .scores import Library, Scores, asked
 
 CACHE_BYTES = 64 * 1024 * 1024  # of pages; a store of fifty thousand notes fits
 _LIBRARIES_KEPT = 16
@@ -62,7 +63,7 @@ class PostingsIndex:
 
     def put(self, connection: Connection, row: int, number: int, entry: Entry) -> None:
         """Index a memory."""
-        segments.put(connection, str(entry.memory.scope), number, entry.tokens)
+        segments.put(connection, str(entry.memory.scope), Text(number, entry.tokens, entry.letters))
 
     def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
         """Take a memory out."""
@@ -122,7 +123,7 @@ class PostingsIndex:
             addends = scores.addends(number, places)
             # Row by row from the first term to the last: the order in which the trail adds them up.
             values.update(zip(ids, addends.sum(axis=0).tolist(), strict=True))
-            covered = scores.words[number][places] / (bound or 1.0)
+            covered = scores.own_words(number, places, addends) / (bound or 1.0)
             coverage.update(zip(ids, covered.tolist(), strict=True))
             details.update((identity, Terms(labels, addends[:, i])) for i, identity in enumerate(ids))
         return Signal("keyword", values, coverage, details)
@@ -145,7 +146,7 @@ class PostingsIndex:
         if last is None or last[0] != question:
             library = self._library(shelves)
             found = tuple(asked(view.connection, library, self._lists(view, shelves), terms, self._fields))
-            last = self._last = (question, scored(library, found))
+            last = self._last = (question, Scores(library, found))
         return last[1]
 
     def _library(self, shelves: Sequence[Shelf]) -> Library:

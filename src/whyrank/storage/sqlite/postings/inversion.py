@@ -16,6 +16,14 @@ MAX_FREQUENCY = 255  # what a byte holds; more of the same word changes no score
 INDEXED = (WORDS, GRAMS)  # pairs are read off the words' followers
 
 
+class Text(NamedTuple):
+    """A text to be inverted: its number, its tokens, and whether the letters inside them count."""
+
+    number: int
+    tokens: Sequence[str]
+    letters: bool
+
+
 class Inverted(NamedTuple):
     """Postings by ascending key, then number: how often, and for words the follower of every occurrence."""
 
@@ -42,22 +50,25 @@ def follower_of(term: str) -> int:
     return key_of(term) & 0xFFFFFFFF
 
 
-def invert(texts: Iterable[tuple[int, Sequence[str]]]) -> dict[Field, Inverted]:
+def invert(texts: Iterable[Text]) -> dict[Field, Inverted]:
     """Invert texts given by ascending number."""
     vocabulary: dict[str, int] = {}
     spoken: list[int] = []
     numbers: list[int] = []
     lengths: list[int] = []
-    for number, tokens in texts:
+    lettered: list[bool] = []
+    for number, tokens, letters in texts:
         spoken += [vocabulary.setdefault(token, len(vocabulary)) for token in tokens]
         numbers.append(number)
         lengths.append(len(tokens))
+        lettered.append(letters)
     places = np.array(spoken, np.int64)
     holders = np.repeat(np.array(numbers, np.int64), lengths)
     keys = np.array([key_of(token) for token in vocabulary], np.int64)
+    inside = np.repeat(np.array(lettered, np.bool_), lengths)
     return {
         WORDS: _gathered(keys[places], holders, _followers(keys[places], lengths)),
-        GRAMS: _gathered(*_letters(vocabulary, places, holders)),
+        GRAMS: _gathered(*_letters(list(vocabulary), places[inside], holders[inside])),
     }
 
 
@@ -71,10 +82,11 @@ def _followers(keys: NDArray[np.int64], lengths: Sequence[int]) -> NDArray[np.ui
 
 
 def _letters(
-    vocabulary: Iterable[str], places: NDArray[np.int64], holders: NDArray[np.int64]
+    vocabulary: Sequence[str], places: NDArray[np.int64], holders: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the keys of the letter runs of every occurrence, and who holds it."""
-    runs = [[key_of(gram) for gram in grams_of([token])] for token in vocabulary]
+    used, places = np.unique(places, return_inverse=True)
+    runs = [[key_of(gram) for gram in grams_of([vocabulary[word]])] for word in used.tolist()]
     sizes = np.array([len(run) for run in runs], np.int64)
     starts = np.cumsum(sizes) - sizes
     keys = np.array([key for run in runs for key in run], np.int64)

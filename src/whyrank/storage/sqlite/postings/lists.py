@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...fields import GRAMS, PAIRS, WORDS, Field, grams_of, pairs_of
+from ...fields import GRAMS, PAIRS, WORDS, Field, grams_of
 from ..catalogue import Floats, Integers, Shelf
 from ..connection import Connection
 from ..sealed import BrokenSeal
-from .inversion import follower_of, invert, key_of, only
+from .inversion import Text, follower_of, invert, key_of, only
 from .pages import Listed, Page, list_of, pages, read
 from .segments import Segment, flushed_below, live_segments, stored_texts
 
-POSTINGS_KEPT = 2_000_000  # of lists read lately in one scope, 32 MB
+POSTINGS_KEPT = 3_000_000  # of lists read lately in one scope, 48 MB
 
 
 class Postings(NamedTuple):
@@ -38,16 +38,24 @@ NOTHING = Postings(np.zeros(0, np.int64), np.zeros(0))
 class FreshText:
     """A memory that no segment holds yet, its terms counted."""
 
-    number: int
-    tokens: Sequence[str]
+    text: Text
+
+    @property
+    def number(self) -> int:
+        """Return its number in its scope."""
+        return self.text.number
+
+    @property
+    def tokens(self) -> Sequence[str]:
+        """Return its tokens."""
+        return self.text.tokens
 
     @cached_property
     def counts(self) -> Mapping[int, Counter[str]]:
-        """Return how often each term of each field occurs."""
+        """Return how often each term occurs, of the fields that have lists of their own."""
         return {
             WORDS.number: Counter(self.tokens),
-            PAIRS.number: Counter(pairs_of(self.tokens)),
-            GRAMS.number: Counter(grams_of(self.tokens)),
+            GRAMS.number: Counter(grams_of(self.tokens) if self.text.letters else ()),
         }
 
 
@@ -158,7 +166,7 @@ def shelved(connection: Connection, shelf: Shelf, known: Shelved | None) -> Shel
     before = known.fresh if known else ()
     kept = [text for text in before if begin <= text.number < len(shelf) and shelf.alive[text.number]]
     after = kept[-1].number + 1 if kept else begin
-    fresh = [FreshText(*text) for text in stored_texts(connection, shelf.scope, after, len(shelf) - 1)]
+    fresh = [FreshText(text) for text in stored_texts(connection, shelf.scope, after, len(shelf) - 1)]
     return Shelved(shelf.changed, live_segments(connection, shelf.scope), (*kept, *fresh))
 
 
@@ -231,7 +239,7 @@ class Lists:
 
     def _tokens(self, connection: Connection, place: int) -> Sequence[str]:
         texts = stored_texts(connection, self._shelf.scope, place, place)
-        return texts[0][1] if texts else ()
+        return texts[0].tokens if texts else ()
 
     def _fresh(self, count: Callable[[FreshText], int]) -> Postings:
         counts = [(text.number, held) for text in self.stored.fresh if (held := count(text))]

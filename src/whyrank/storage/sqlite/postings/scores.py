@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -13,11 +13,16 @@ from ....types import inverse_frequency
 from ...contexts import OWN_WEIGHT, Unit
 from ...fields import FIELDS, GRAMS, PAIRS, WORDS, Field, grams_of, pairs_of
 from ...lexical import K1, B
-from ..catalogue import NOWHERE, Floats, Integers, Shelf
+from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf
 from ..connection import Connection
+from ..selection import threshold
 from .lists import Lists, Postings
 
 Around = Literal["own", "file", "nearby"]
+
+LONG_FROM = 20_000  # memories; below, reading everything is as fast
+LONG_SHARE = 1 / 32  # a term that more memories hold than this tells little, and its list is long
+_MOST_OWN = max(*OWN_WEIGHT.values(), OWN_WEIGHT[Unit.CHUNK] + 1.0)
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,12 @@ class Texts:
     def average(self) -> float:
         """Return the mean length."""
         return float(sum(float(lengths.sum()) for lengths in self.lengths)) / self.count if self.count else 0.0
+
+    def most(self, frequency: float, idf: float) -> float:
+        """Return the most a term can score in any text: in the shortest, as often as it occurs anywhere."""
+        prior = self.field.length_prior
+        shortest = K1 * (1 - B + B * prior / (self.average + prior))
+        return self.field.weight * idf * frequency / (frequency + shortest)
 
     def scores(self, shelf: int, texts: Integers, frequencies: Floats, idf: Floats) -> Floats:
         """Return field weight · idf · tf/(tf + K) for texts of a shelf that hold a term."""
@@ -57,6 +68,7 @@ class Library:
         # Where every memory is the only chunk of its file, the file is the same text and need not be looked at.
         self.is_plain = all(shelf.is_plain for shelf in shelves)
         self.has_files = any(shelf.files.count for shelf in shelves)
+        self.has_letters = any(shelf.lengths[GRAMS.name].any() for shelf in shelves)
         self.has_turns = any(len(shelf.turns) for shelf in shelves)
         self._texts: dict[tuple[Field, Around], Texts] = {}
 
@@ -90,6 +102,11 @@ class Asked:
     postings: Sequence[Postings]
 
     @property
+    def held(self) -> int:
+        """Return how many texts hold the term."""
+        return sum(len(found.places) for found in self.postings)
+
+    @property
     def label(self) -> str:
         """Return how the trail names it."""
         return self.term if self.around == "own" else f"{self.term} ({self.around})"
@@ -104,7 +121,8 @@ def asked(
 ) -> Iterator[Asked]:
     """Yield what the terms find, in their own texts first, then in their surroundings; always in the same order."""
     for field, wanted in wanted_terms(terms):
-        for term in wanted if field in fields else ():
+        is_there = field in fields and (field is not GRAMS or library.has_letters)
+        for term in wanted if is_there else ():
             own = [scope.postings(connection, field, term) for scope in lists]
             held = sum(len(found.places) for found in own)
             if not held:
@@ -159,91 +177,129 @@ def summed(numbers: Integers, values: Floats) -> Postings:
     return Postings(numbers[starts], np.add.reduceat(values, starts))
 
 
-@dataclass(frozen=True)
-class Sums:
-    """What the terms of one field add to the texts of one kind on one shelf: an addend per term and text."""
+Kind = tuple[Field, Around]
 
-    texts: Integers
-    terms: Integers
-    values: Floats
 
-    def totals(self, count: int) -> Floats:
-        """Add up what the terms give each text."""
-        totals: Floats = np.bincount(self.texts, self.values, count).astype(np.float64, copy=False)
+class Scores:
+    """The lexical scores of one query: of the places that can be among the best, and of any that are asked for."""
+
+    def __init__(self, library: Library, terms: Sequence[Asked]) -> None:
+        self.library = library
+        self.terms = terms
+        longest = library.count * LONG_SHARE if library.count >= LONG_FROM else np.inf
+        self._long = [i for i, asked in enumerate(terms) if asked.held > longest]
+        self._short = [i for i, asked in enumerate(terms) if asked.held <= longest]
+
+    @cached_property
+    def _base(self) -> list[Floats]:
+        return [self._summed(shelf, self._short) for shelf in range(len(self.library.shelves))]
+
+    def totals(self, allowed: Sequence[Flags | None], wanted: int | None) -> list[Floats]:
+        """Return a score for every place; 0 also for those that cannot be among the best `wanted` that are allowed.
+
+        Long lists, of terms that tell little, are read only for places that can still win by them: those whose
+        score without them is no further below the last of the best than all of them together can add.
+        """
+        if not self._long:
+            return self._base
+        masked = [own if mask is None else own * mask for own, mask in zip(self._base, allowed, strict=True)]
+        needed = threshold(masked, wanted) - self._most_of_long if wanted is not None else 0.0
+        return [self._with_long(shelf, own, needed) for shelf, own in enumerate(masked)]
+
+    def _with_long(self, shelf: int, base: Floats, needed: float) -> Floats:
+        if needed <= 0.0:
+            return base + self._summed(shelf, self._long)
+        able = base >= needed
+        totals = self._summed(shelf, self._long, able)
+        totals += base
+        totals *= able
         return totals
 
-    def addends(self, texts: Integers, terms: int, count: int) -> Floats:
-        """Return what each term (a row) adds to each of some texts (a column)."""
-        distinct, columns = np.unique(texts, return_inverse=True)
-        marks = np.full(count, NOWHERE, np.int32)
-        marks[distinct] = np.arange(len(distinct), dtype=np.int32)
-        marked = marks[self.texts]
-        inside = np.flatnonzero(marked != NOWHERE)
-        found = np.zeros((terms, len(distinct)))
-        found[self.terms[inside], marked[inside]] = self.values[inside]
-        return found[:, columns]
+    @cached_property
+    def _most_of_long(self) -> float:
+        """Return more than all long lists together can add to one place."""
+        most = 0.0
+        for asked in (self.terms[i] for i in self._long):
+            texts = self.library.texts(asked.field, asked.around)
+            frequency = max(float(found.frequencies.max()) for found in asked.postings if len(found.places))
+            weight = _MOST_OWN if asked.around == "own" else 1.0
+            most += weight * texts.most(frequency, asked.idf)
+        return most
 
+    def _summed(self, shelf: int, chosen: Sequence[int], able: Flags | None = None) -> Floats:
+        """Add up what some terms give to every place of a shelf, or to those that are able to win."""
+        home = self.library.shelves[shelf]
+        totals = np.zeros(len(home))
+        for (field, around), numbers in self._by_kind(chosen).items():
+            count = home.files.count + 1 if around == "file" else len(home)
+            texts, frequencies, idf = self._joined(shelf, numbers)
+            if able is not None:
+                kept = np.flatnonzero(_files_of(home, able)[texts] if around == "file" else able[texts])
+                texts, frequencies, idf = texts[kept], frequencies[kept], idf[kept]
+            values = self.library.texts(field, around).scores(shelf, texts, frequencies, idf)
+            sums = np.bincount(texts, values, count)
+            match around:
+                case "own":
+                    totals += sums * _own_weights(self.library, home)
+                case "file":
+                    totals += sums[home.files.of]
+                case "nearby":
+                    totals += sums
+        return totals
 
-@dataclass(frozen=True)
-class Scores:
-    """Lexical scores of a query: of every place of every shelf, with the share of them that its own words gave."""
+    def _joined(self, shelf: int, numbers: Sequence[int]) -> tuple[Integers, Floats, Floats]:
+        found = [self.terms[i].postings[shelf] for i in numbers]
+        idf = np.repeat([self.terms[i].idf for i in numbers], [len(postings.places) for postings in found])
+        texts = np.concatenate([postings.places for postings in found])
+        return texts, np.concatenate([postings.frequencies for postings in found]), idf
 
-    library: Library
-    terms: Sequence[Asked]
-    sums: Sequence[Mapping[tuple[Field, Around], Sums]]
-    totals: Sequence[Floats]
-    words: Sequence[Floats]
+    def _by_kind(self, chosen: Sequence[int]) -> dict[Kind, list[int]]:
+        kinds: dict[Kind, list[int]] = {}
+        for i in chosen:
+            kinds.setdefault((self.terms[i].field, self.terms[i].around), []).append(i)
+        return kinds
 
     def addends(self, shelf: int, places: Integers) -> Floats:
         """Return what each term (a row) adds to the score of each place (a column)."""
         home = self.library.shelves[shelf]
         found = np.zeros((len(self.terms), len(places)))
-        for (_, around), sums in self.sums[shelf].items():
-            texts, count = (home.files.of[places], home.files.count + 1) if around == "file" else (places, len(home))
-            here = sums.addends(texts, len(self.terms), count)
+        for (field, around), numbers in self._by_kind(range(len(self.terms))).items():
+            texts = home.files.of[places] if around == "file" else places
+            rows, columns, frequencies = _matching([self.terms[i].postings[shelf] for i in numbers], texts)
+            terms = np.array(numbers)[rows]
+            idf = np.array([self.terms[i].idf for i in numbers])[rows]
+            found[terms, columns] = self.library.texts(field, around).scores(shelf, texts[columns], frequencies, idf)
             if around == "own":
-                here *= _own_weights(self.library, home, places)
-            found += here
+                found[numbers] *= _own_weights(self.library, home, places)
         return found
 
-
-def scored(library: Library, terms: Sequence[Asked]) -> Scores:
-    """Add everything up: own texts, files and windows each on their own, then all together."""
-    sums, totals, words = [], [], []
-    for number, shelf in enumerate(library.shelves):
-        here = {
-            kind: _sums(library, terms, number, *kind) for kind in dict.fromkeys((a.field, a.around) for a in terms)
-        }
-        own = here[WORDS, "own"].totals(len(shelf)) if (WORDS, "own") in here else np.zeros(len(shelf))
-        sums.append(here)
-        words.append(own)
-        totals.append(_together(library, shelf, here, own))
-    return Scores(library, terms, sums, totals, words)
+    def own_words(self, shelf: int, places: Integers, addends: Floats) -> Floats:
+        """Return the word score of each place's own text, without any weight."""
+        words = [i for i, asked in enumerate(self.terms) if asked.field is WORDS and asked.around == "own"]
+        scores: Floats = addends[words].sum(axis=0) / _own_weights(self.library, self.library.shelves[shelf], places)
+        return scores
 
 
-def _sums(library: Library, terms: Sequence[Asked], shelf: int, field: Field, around: Around) -> Sums:
-    chosen = [i for i, asked in enumerate(terms) if asked.field is field and asked.around == around]
-    found = [terms[i].postings[shelf] for i in chosen]
-    sizes = [len(postings.places) for postings in found]
-    texts = np.concatenate([postings.places for postings in found])
-    frequencies = np.concatenate([postings.frequencies for postings in found])
-    idf = np.repeat([terms[i].idf for i in chosen], sizes)
-    values = library.texts(field, around).scores(shelf, texts, frequencies, idf)
-    return Sums(texts, np.repeat(chosen, sizes), values)
+def _matching(lists: Sequence[Postings], texts: Integers) -> tuple[Integers, Integers, Floats]:
+    """Return which list holds which text, and how often."""
+    rows, columns, frequencies = [], [], []
+    for number, found in enumerate(lists):
+        if len(found.places):
+            index = found.places.searchsorted(texts)
+            index[index == len(found.places)] = 0
+            held = np.flatnonzero(found.places[index] == texts)
+            rows.append(np.full(len(held), number))
+            columns.append(held)
+            frequencies.append(found.frequencies[index[held]])
+    if not rows:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    return np.concatenate(rows), np.concatenate(columns), np.concatenate(frequencies)
 
 
-def _together(library: Library, shelf: Shelf, sums: Mapping[tuple[Field, Around], Sums], words: Floats) -> Floats:
-    totals = words.copy()
-    for (field, around), part in sums.items():
-        if around == "own" and field is not WORDS:
-            totals += part.totals(len(shelf))
-    totals *= _own_weights(library, shelf)
-    for (_, around), part in sums.items():
-        if around == "file":
-            totals += part.totals(shelf.files.count + 1)[shelf.files.of]
-        elif around == "nearby":
-            totals += part.totals(len(shelf))
-    return totals
+def _files_of(shelf: Shelf, able: Flags) -> Flags:
+    files = np.zeros(shelf.files.count + 1, np.bool_)
+    files[shelf.files.of[able]] = True
+    return files
 
 
 def _own_weights(library: Library, shelf: Shelf, places: Integers | None = None) -> Floats | float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..connection import Connection
 from ..sealed import BrokenSeal
-from .inversion import INDEXED, Inverted, invert, merged, only
+from .inversion import INDEXED, Inverted, Text, invert, merged, only
 from .pages import MAX_SPAN, pages, postings_of, read
 
 FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there must be few of them
@@ -28,6 +28,7 @@ TABLES = """
 CREATE TABLE posting_tokens (
     scope TEXT NOT NULL,
     number INTEGER NOT NULL,
+    letters INTEGER NOT NULL,
     tokens BLOB NOT NULL,
     PRIMARY KEY (scope, number)
 ) WITHOUT ROWID;
@@ -67,9 +68,11 @@ class Segment(NamedTuple):
     memories: int
 
 
-def put(connection: Connection, scope: str, number: int, tokens: Sequence[str]) -> None:
+def put(connection: Connection, scope: str, text: Text) -> None:
     """Take in one memory; it can be found at once."""
-    connection.execute("INSERT INTO posting_tokens VALUES (?, ?, ?)", (scope, number, pack(tokens)))
+    connection.execute(
+        "INSERT INTO posting_tokens VALUES (?, ?, ?, ?)", (scope, text.number, text.letters, pack(text.tokens))
+    )
 
 
 def remove(connection: Connection, scope: str, number: int) -> None:
@@ -88,13 +91,13 @@ def unpack(blob: bytes) -> list[str]:
     return text.split(" ") if text else []
 
 
-def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[tuple[int, list[str]]]:
+def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[Text]:
     """Return the tokens of the memories from `first` to `last`, by ascending number."""
     rows = connection.execute(
-        "SELECT number, tokens FROM posting_tokens WHERE scope = ? AND number BETWEEN ? AND ? ORDER BY number",
+        "SELECT number, tokens, letters FROM posting_tokens WHERE scope = ? AND number BETWEEN ? AND ? ORDER BY number",
         (scope, first, last),
     )
-    return [(number, unpack(tokens)) for number, tokens in rows]
+    return [Text(number, unpack(tokens), bool(letters)) for number, tokens, letters in rows]
 
 
 def flushed_below(connection: Connection, scope: str) -> int:
@@ -121,7 +124,7 @@ def flush(connection: Connection, scope: str, numbers: int) -> None:
     )
 
 
-def write(connection: Connection, segment: Segment, texts: Sequence[tuple[int, Sequence[str]]]) -> None:
+def write(connection: Connection, segment: Segment, texts: Sequence[Text]) -> None:
     """Write all pages of a segment."""
     for field, postings in invert(texts).items():
         _write_pages(connection, segment, field.number, postings)
