@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
 from whyrank.storage.fields import GRAMS, WORDS
-from whyrank.storage.sqlite import indexes
+from whyrank.storage.sqlite import indexes, selection
 from whyrank.storage.sqlite.connection import Database
 from whyrank.storage.sqlite.indexes import prepare_index
-from whyrank.storage.sqlite.postings import pages, segments
+from whyrank.storage.sqlite.postings import pages, scores, segments
 from whyrank.storage.sqlite.postings.inversion import Text, invert, key_of, merged
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
@@ -114,6 +114,26 @@ def test_a_cache_that_lived_through_a_history_answers_like_a_fresh_one(
         assert served.keyword(terms, EVERYTHING, None) == opened.keyword(terms, EVERYTHING, None)
         served.close()
         opened.close()
+
+
+@given(histories(), asked_terms(), st.integers(1, 4), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_reading_long_lists_only_where_they_can_win_changes_nothing(
+    history: list[Changes], terms: list[str], limit: int, only_facts: bool
+) -> None:
+    where = Where(kinds=frozenset({"fact"}) if only_facts else frozenset(), now=NOW)
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+        store = SqliteStore(Path(place) / "memory.db", "postings")
+        for changes in history:
+            store.write(changes)
+        exhaustive = store.keyword(terms, where, limit)
+        patch.setattr(scores, "LONG_FROM", 0)
+        patch.setattr(scores, "LONG_SHARE", 0.3)
+        patch.setattr(selection, "_MORE", 0)  # so that few are enough, and many can be passed over
+        pruned = SqliteStore(Path(place) / "memory.db", "postings").keyword(terms, where, limit)
+        assert [candidate.id for candidate in pruned.candidates] == [c.id for c in exhaustive.candidates]
+        assert told(pruned) == pytest.approx(told(exhaustive))
+        store.close()
 
 
 def filled(path: Path, count: int = 12) -> SqliteStore:

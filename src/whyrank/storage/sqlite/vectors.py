@@ -42,9 +42,12 @@ class VectorIndex:
         self._turn = threading.Lock()
 
     def put(self, connection: Connection, space: str, vectors: Mapping[str, Vector]) -> None:
-        """Store vectors by the hash of the text they embed, unit length checked."""
+        """Store vectors by the hash of the text they embed; what does not fit the space is refused by name."""
+        dimensions = _dimensions(connection, space, next(iter(vectors.values())))
         for text_hash, vector in vectors.items():
-            blob = unit(vector, text_hash).astype("<f4").tobytes()
+            if vector.ndim != 1 or len(vector) != dimensions or not _has_direction(vector):
+                raise _misfit(connection, text_hash, vector, dimensions)
+            blob = unit(vector).astype("<f4").tobytes()
             connection.execute(
                 "INSERT INTO vectors (space, hash, checksum, vector) VALUES (?, ?, ?, ?) "
                 "ON CONFLICT DO UPDATE SET checksum = excluded.checksum, vector = excluded.vector",
@@ -234,12 +237,36 @@ def _vectors(connection: Connection, entries: Integers) -> NDArray[np.float32]:
     return np.frombuffer(b"".join(blobs[entry] for entry in wanted), "<f4").reshape(len(wanted), -1).copy()
 
 
-def unit(vector: Vector, owner: str) -> Vector:
-    """Return a vector at unit length; refuse what has no direction or no finite number."""
+def unit(vector: Vector) -> Vector:
+    """Return a vector at unit length."""
     length = float(np.linalg.norm(vector.astype(np.float64)))
-    if vector.ndim != 1 or not np.isfinite(length) or length == 0.0:
-        raise SpaceMismatch(f"the vector of {owner} has no direction (length {length})", "check the embedder's output")
     return vector if abs(length - 1.0) <= UNIT_TOLERANCE else (vector / length).astype(np.float32)
+
+
+def _has_direction(vector: Vector) -> bool:
+    length = float(np.linalg.norm(vector.astype(np.float64)))
+    return bool(np.isfinite(length)) and length > 0.0
+
+
+def _dimensions(connection: Connection, space: str, vector: Vector) -> int:
+    """Return how many dimensions a space has: as many as the first vector that was put into it."""
+    key = f"dimensions of {space}"
+    connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (key, str(vector.size)))
+    return int(connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()[0])
+
+
+def _misfit(connection: Connection, text_hash: str, vector: Vector, dimensions: int) -> SpaceMismatch:
+    owner = connection.execute("SELECT id FROM memories WHERE embed_hash = ?", (text_hash,)).fetchone()
+    name = owner[0] if owner else text_hash
+    if vector.shape != (dimensions,):
+        return SpaceMismatch(
+            f"the vector of {name} has {vector.size} dimensions, its space has {dimensions}",
+            "check the embedder's output; nothing was stored",
+        )
+    return SpaceMismatch(
+        f"the vector of {name} has no direction: it is zero, or holds what is no number",
+        "check the embedder's output; nothing was stored",
+    )
 
 
 def _damage(held: Sequence[Held], allowed: Sequence[Flags | None]) -> list[Notice]:

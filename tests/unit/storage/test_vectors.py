@@ -1,0 +1,180 @@
+"""Vectors by signs: the same nearest memories as by exact cosines, with filters, late vectors, turns and damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from whyrank.errors import SpaceMismatch
+from whyrank.ingest.entries import entry_for
+from whyrank.ports import Changes
+from whyrank.storage.sqlite import signs, vectors
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.testing.store_contract import NOW, fact
+from whyrank.types import Run, Scope, Source, Where
+
+SPACE = "test/40"
+DIMENSIONS = 40  # no multiple of 64: the bits beyond must not count
+COUNT = 600
+EVERYTHING = Where(now=NOW)
+
+
+@pytest.fixture(autouse=True)
+def _signs_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "EXACT_ROWS", 10)
+    monkeypatch.setattr(vectors, "LOOKED_AT", 250)
+    monkeypatch.setattr(vectors, "COMPARED", 120)
+
+
+def cloud(count: int = COUNT, seed: int = 1) -> NDArray[np.float32]:
+    """Return unit vectors in clusters of twenty, as embeddings of notes on a few topics are."""
+    chance = np.random.default_rng(seed)
+    centres = chance.standard_normal((count // 20 + 1, DIMENSIONS))
+    points = centres[np.arange(count) // 20] + 0.8 * chance.standard_normal((count, DIMENSIONS))
+    unit: NDArray[np.float32] = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+def filled(path: Path, points: NDArray[np.float32], scope: str = "global", prefix: str = "m") -> SqliteStore:
+    store = SqliteStore(path)
+    for start in range(0, len(points), 100):
+        entries = [
+            entry_for(
+                fact(
+                    f"{prefix}_{number}",
+                    f"{prefix} note {number}",
+                    scope=Scope.parse(scope),
+                    kind="chunk",
+                    source=Source(f"{number % 200:03d}/{number}.md"),
+                ),
+                "en",
+            )
+            for number in range(start, min(start + 100, len(points)))
+        ]
+        given = {entry.embed_hash: points[start + i] for i, entry in enumerate(entries)}
+        store.write(Changes(put=entries, space=SPACE, vectors=given))
+    return store
+
+
+def exact(points: NDArray[np.float32], vector: NDArray[np.float32], passing: NDArray[np.int64], best: int) -> list[str]:
+    cosines = points[passing].astype(np.float64) @ vector.astype(np.float64)
+    return [f"m_{passing[i]}" for i in np.argsort(-cosines)[:best]]
+
+
+def ids(run: Run, best: int) -> list[str]:
+    return [candidate.id for candidate in run.candidates[:best]]
+
+
+@pytest.mark.parametrize(("path", "share"), [(None, 1.0), ("0??/*", 0.5), ("00?/*", 0.05), ("000/*", 0.005)])
+def test_signs_find_the_nearest_behind_any_filter(tmp_path: Path, path: str | None, share: float) -> None:
+    points = cloud()
+    store = filled(tmp_path / "memory.db", points)
+    numbers = np.arange(COUNT)
+    passing = numbers[numbers % 200 < round(share * 200)]
+    for number in range(0, COUNT, 37):
+        run = store.nearest(points[number], SPACE, Where(path=path, now=NOW), 50)
+        assert ids(run, 10) == exact(points, points[number], passing, 10)
+    store.close()
+
+
+def test_an_open_store_and_a_new_one_hold_the_same_signs(tmp_path: Path) -> None:
+    points = cloud()
+    served = filled(tmp_path / "memory.db", points[:500])
+    served.nearest(points[0], SPACE, EVERYTHING, 20)
+    other = SqliteStore(tmp_path / "memory.db")
+    more = [entry_for(fact(f"late_{number}", f"late note {number}"), "en") for number in range(100)]
+    given = {entry.embed_hash: points[500 + i] for i, entry in enumerate(more)}
+    other.write(Changes(put=more, space=SPACE, vectors=given))
+    other.write(Changes(remove=["m_3", "m_7"]))
+    for number in (0, 3, 333, 540, 599):
+        expected = SqliteStore(tmp_path / "memory.db")
+        assert served.nearest(points[number], SPACE, EVERYTHING, 20) == expected.nearest(
+            points[number], SPACE, EVERYTHING, 20
+        )
+        expected.close()
+    served.close()
+    other.close()
+
+
+def test_a_vector_that_comes_later_is_found(tmp_path: Path) -> None:
+    points = cloud()
+    store = filled(tmp_path / "memory.db", points)
+    late = entry_for(fact("late", "a memory whose embedder was away"), "en")
+    store.write(Changes(put=[late]))
+    away = -points[0]
+    assert "late" not in ids(store.nearest(away, SPACE, EVERYTHING, 5), 5)
+    store.write(Changes(space=SPACE, vectors={late.embed_hash: away}))
+    assert ids(store.nearest(away, SPACE, EVERYTHING, 5), 1) == ["late"]
+    store.close()
+
+
+def test_a_damaged_block_of_signs_is_made_from_the_vectors(tmp_path: Path) -> None:
+    points = cloud()
+    store = filled(tmp_path / "memory.db", points)
+    expected = store.nearest(points[5], SPACE, EVERYTHING, 30)
+    with store._database.writing() as connection:
+        assert connection.execute("UPDATE sign_blocks SET signs = zeroblob(length(signs))").rowcount == COUNT // 256
+    store.close()
+    store = SqliteStore(tmp_path / "memory.db")
+    assert store.nearest(points[5], SPACE, EVERYTHING, 30) == expected
+    store.close()
+
+
+def test_what_others_hold_changes_nothing(tmp_path: Path) -> None:
+    points = cloud()
+    alone = filled(tmp_path / "alone.db", points, "user:me")
+    filled(tmp_path / "shared.db", cloud(300, seed=9), "user:other", "o").close()
+    shared = filled(tmp_path / "shared.db", points, "user:me")
+    mine = Where(frozenset({Scope("user", "me")}), now=NOW)
+    for number in range(0, COUNT, 61):
+        assert shared.nearest(points[number], SPACE, mine, 40) == alone.nearest(points[number], SPACE, mine, 40)
+    alone.close()
+    shared.close()
+
+
+def test_turns_are_mixed_on_both_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = cloud(60)
+    store = SqliteStore(tmp_path / "memory.db")
+    entries = [
+        entry_for(
+            fact(f"m_{i}", f"turn {i}", kind="chunk", source=Source("log.jsonl", i), session="s", position=i), "en"
+        )
+        for i in range(60)
+    ]
+    given = {entry.embed_hash: points[i] for i, entry in enumerate(entries)}
+    store.write(Changes(put=entries, space=SPACE, vectors=given))
+    by_signs = store.nearest(points[30], SPACE, EVERYTHING, 60)
+    # A turn is its own vector plus half of the one before: 1·a + 0.5·b, at unit length.
+    both = points[30].astype(np.float64) + 0.5 * points[29]
+    scores = {candidate.id: candidate.score for candidate in by_signs.candidates}
+    assert scores["m_30"] == pytest.approx(float(both @ points[30]) / float(np.linalg.norm(both)), abs=1e-6)
+    monkeypatch.setattr(vectors, "EXACT_ROWS", 20_000)
+    exactly = SqliteStore(tmp_path / "memory.db").nearest(points[30], SPACE, EVERYTHING, 60)
+    assert [candidate.id for candidate in by_signs.candidates] == [candidate.id for candidate in exactly.candidates]
+    store.close()
+
+
+def test_distance_is_the_number_of_signs_that_differ() -> None:
+    points = np.array([[1, -1, 1], [1, 1, 1], [-1, 1, -1]], np.float32)
+    question = signs.signs_of(points[:1])
+    assert signs.distances(signs.signs_of(points), question).tolist() == [0, 1, 3]
+
+
+def test_the_last_of_the_nearest_takes_its_equals_along() -> None:
+    apart = [np.array([0, 2, 1, 2], np.uint16), np.array([2, 3], np.uint16)]
+    found = signs.nearest(apart, [None, None], 3)
+    assert [places.tolist() for places in found] == [[0, 1, 2, 3], [0]]
+    masked = signs.nearest(apart, [np.array([False, True, True, True]), None], 1)
+    assert [places.tolist() for places in masked] == [[2], []]
+
+
+def test_a_vector_of_another_dimension_is_refused_and_named(tmp_path: Path) -> None:
+    points = cloud()
+    store = filled(tmp_path / "memory.db", points[:50])
+    entry = entry_for(fact("odd", "an odd one"), "en")
+    with pytest.raises(SpaceMismatch, match="odd"):
+        store.write(Changes(put=[entry], space=SPACE, vectors={entry.embed_hash: np.ones(8, np.float32)}))
+    store.close()
