@@ -76,6 +76,10 @@ class Fts5Index:
     def close(self, connection: Connection, numbers: Mapping[str, int]) -> None:
         """FTS5 has written everything already."""
 
+    def is_due(self, connection: Connection) -> bool:
+        """FTS5 keeps its own house."""
+        return False
+
     def tidy(self, connection: Connection) -> bool:
         """FTS5 keeps its own house."""
         return False

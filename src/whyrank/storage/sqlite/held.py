@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from .signs import Signs, signs_of
 PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
 STEP_BACK = 1  # the place in a shelf's windows that is one turn before
 
+SPARE_SHARE = 4  # a quarter more room than needed, so that a write does not copy everything
+
 Range = tuple[int, int]
 
 
@@ -27,13 +30,22 @@ class Held:
     changed: int
     entries: Integers
     vectors: NDArray[np.float32] | None
-    signs: Signs | None
+    given_signs: Signs | None
     damaged: Integers
+
+    @cached_property
+    def signs(self) -> Signs:
+        """Return the signs: those that were read, or those of the whole vectors."""
+        if self.given_signs is not None:
+            return self.given_signs
+        if self.vectors is not None:
+            return signs_of(self.vectors)
+        return np.zeros((0, len(self.entries)), np.uint64)
 
     @property
     def nbytes(self) -> int:
         """Return how much memory it holds."""
-        parts = (self.entries, self.vectors, self.signs)
+        parts = (self.entries, self.vectors, self.given_signs)
         return sum(part.nbytes for part in parts if part is not None)
 
     @property
@@ -87,28 +99,32 @@ def _with_vectors(
 
 
 def _roomy(vectors: NDArray[np.float32] | None, size: int, dimensions: int) -> NDArray[np.float32]:
-    roomy = np.zeros((size, dimensions), np.float32)
+    """Return room for `size` vectors with those there are; what is beyond a reader's own size is nothing to it."""
+    if vectors is not None and isinstance(vectors.base, np.ndarray) and len(vectors.base) >= size:
+        grown: NDArray[np.float32] = vectors.base[:size]
+        return grown
+    room = np.zeros((size + size // SPARE_SHARE, dimensions), np.float32)
     if vectors is not None:
-        roomy[: len(vectors)] = vectors
-    return roomy
+        room[: len(vectors)] = vectors
+    return room[:size]
 
 
 def _with_signs(connection: Connection, space: str, shelf: Shelf, known: Held | None, ranges: Sequence[Range]) -> Held:
     if len(shelf.turns):
         held = _with_vectors(connection, space, shelf, None, [(0, len(shelf))])
-        return Held(shelf.changed, held.entries, None, as_signs(held), held.damaged)
+        return Held(shelf.changed, held.entries, None, held.signs, held.damaged)
     entries = np.zeros(len(shelf), np.int64)
     if known is not None:
         entries[: len(known.entries)] = known.entries
     # What is known may be in use elsewhere, or too short: the first change makes a copy.
-    signs, is_shared = (known.signs if known is not None else None), True
+    signs, is_shared = (known.given_signs if known is not None else None), True
     damaged = _still_damaged(known, ranges)
     blocks = _sign_blocks(connection, space, shelf.scope) if known is None else {}
     for begin, end in _blocks(ranges):
         found = blocks.get(begin) or read_range(connection, space, shelf.scope, begin, end)
         entries[begin:end] = found.entries[: end - begin]
         damaged += found.damaged.tolist()
-        here = as_signs(found)
+        here = found.signs
         if len(here):
             signs = _roomy_signs(signs, len(here), len(shelf)) if is_shared else signs
             is_shared = False
@@ -147,13 +163,6 @@ def _sign_blocks(connection: Connection, space: str, scope: str) -> dict[int, He
             continue
         blocks[first] = Held(0, stored[0], None, stored[1], np.zeros(0, np.int64))
     return blocks
-
-
-def as_signs(held: Held) -> Signs:
-    """Return the signs of what is held."""
-    if held.signs is not None:
-        return held.signs
-    return signs_of(held.vectors) if held.vectors is not None else np.zeros((0, len(held.entries)), np.uint64)
 
 
 def read_range(connection: Connection, space: str, scope: str, begin: int, end: int) -> Held:

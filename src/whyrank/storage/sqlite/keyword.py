@@ -61,6 +61,9 @@ class KeywordIndex(Protocol):
     def close(self, connection: Connection, numbers: Mapping[str, int]) -> None:
         """End a transaction that put memories; `numbers` says where each scope's numbers end now."""
 
+    def is_due(self, connection: Connection) -> bool:
+        """Tell whether there is housekeeping to be done."""
+
     def tidy(self, connection: Connection) -> bool:
         """Do a bounded piece of housekeeping in a transaction of its own; tell whether more is due."""
 

@@ -37,6 +37,7 @@ class SqliteStore:
         self._masks = Masks()
         self._recent = RecentMemories()
         self._seen = -1
+        self._is_untidy = False
         try:
             self._keyword = self._prepare(path, keyword)
         except BaseException:
@@ -61,15 +62,17 @@ class SqliteStore:
         with self._database.writing() as connection:
             self._follow(connection)
             Writing(connection, self._keyword, self._names, self._vectors).apply(changes)
-        if changes.put or changes.remove or changes.replace_files:
+            self._is_untidy = self._is_untidy or self._keyword.is_due(connection)
+        if self._is_untidy:
             self._tidy(len(changes.put))
 
     def _tidy(self, written: int) -> None:
         """Keep house after a write, off every reader's path and in proportion to what was written."""
         for _ in range(1 + written // _MEMORIES_PER_TIDYING):
             with self._database.writing() as connection:
-                if not self._keyword.tidy(connection):
-                    return
+                self._is_untidy = self._keyword.tidy(connection)
+            if not self._is_untidy:
+                return
 
     def _follow(self, connection: Connection) -> None:
         """Use the index the file has: another process may have switched it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -15,7 +15,7 @@ from ...ports import Vector
 from ...types import MemoryId, Notice, Where
 from .catalogue import BLOCK, NOWHERE, Flags, Floats, Integers, Shelf
 from .connection import Connection
-from .held import STEP_BACK, Held, as_signs, blended, read_range, renewed
+from .held import STEP_BACK, Held, blended, read_range, renewed
 from .keyword import Found, View
 from .sealed import seal
 from .selection import Chosen, Row, above, cut, threshold
@@ -30,7 +30,10 @@ EXACT_ROWS = 20_000  # up to here every visible vector is compared
 # Above it: how many rows are looked at by signs against numbers, and how many of those by their whole vectors.
 LOOKED_AT, LOOKED_AT_SHARE = 2_000, 1 / 250
 COMPARED = 500
-CACHE_BYTES = 64 * 1024 * 1024
+CACHE_BYTES = 160 * 1024 * 1024
+# Whole vectors of a scope are worth their memory when it is asked again and again, and reading them takes a while.
+WHOLE_BYTES = 128 * 1024 * 1024
+ASKED_OFTEN = 4
 _ROWS_PER_STATEMENT = 500
 
 
@@ -39,6 +42,7 @@ class VectorIndex:
 
     def __init__(self) -> None:
         self._held: OrderedDict[tuple[str, str, bool], Held] = OrderedDict()
+        self._asked: Counter[tuple[str, str]] = Counter()
         self._turn = threading.Lock()
 
     def put(self, connection: Connection, space: str, vectors: Mapping[str, Vector]) -> None:
@@ -64,7 +68,7 @@ class VectorIndex:
                     connection.execute(
                         "INSERT INTO sign_blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
                         "entries = excluded.entries, signs = excluded.signs",
-                        (space, scope, first, seal(found.entries.tobytes()), seal(as_signs(found).tobytes())),
+                        (space, scope, first, seal(found.entries.tobytes()), seal(found.signs.tobytes())),
                     )
 
     def select(self, view: View, space: str, vector: Vector, where: Where, limit: int | None) -> Found:
@@ -104,8 +108,9 @@ class VectorIndex:
 
     def _shelf(self, connection: Connection, space: str, shelf: Shelf, whole: bool) -> Held:
         """Return what is held of a scope, read again only where it has changed."""
-        name = (space, shelf.scope, whole)
         with self._turn:
+            whole = whole or self._is_worth_it(space, shelf)
+            name = (space, shelf.scope, whole)
             known = self._held.get(name)
             if known is None or known.changed != shelf.changed:
                 known = self._held[name] = renewed(connection, space, shelf, known, whole)
@@ -114,6 +119,14 @@ class VectorIndex:
             while kept > CACHE_BYTES and len(self._held) > 1:
                 kept -= self._held.popitem(last=False)[1].nbytes
             return known
+
+    def _is_worth_it(self, space: str, shelf: Shelf) -> bool:
+        """Tell whether a scope too large for exact search is asked often enough to hold its vectors whole."""
+        self._asked[space, shelf.scope] += 1
+        signs = self._held.get((space, shelf.scope, False))
+        dimensions = 64 * len(signs.signs) if signs is not None else 0
+        fits = 0 < len(shelf) * dimensions * np.dtype(np.float32).itemsize <= WHOLE_BYTES
+        return (space, shelf.scope, True) in self._held or (fits and self._asked[space, shelf.scope] > ASKED_OFTEN)
 
 
 # -- searching -----------------------------------------------------------------------------------------------------
@@ -168,7 +181,7 @@ def _by_signs(
     """Look at the signs of all, at signs against numbers of the nearest, at whole vectors of the nearest of these."""
     question = signs_of(vector[np.newaxis])
     masks = [own.has if mask is None else own.has & mask for own, mask in zip(held, allowed, strict=True)]
-    signs = [own.signs if own.signs is not None else np.zeros((len(question), 0), np.uint64) for own in held]
+    signs = [own.signs if len(own.signs) else np.zeros((len(question), len(own.entries)), np.uint64) for own in held]
     apart = [distances(own, question) for own in signs]
     visible = sum(shelf.count for shelf in shelves)
     wanted = max(LOOKED_AT, int(visible * LOOKED_AT_SHARE), 4 * limit)

@@ -74,6 +74,10 @@ class PostingsIndex:
         for scope, count in numbers.items():
             segments.flush(connection, scope, count)
 
+    def is_due(self, connection: Connection) -> bool:
+        """Tell whether a segment is broken or a merge is due."""
+        return bool(self._pages.broken) or segments.is_due(connection)
+
     def tidy(self, connection: Connection) -> bool:
         """Make broken segments anew, or merge a little."""
         broken = self._pages.broken

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..sealed import seal, unseal
 from .inversion import Inverted
 
-PAGE_BYTES = 32_768  # aimed at; a list that is longer has a page to itself
+PAGE_BYTES = 16_384  # aimed at; a list that is longer has a page to itself
 MAX_SPAN = 65_536  # numbers in one segment, so that an offset fits two bytes
 _TERM_BYTES, _POSTING_BYTES, _FOLLOWER_BYTES = 16, 3, 4
 

@@ -47,6 +47,7 @@ CREATE TABLE posting_segments (
     field INTEGER NOT NULL DEFAULT 0,
     next_key INTEGER NOT NULL DEFAULT 0
 );
+CREATE INDEX posting_scopes_due ON posting_scopes (due) WHERE due = 1;
 CREATE INDEX posting_segments_by_scope ON posting_segments (scope, state, first);
 CREATE TABLE posting_pages (
     segment INTEGER NOT NULL,
@@ -153,6 +154,11 @@ def live_segments(connection: Connection, scope: str) -> list[Segment]:
         (scope, LIVE),
     )
     return [Segment(*row) for row in rows]
+
+
+def is_due(connection: Connection) -> bool:
+    """Tell whether a merge is due."""
+    return connection.execute("SELECT 1 FROM posting_scopes WHERE due = 1 LIMIT 1").fetchone() is not None
 
 
 def merge_step(connection: Connection) -> bool:
