@@ -171,10 +171,18 @@ class Catalogue:
     def __init__(self, tokens: StoredTokens) -> None:
         self._tokens = tokens
         self._shelves: OrderedDict[str, Shelf] = OrderedDict()
+        self._last: tuple[tuple[int, frozenset[Scope]], list[Shelf]] | None = None
         self._turn = threading.Lock()
 
-    def shelves(self, connection: Connection, scopes: frozenset[Scope]) -> list[Shelf]:
+    def shelves(self, connection: Connection, generation: int, scopes: frozenset[Scope]) -> list[Shelf]:
         """Return the shelves of the scopes that hold anything, always in the same order."""
+        asked = (generation, scopes)
+        last = self._last
+        if last is None or last[0] != asked:
+            last = self._last = (asked, self._all(connection, scopes))
+        return last[1]
+
+    def _all(self, connection: Connection, scopes: frozenset[Scope]) -> list[Shelf]:
         with self._turn:
             found = [self._shelf(connection, scope) for scope in sorted(str(scope) for scope in scopes)]
             kept = sum(map(len, self._shelves.values()))

@@ -71,11 +71,20 @@ class Database:
         with held.turn, translated(self.path):
             self._check_usable()  # it may have been closed while we waited
             connection.execute("BEGIN")
+            held.generation = None
             try:
                 yield
             finally:
                 if connection.in_transaction:
                     connection.execute("COMMIT")
+
+    def generation(self) -> int:
+        """Return which generation this thread is reading, asked once per snapshot; only inside `reading`."""
+        held: _Held = self._local.held
+        if held.generation is None:
+            row = held.connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
+            held.generation = int(row[0])
+        return held.generation
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -139,6 +148,7 @@ class _Held:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.turn = threading.RLock()
+        self.generation: int | None = None
 
     def __del__(self) -> None:
         self.connection.close()

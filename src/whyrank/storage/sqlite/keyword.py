@@ -23,7 +23,7 @@ class View(NamedTuple):
 
     def shelves(self, scopes: frozenset[Scope]) -> list[Shelf]:
         """Return what the scopes hold."""
-        return self.catalogue.shelves(self.connection, scopes)
+        return self.catalogue.shelves(self.connection, self.generation, scopes)
 
 
 class Found(NamedTuple):

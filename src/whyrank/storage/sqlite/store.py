@@ -169,7 +169,7 @@ class SqliteStore:
         """Hold one moment of the file, with what is kept in memory of it."""
         with self.reading():
             connection = self._database.reader()
-            generation = int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
+            generation = self._database.generation()
             if generation != self._seen:
                 self._follow(connection)
                 self._seen = generation

@@ -18,7 +18,7 @@ from .inversion import INDEXED, Inverted, Text, invert, merged, only
 from .pages import MAX_SPAN, pages, postings_of, read
 
 FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there must be few of them
-SEGMENTS_PER_TIER = 4  # so many of about one size become one
+SEGMENTS_PER_TIER = 2  # two of about one size become one: few segments to look into, at ten rewrites of a posting
 POSTINGS_PER_STEP = 400_000  # what one step of a merge may read: some tens of milliseconds
 
 LIVE, MAKING = 0, 1
@@ -162,10 +162,21 @@ def is_due(connection: Connection) -> bool:
 
 
 def merge_step(connection: Connection) -> bool:
-    """Do one bounded piece of merging, if any is due; tell whether there may be more."""
+    """Merge for as many postings as one step may read, if a merge is due; tell whether there may be more."""
+    left = POSTINGS_PER_STEP
+    while left > 0:
+        done = _merge_piece(connection)
+        if done is None:
+            return False
+        left -= done
+    return True
+
+
+def _merge_piece(connection: Connection) -> int | None:
+    """Begin a merge, go on with one or end it; return how many postings were read, None if nothing is due."""
     due = connection.execute("SELECT scope FROM posting_scopes WHERE due = 1 LIMIT 1").fetchone()
     if due is None:
-        return False
+        return None
     scope = due[0]
     making = connection.execute(
         "SELECT segment, first, last, memories, field, next_key FROM posting_segments WHERE scope = ? AND state = ?",
@@ -178,9 +189,8 @@ def merge_step(connection: Connection) -> bool:
             _new_segment(connection, scope, together[0].first, together[-1].last, memories, MAKING)
         else:
             connection.execute("UPDATE posting_scopes SET due = 0 WHERE scope = ?", (scope,))
-        return True
-    _merge_on(connection, scope, Segment(*making[:4]), *making[4:])
-    return True
+        return 0
+    return _merge_on(connection, scope, Segment(*making[:4]), *making[4:])
 
 
 def _to_merge(segments: Sequence[Segment]) -> list[Segment]:
@@ -206,21 +216,21 @@ def _neighbours_at_end(segments: Sequence[Segment], small: Sequence[Segment]) ->
     return run
 
 
-def _merge_on(connection: Connection, scope: str, target: Segment, field: int, key: int) -> None:
-    """Merge the next range of keys, or finish."""
+def _merge_on(connection: Connection, scope: str, target: Segment, field: int, key: int) -> int:
+    """Merge the next range of keys, or finish; return how many postings were read."""
     sources = [
         part for part in live_segments(connection, scope) if target.first <= part.first and part.last <= target.last
     ]
     if field >= len(INDEXED):
         _replace(connection, scope, target, sources)
-        return
+        return 0
     number = INDEXED[field].number
     below = _range_end(connection, sources, number, key)
     try:
         parts = [part for source in sources for part in _range(connection, source, number, key, below)]
     except BrokenSeal:
         rewrite(connection, scope, sources)
-        return
+        return POSTINGS_PER_STEP
     if parts:
         postings = merged(parts)
         gone = _gone(connection, scope, target)
@@ -229,6 +239,7 @@ def _merge_on(connection: Connection, scope: str, target: Segment, field: int, k
         _write_pages(connection, target, number, postings)
     step = (field, below) if below < _HIGHEST_KEY else (field + 1, _LOWEST_KEY)
     connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
+    return sum(len(part.keys) for part in parts)
 
 
 def _range_end(connection: Connection, sources: Sequence[Segment], field: int, key: int) -> int:
