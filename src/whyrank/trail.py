@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, overload
 
 Op = Literal["set", "add", "scale", "lift", "note", "drop"]
@@ -65,6 +65,23 @@ class Part(NamedTuple):
     coverage: float | None = None
     terms: Sequence[TermValue] = ()
     best: float | None = None
+
+
+class TermTable(Mapping[str, Terms]):
+    """What each term added to many raw scores: a row per term, a column per hit."""
+
+    def __init__(self, labels: Sequence[str], columns: Mapping[str, _Numbers]) -> None:
+        self._labels = labels
+        self._columns = columns
+
+    def __getitem__(self, identity: str) -> Terms:
+        return Terms(self._labels, self._columns[identity])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 class PartSource(Protocol):

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Literal
 
 from ..errors import ConfigError
-from ..trail import Part, Parts, Step, TermValue, total
+from ..trail import Part, Parts, Step, total
 from ..types import Context, Hit, MemoryId, Ranking, Run, Signal, memory_of
 from .lineup import Lineup
 from .normalisers import Normaliser
@@ -105,7 +105,7 @@ class Fuse:
     def _silent(self, context: Context, weighed: Collection[str], ids: Sequence[MemoryId]) -> list[_Column]:
         """Return what signals without a vote know of the candidates: it adds nothing, and is evidence all the same."""
         return [
-            _column(name, signal, {}, ids, [0.0 if identity in signal.values else None for identity in ids], None)
+            _Column(name, 0.0, [0.0 if key in signal.values else None for key in ids], signal, {}, ids, None)
             for name, signal in context.signals.items()
             if name not in weighed
         ]
@@ -146,20 +146,19 @@ class _Board:
 
 @dataclass(frozen=True)
 class _Column:
-    """What one signal says of the candidates, in their order."""
+    """What one signal says of the candidates: normalised for all of them, the rest when somebody reads a part."""
 
     name: str
     weight: float
     normalised: Sequence[float | None]
-    raw: Sequence[float | None]
-    ranks: Sequence[int | None]
-    coverage: Sequence[float | None]
-    terms: Sequence[Sequence[TermValue]]
+    signal: Signal
+    ranks: Mapping[MemoryId, int]
+    ids: Sequence[MemoryId]
     best: float | None
 
     def part(self, place: int, weight: float) -> Part | None:
         """Return what the signal gives one candidate; None if it knows nothing of it."""
-        value = self.normalised[place]
+        value, identity, signal = self.normalised[place], self.ids[place], self.signal
         if value is None:
             return None
         return Part(
@@ -167,44 +166,24 @@ class _Column:
             weight * value,
             weight,
             value,
-            self.raw[place],
-            self.ranks[place],
-            self.coverage[place],
-            self.terms[place],
+            signal.values.get(identity),
+            self.ranks.get(identity),
+            signal.coverage.get(identity),
+            signal.terms.get(identity, ()),
             self.best,
         )
 
 
-def _column(
-    name: str,
-    signal: Signal,
-    ranks: Mapping[MemoryId, int],
-    ids: Sequence[MemoryId],
-    normalised: Sequence[float | None],
-    best: float | None,
-    weight: float = 0.0,
-) -> _Column:
-    return _Column(
-        name,
-        weight,
-        normalised,
-        [*map(signal.values.get, ids)],
-        [*map(ranks.get, ids)],
-        [*map(signal.coverage.get, ids)],
-        [signal.terms.get(identity, ()) for identity in ids] if signal.terms else [()] * len(ids),
-        best,
-    )
-
-
 def _normalised(vote: Vote, signal: Signal, ranks: Mapping[MemoryId, int], ids: Sequence[MemoryId]) -> _Column:
     # By rank, "not listed" is the definition of nothing; by score, only what has a score takes part.
-    placed = [i for i, identity in enumerate(ids) if vote.normaliser.by_rank or identity in signal.values]
-    scores = [signal.values.get(ids[i], 0.0) for i in placed]
+    raw = [*map(signal.values.get, ids)]
+    placed = [i for i, score in enumerate(raw) if vote.normaliser.by_rank or score is not None]
+    scores = [raw[i] or 0.0 for i in placed]
     normalised: list[float | None] = [None] * len(ids)
     for i, value in zip(placed, vote.normaliser(scores, [ranks.get(ids[i]) for i in placed]), strict=True):
         normalised[i] = value
     best = None if vote.normaliser.by_rank else max(scores, default=None)
-    return _column(vote.signal, signal, ranks, ids, normalised, best, vote.weight or 0.0)
+    return _Column(vote.signal, vote.weight or 0.0, normalised, signal, ranks, ids, best)
 
 
 def as_signal(run: Run, ids: Sequence[MemoryId], unlisted: float | None = None) -> Signal:

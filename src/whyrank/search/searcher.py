@@ -73,7 +73,7 @@ class Searcher:
 
 def _with_memories(hit: Hit, memories: Mapping[MemoryId, Memory]) -> Hit:
     beside = tuple(memories.get(held.id, held) for held in hit.beside)
-    return hit._replace(held=memories.get(hit.id, hit.held), beside=beside)
+    return Hit(memories.get(hit.id, hit.held), hit.tier, hit.score, hit.trail, beside, hit.confidence)
 
 
 def within_limits(query: Query) -> tuple[Query, tuple[Notice, ...]]:

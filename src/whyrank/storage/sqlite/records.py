@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...types import Memory
+from ...types import Memory, Source
 from ..contexts import Unit
 from ..fields import lengths_of
 from .connection import Connection
@@ -27,6 +27,7 @@ RECORD = np.dtype(
         ("session", "<u8"),
         ("position", "<i4"),
         ("id", "S20"),
+        ("tie", "S24"),
     ]
 )
 GONE = -1  # the unit of a record whose memory was removed
@@ -40,12 +41,34 @@ StoredTokens = Callable[[Connection, int], Sequence[str]]
 def record_of(row: int, memory: Memory, tokens: Sequence[str], letters: bool) -> Record:
     """Return what is recorded of a memory."""
     session = code(memory.session) if memory.is_turn else 0
-    # An id that is given and longer than ours is looked up in its row.
-    identity = memory.id.encode("utf-8", errors="replace")
-    short = (
-        identity if len(identity) <= RECORD["id"].itemsize and memory.id.isascii() and b"\0" not in identity else b""
+    lengths = lengths_of(tokens, letters)
+    return (
+        row,
+        unit_of(memory),
+        *lengths,
+        code(memory.group),
+        session,
+        memory.position,
+        _short_id(memory),
+        tie_of(memory),
     )
-    return row, unit_of(memory), *lengths_of(tokens, letters), code(memory.group), session, memory.position, short
+
+
+def _short_id(memory: Memory) -> bytes:
+    """Return the id if it fits; one that is given and longer than ours is looked up in its row."""
+    fits = memory.id.isascii() and len(memory.id) <= RECORD["id"].itemsize and "\0" not in memory.id
+    return memory.id.encode("ascii") if fits else b""
+
+
+def tie_of(memory: Memory) -> bytes:
+    """Return the beginning of the content key, in its order: of the path, or of the hash of what has none.
+
+    Nothing says nothing: such rows, and those that begin alike, are ordered by their whole keys.
+    """
+    place = memory.source or Source("")
+    if place.path:
+        return place.path.encode("utf-8", errors="replace")[: RECORD["tie"].itemsize].rstrip(b"\0")
+    return b"\1" + place.content_hash.encode("utf-8")[:23] if place.content_hash and not place.start_line else b""
 
 
 def unit_of(memory: Memory) -> Unit:

@@ -36,6 +36,7 @@ class Row(NamedTuple):
     id: str
     scope: str
     origin: int
+    tie: bytes = b""
 
 
 def best_rows(
@@ -114,7 +115,8 @@ def cut(
     order = order[: len(scores) if end is None else _end_of_tie(scores, end)]
     ids = [identity.decode("ascii") for identity in _gathered(shelves, chosen, order, "id")]
     scopes = [shelves[number].scope for number in chosen.shelves[order].tolist()]
-    rows = [*map(Row, _gathered(shelves, chosen, order, "row"), scores, ids, scopes, sources)]
+    ties = _gathered(shelves, chosen, order, "tie")
+    rows = [*map(Row, _gathered(shelves, chosen, order, "row"), scores, ids, scopes, sources, ties)]
     return list(_cut(_ties_broken(connection, rows), limit))
 
 
@@ -151,12 +153,24 @@ def _end_of_tie(scores: Sequence[float], place: int) -> int:
 
 
 def _ties_broken(connection: Connection, rows: list[Row]) -> list[Row]:
-    """Order rows of equal scores by their content keys, which are read only for these."""
-    tied = {other for one, two in pairwise(rows) if one.score == two.score for other in (one.row, two.row)}
-    if not tied:
+    """Order rows of equal scores by their content keys; whole keys are read only where their beginnings are equal."""
+    if not any(one.score == other.score for one, other in pairwise(rows)):
         return rows
-    keys = content_keys(connection, sorted(tied))
-    return sorted(rows, key=lambda found: (-found.score, keys.get(found.row, ())))
+    ordered = sorted(rows, key=lambda found: (-found.score, found.tie))
+    alike = {
+        found.row
+        for one, other in pairwise(ordered)
+        if one.score == other.score and (one.tie == other.tie or not one.tie or not other.tie)
+        for found in (one, other)
+    }
+    if not alike:
+        return ordered
+    # A row without a beginning can stand anywhere among its equals, so all of these are ordered by whole keys.
+    scores = {found.score for found in ordered if found.row in alike}
+    keys = content_keys(connection, [found.row for found in ordered if found.score in scores])
+    return sorted(
+        ordered, key=lambda found: (-found.score, keys.get(found.row, (found.tie.decode("utf-8", "replace"),)))
+    )
 
 
 def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, tuple[object, ...]]:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ....ports import Entry
-from ....trail import Terms
+from ....trail import TermTable
 from ....types import Join, MemoryId, Notice, Scope, Signal, Statistics, Where
 from ...fields import FIELDS, WORDS, Field
-from ..catalogue import NOWHERE, Flags, Shelf, damage
+from ..catalogue import NOWHERE, Flags, Floats, Shelf, damage
 from ..connection import Connection, run_script
 from ..keyword import Found, View
 from ..selection import best_rows
@@ -118,7 +118,7 @@ class PostingsIndex:
         numbers = np.array(list(rows), np.int64)
         values: dict[MemoryId, float] = dict.fromkeys(rows.values(), 0.0)
         coverage: dict[MemoryId, float] = dict.fromkeys(rows.values(), 0.0)
-        details: dict[MemoryId, Terms] = {}
+        columns: dict[MemoryId, Floats] = {}
         labels = tuple(asked.label for asked in scores.terms)
         for number, shelf in enumerate(shelves):
             places = shelf.places_of(numbers)
@@ -129,8 +129,8 @@ class PostingsIndex:
             values.update(zip(ids, addends.sum(axis=0).tolist(), strict=True))
             covered = scores.own_words(number, places, addends) / (bound or 1.0)
             coverage.update(zip(ids, covered.tolist(), strict=True))
-            details.update((identity, Terms(labels, addends[:, i])) for i, identity in enumerate(ids))
-        return Signal("keyword", values, coverage, details)
+            columns.update(zip(ids, addends.T, strict=True))
+        return Signal("keyword", values, coverage, TermTable(labels, columns))
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""
