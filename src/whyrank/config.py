@@ -94,6 +94,9 @@ SETTINGS: dict[str, Setting] = {
         Setting("store", DEFAULT_STORE, _text, "where memories live: a path, taken from the workspace"),
         Setting("embedding", "wordllama", _one_of(*EMBEDDERS), "the embedder; none for words and names alone"),
         Setting("keyword", "postings", _one_of("postings", "fts5"), "the keyword index; a store is switched in place"),
+        Setting(
+            "cache.megabytes", 224, _whole(8, 1_000_000), "memory an open store may keep for pages and vectors, about"
+        ),
         Setting("language", "en", _one_of(*LANGUAGES), "the language of texts that do not show theirs (ISO 639-1)"),
         Setting("recipe", "default", lambda name: recipe_named(_text(name)).name, "how results are ranked"),
         Setting("limit", 6, _whole(1, 1_000), "how many results a search gives"),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import config as settings
 from .analysis.text import clean
@@ -30,10 +29,7 @@ from .arguments import (
 )
 from .embedding.providers import embedder_named
 from .errors import ConfigError, NotFound, StoreError
-from .ingest.chunks import ChunkSize
-from .ingest.documents import memories_of
 from .ingest.entries import content_hash, entry_for, id_for
-from .ingest.ingestor import Ingestor, Progress, Report, Settings
 from .ports import Changes, Embedder, Store, StoreStatus, Vector
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
@@ -53,6 +49,9 @@ from .types import (
     Where,
     visible,
 )
+
+if TYPE_CHECKING:
+    from .ingest.ingestor import Progress, Report
 
 _DOCUMENTS_PER_TRANSACTION = 256
 STORE_FOLDER = ".whyrank"
@@ -97,6 +96,10 @@ class Engine:
         progress: Progress | None = None,
     ) -> Report:
         """Index files and folders; unchanged files cost a stat, deleted ones vanish."""
+        # Readers of markdown and ignore rules are of no use to a search, which should not wait for them.
+        from .ingest.chunks import ChunkSize
+        from .ingest.ingestor import Ingestor, Settings
+
         config = self._config
         reading = Settings(
             workspace=Path(base).absolute() if base is not None else workspace_of(config),
@@ -156,6 +159,9 @@ class Engine:
 
     def add_documents(self, documents: Iterable[Document]) -> int:
         """Store documents that come without files, each in place of what its id held; return the number of memories."""
+        from .ingest.chunks import ChunkSize
+        from .ingest.documents import memories_of
+
         size = ChunkSize(self._config["chunk.tokens"], self._config["chunk.overlap"])
         now, stored = self._clock(), 0
         pending: dict[tuple[Scope, str], list[Memory]] = {}
@@ -270,9 +276,13 @@ class AsyncEngine:
         return self
 
     async def __aexit__(self, *error: object) -> None:
+        import asyncio
+
         await asyncio.to_thread(self._engine.close)
 
     def __getattr__(self, name: str) -> Any:
+        import asyncio
+
         attribute = getattr(self._engine, name)
         return partial(asyncio.to_thread, attribute) if callable(attribute) else attribute
 
@@ -284,11 +294,14 @@ def open_engine(store: str | Path | None = None, *, workspace: str | Path | None
     if store is not None:
         given["store"] = str(Path(store).expanduser().absolute())
     config = settings.load(given, workspace=Path(workspace) if workspace is not None else None)
-    return Engine(_open_store(config.store, config["keyword"]), embedder_named(config["embedding"]), config)
+    opened = _open_store(config.store, config["keyword"], config["cache.megabytes"])
+    return Engine(opened, embedder_named(config["embedding"]), config)
 
 
 async def open_engine_async(store: str | Path | None = None, **options: Any) -> AsyncEngine:
     """Open a store for asynchronous callers."""
+    import asyncio
+
     return AsyncEngine(await asyncio.to_thread(open_engine, store, **options))
 
 
@@ -308,7 +321,7 @@ def rank(
     return rank_foreign(runs, recipe if isinstance(recipe, Recipe) else recipe_named(recipe), weights, limit)
 
 
-def _open_store(path: Path, keyword: str) -> Store:
+def _open_store(path: Path, keyword: str, cache_megabytes: int) -> Store:
     from .storage.sqlite.store import SqliteStore
 
     try:
@@ -319,7 +332,7 @@ def _open_store(path: Path, keyword: str) -> Store:
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         raise StoreError(f"{path} cannot be used: {said}", "choose another place with --store") from error
-    return SqliteStore(path, keyword)
+    return SqliteStore(path, keyword, cache_megabytes)
 
 
 def workspace_of(config: settings.Config) -> Path:

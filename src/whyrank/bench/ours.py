@@ -70,7 +70,7 @@ class WordsAlone:
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
-        self._index = PostingsIndex((WORDS,))
+        self._index = PostingsIndex(fields=(WORDS,))
 
     def run(self, question: str, limit: int) -> list[Key]:
         """Rank by words."""

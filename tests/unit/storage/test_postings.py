@@ -320,5 +320,5 @@ def test_a_store_that_cannot_be_written_serves_with_the_index_it_has(tmp_path: P
     filled(tmp_path / "memory.db").close()
     database = Database(tmp_path / "memory.db")
     database.read_only = True
-    assert prepare_index(database, "fts5").name == "postings"
+    assert prepare_index(database, "fts5") == "postings"
     database.close()

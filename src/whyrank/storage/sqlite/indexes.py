@@ -11,22 +11,26 @@ from .keyword import KeywordIndex
 from .postings.index import PostingsIndex
 from .rows import SELECT, to_memory
 
-INDEXES: dict[str, Callable[[], KeywordIndex]] = {"postings": PostingsIndex, "fts5": Fts5Index}
+# Each is made with the number of bytes it may keep in memory.
+INDEXES: dict[str, Callable[[int], KeywordIndex]] = {
+    "postings": PostingsIndex,
+    "fts5": lambda _: Fts5Index(),  # SQLite has a cache of its own
+}
 DEFAULT = "postings"
 ROWS_PER_STEP = 500  # moved in one transaction; a kill loses no more than that
 
 
-def prepare_index(database: Database, name: str) -> KeywordIndex:
-    """Return the index asked for, made and filled if the file has none, or another one."""
+def prepare_index(database: Database, name: str) -> str:
+    """Make the index asked for, and fill it if the file has another one; return the name of the one that answers."""
     current = index_in(database.reader())
     if current == name or (current is not None and database.read_only):
         # What cannot be made serves as it is.
-        return INDEXES[current]()
+        return current
     if not database.read_only:
         _begin(database, name)
         while _step(database, name):
             pass
-    return INDEXES[name]()
+    return name
 
 
 def index_in(connection: Connection) -> str | None:
@@ -44,12 +48,12 @@ def _begin(database: Database, name: str) -> None:
     with database.writing() as connection:
         current, to_come = index_in(connection), index_to_come(connection)
         if current is None:
-            INDEXES[name]().create(connection)
+            _made(name).create(connection)
             _set(connection, "keyword", name)
         elif name not in (current, to_come):
             if to_come is not None:
-                INDEXES[to_come]().drop(connection)
-            INDEXES[name]().create(connection)
+                _made(to_come).drop(connection)
+            _made(name).create(connection)
             _set(connection, "keyword-to-come", name)
             _set(connection, "keyword-moved", "0")
 
@@ -60,7 +64,7 @@ def _step(database: Database, name: str) -> bool:
         current = index_in(connection)
         if current is None or current == name:
             return False
-        old, new = INDEXES[current](), INDEXES[name]()
+        old, new = _made(current), _made(name)
         after = int(_meta(connection, "keyword-moved") or 0)
         rows = connection.execute(
             f"SELECT m.row, m.number, m.letters, {SELECT} FROM memories AS m WHERE m.row > ? ORDER BY m.row LIMIT ?",
@@ -81,6 +85,11 @@ def _step(database: Database, name: str) -> bool:
         connection.execute("DELETE FROM meta WHERE key IN ('keyword-to-come', 'keyword-moved')")
         connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
         return False
+
+
+def _made(name: str) -> KeywordIndex:
+    """Return an index for moving memories, which needs to keep nothing."""
+    return INDEXES[name](0)
 
 
 def _meta(connection: Connection, key: str) -> str | None:

@@ -24,16 +24,20 @@ from .vectors import VectorIndex
 from .writing import Writing
 
 _MEMORIES_PER_TIDYING = 128
+_MEGABYTE = 1024 * 1024
+CACHE_MEGABYTES = 224
 _IDS_PER_STATEMENT = 500
 
 
 class SqliteStore:
     """Memories, keyword index, names, vectors and manifest in one SQLite file."""
 
-    def __init__(self, path: Path, keyword: str = DEFAULT) -> None:
+    def __init__(self, path: Path, keyword: str = DEFAULT, cache_megabytes: int = CACHE_MEGABYTES) -> None:
         self._database = Database(path)
         self._names = NameIndex()
-        self._vectors = VectorIndex()
+        # Vectors are read in thousands, pages of postings a few at a time.
+        self._page_bytes = cache_megabytes * _MEGABYTE * 2 // 7
+        self._vectors = VectorIndex(cache_megabytes * _MEGABYTE * 5 // 7)
         self._masks = Masks()
         self._recent = RecentMemories()
         self._seen = -1
@@ -49,7 +53,7 @@ class SqliteStore:
         if self._database.read_only and not path.exists():
             raise StoreError(f"{path} does not exist and cannot be made here", "check the permissions of the folder")
         prepare(self._database)
-        return prepare_index(self._database, keyword)
+        return INDEXES[prepare_index(self._database, keyword)](self._page_bytes)
 
     def reading(self) -> AbstractContextManager[None]:
         """Hold one consistent view for all reads inside the block."""
@@ -78,7 +82,7 @@ class SqliteStore:
         """Use the index the file has: another process may have switched it."""
         name = index_in(connection)
         if name is not None and name != self._keyword.name:
-            self._keyword = INDEXES[name]()
+            self._keyword = INDEXES[name](self._page_bytes)
 
     # -- reading ---------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ LOOKED_AT, LOOKED_AT_SHARE = 2_000, 1 / 250
 COMPARED = 500
 CACHE_BYTES = 160 * 1024 * 1024
 # Whole vectors of a scope are worth their memory when it is asked again and again, and reading them takes a while.
-WHOLE_BYTES = 128 * 1024 * 1024
+WHOLE_SHARE = 0.8  # of the cache that one scope may take
 ASKED_OFTEN = 4
 _ROWS_PER_STATEMENT = 500
 
@@ -40,7 +40,8 @@ _ROWS_PER_STATEMENT = 500
 class VectorIndex:
     """Nearest neighbours over the vectors of the file."""
 
-    def __init__(self) -> None:
+    def __init__(self, cache_bytes: int = CACHE_BYTES) -> None:
+        self._cache_bytes = cache_bytes
         self._held: OrderedDict[tuple[str, str, bool], Held] = OrderedDict()
         self._asked: Counter[tuple[str, str]] = Counter()
         self._turn = threading.Lock()
@@ -116,7 +117,7 @@ class VectorIndex:
                 known = self._held[name] = renewed(connection, space, shelf, known, whole)
             self._held.move_to_end(name)
             kept = sum(held.nbytes for held in self._held.values())
-            while kept > CACHE_BYTES and len(self._held) > 1:
+            while kept > self._cache_bytes and len(self._held) > 1:
                 kept -= self._held.popitem(last=False)[1].nbytes
             return known
 
@@ -125,7 +126,7 @@ class VectorIndex:
         self._asked[space, shelf.scope] += 1
         signs = self._held.get((space, shelf.scope, False))
         dimensions = 64 * len(signs.signs) if signs is not None else 0
-        fits = 0 < len(shelf) * dimensions * np.dtype(np.float32).itemsize <= WHOLE_BYTES
+        fits = 0 < len(shelf) * dimensions * np.dtype(np.float32).itemsize <= WHOLE_SHARE * self._cache_bytes
         return (space, shelf.scope, True) in self._held or (fits and self._asked[space, shelf.scope] > ASKED_OFTEN)
 
 

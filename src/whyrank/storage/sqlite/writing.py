@@ -71,7 +71,7 @@ class Writing:
     def _remove(self, ids: Sequence[MemoryId]) -> list[str]:
         """Take memories out of every table; return the hashes of the texts they embedded."""
         to_come = index_to_come(self._connection)
-        indexes = [self._keyword, *([INDEXES[to_come]()] if to_come is not None else [])]
+        indexes = [self._keyword, *([INDEXES[to_come](0)] if to_come is not None else [])]
         hashes = []
         for row, scope, number, text_hash in _found(self._connection, ids):
             for index in indexes:

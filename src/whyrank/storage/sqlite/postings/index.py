@@ -21,7 +21,7 @@ from .inversion import Text
 from .lists import Lists, Pages, shelved
 from .scores import Library, Scores, asked
 
-CACHE_BYTES = 64 * 1024 * 1024  # of pages; a store of fifty thousand notes fits
+CACHE_BYTES = 64 * 1024 * 1024  # of pages; two hundred thousand notes fit
 _LIBRARIES_KEPT = 16
 _SCOPES_KEPT = 16
 
@@ -31,9 +31,9 @@ class PostingsIndex:
 
     name = "postings"
 
-    def __init__(self, fields: Sequence[Field] = FIELDS) -> None:
+    def __init__(self, cache_bytes: int = CACHE_BYTES, fields: Sequence[Field] = FIELDS) -> None:
         self._fields = fields
-        self._pages = Pages(CACHE_BYTES)
+        self._pages = Pages(cache_bytes)
         self._known: OrderedDict[str, Lists] = OrderedDict()
         self._libraries: dict[tuple[tuple[str, int], ...], Library] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
