@@ -31,7 +31,8 @@ class Name(NamedTuple):
 class Entry:
     """A memory ready to be stored: analysed, named and fingerprinted outside any transaction.
 
-    `letters` says that it is written in a language whose words are also matched by the letters inside them.
+    `letters` says that it is written in a language whose words are also matched by the letters inside them; `dates`
+    are the date words of a memory that was given a date.
     """
 
     memory: Memory
@@ -40,6 +41,7 @@ class Entry:
     embed_text: str
     embed_hash: str
     letters: bool = False
+    dates: tuple[str, ...] = ()
 
 
 class FileRecord(NamedTuple):

@@ -245,6 +245,12 @@ class Analysis:
     probe: NameProbe
     entities: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
+    dates: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Return all that is looked for: the terms, and the date words."""
+        return (*self.terms, *self.dates)
 
 
 @dataclass(frozen=True, slots=True)

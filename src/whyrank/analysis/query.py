@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import regex
 
 from ..types import Analysis, Notice, QueryKind
+from .datewords import asked_dates
 from .entities import entities_in, is_identifier
 from .languages import DEFAULT_LANGUAGE, language_of
 from .names import probe_for
@@ -37,6 +38,7 @@ def analyse(text: str, default_language: str = DEFAULT_LANGUAGE) -> Analysis:
         terms=distinct[:MAX_TERMS],
         probe=probe_for(asked),
         entities=entities_in(asked),
+        dates=asked_dates(asked),
         notices=tuple(_notices(cleaned.replaced, len(text), len(distinct))),
     )
 

@@ -7,6 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 
+from ..analysis.datewords import date_words
 from ..analysis.documents import embedded_text, searchable_text
 from ..analysis.names import names_of
 from ..analysis.words import tokens_and_language
@@ -31,7 +32,14 @@ def entry_for(memory: Memory, language: str) -> Entry:
         embed_text=text,
         embed_hash=content_hash(text),
         letters=spoken not in WORDS_SUFFICE,
+        dates=_date_words(memory),
     )
+
+
+def _date_words(memory: Memory) -> tuple[str, ...]:
+    """Return the date words of a memory; the time it was written down is nobody's date."""
+    is_dated = memory.date is not None and memory.date != memory.created
+    return date_words(memory.date) if memory.date is not None and is_dated else ()
 
 
 def content_hash(text: str) -> str:

@@ -138,7 +138,7 @@ def _runs(
     runs: list[Run] = []
     if "keyword" in plan.runs:
         with watch.timing("keyword"):
-            runs.append(store.keyword(analysis.terms, where, plan.pool, plan.join))
+            runs.append(store.keyword(analysis.asked, where, plan.pool, plan.join))
     if "vector" in plan.runs and vector is not None:
         with watch.timing("vector"):
             runs.append(store.nearest(vector, space, where, plan.pool))
@@ -159,7 +159,7 @@ def _context(
 ) -> Context:
     ids = sorted({candidate.id for run in runs for candidate in run.candidates})
     memories = store.held(ids, query.where.scopes)
-    signals = store.score(ids, analysis.terms, vector, space, query.where)
+    signals = store.score(ids, analysis.asked, vector, space, query.where)
     names = _name_matches(analysis, runs, memories, language)
     known = (match.name for match in names.values() if match.relation in ("equal", "same words", "in a sentence"))
     return Context(

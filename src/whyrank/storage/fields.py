@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import regex
 
+from ..analysis.datewords import is_date_word
 from ..analysis.text import UNSPACED
+from ..ports import Entry
 from .lexical import LENGTH_PRIOR
 
 GRAM_LETTERS = 4
@@ -32,19 +34,29 @@ class Field(NamedTuple):
 WORDS = Field(0, "words", 1.0, LENGTH_PRIOR)
 PAIRS = Field(1, "pairs", 0.3, LENGTH_PRIOR)
 GRAMS = Field(2, "letters", 0.15, 4 * LENGTH_PRIOR)
-FIELDS = (WORDS, PAIRS, GRAMS)
+DATES = Field(3, "dates", 1.0, LENGTH_PRIOR)
+FIELDS = (WORDS, PAIRS, GRAMS, DATES)
 
 
-def fields_of(tokens: Sequence[str], letters: bool) -> tuple[Sequence[str], list[str], list[str]]:
-    """Return the terms of each field for the tokens of a text, in the order of FIELDS."""
-    return tokens, pairs_of(tokens), grams_of(tokens) if letters else []
+def fields_of(entry: Entry) -> tuple[Sequence[str], ...]:
+    """Return the terms of each field of an entry, in the order of FIELDS."""
+    tokens = entry.tokens
+    return tokens, pairs_of(tokens), grams_of(tokens) if entry.letters else (), entry.dates
 
 
-def lengths_of(tokens: Sequence[str], letters: bool) -> tuple[int, int, int]:
-    """Return how many terms each field of a text has, without making them."""
-    grams = [gram_count(token) for token in tokens]
+def lengths_of(entry: Entry) -> tuple[int, int, int, int]:
+    """Return how many terms each field of an entry has, without making them."""
+    grams = [gram_count(token) for token in entry.tokens]
     pairs = sum(1 for i in range(len(grams) - 1) if grams[i] and grams[i + 1])
-    return len(tokens), pairs, sum(grams) if letters else 0
+    return len(grams), pairs, sum(grams) if entry.letters else 0, len(entry.dates)
+
+
+def wanted_terms(terms: Sequence[str]) -> tuple[tuple[Field, Sequence[str]], ...]:
+    """Return what a query asks of each field; phrases are asked of the words only."""
+    spoken = [term for term in terms if not is_date_word(term)]
+    words = [term for term in spoken if " " not in term]
+    dates = [term for term in terms if is_date_word(term)]
+    return (WORDS, spoken), (PAIRS, pairs_of(words)), (GRAMS, [*dict.fromkeys(grams_of(words))]), (DATES, dates)
 
 
 def pairs_of(tokens: Sequence[str]) -> list[str]:

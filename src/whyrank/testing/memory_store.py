@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..analysis.datewords import is_date_word
 from ..analysis.names import match_name, proposal_score
 from ..errors import StoreError
 from ..ports import Changes, Entry, FileRecord, StoreStatus
@@ -110,7 +111,7 @@ class MemoryStore:
         scored = []
         for entry, found in zip(seen, addends(seen, terms), strict=True):
             text = lexical.padded(entry.tokens)
-            enough = join == "or" or all(lexical.needle(term) in text for term in terms)
+            enough = join == "or" or all(lexical.needle(term) in text for term in _words(terms))
             if terms and found and enough and where.allows(entry.memory):
                 scored.append(_scored(lexical.word_score(tuple(found)), entry.memory))
         return Run("keyword", best(scored, limit))
@@ -144,7 +145,7 @@ class MemoryStore:
             details = {entry.memory.id: tuple(found) for entry, found in zip(seen, addends(seen, terms), strict=True)}
             wanted = {entry.memory.id: details.get(entry.memory.id, ()) for entry in entries}
             values = {identity: lexical.word_score(found) for identity, found in wanted.items()}
-            coverage = {entry.memory.id: self._coverage(entry, terms, where.scopes) for entry in entries}
+            coverage = {entry.memory.id: self._coverage(entry, _words(terms), where.scopes) for entry in entries}
             signals.append(Signal("keyword", values, coverage, wanted))
         if vector is not None:
             cosines = {entry.memory.id: self._cosine(entry, vector, space) for entry in entries}
@@ -240,3 +241,7 @@ def _life(memory: Memory) -> tuple[MemoryId, float] | None:
 
 def _scored(score: float, memory: Memory) -> Scored:
     return Scored(score, memory.content_key, memory.group)
+
+
+def _words(terms: Sequence[str]) -> list[str]:
+    return [term for term in terms if not is_date_word(term)]

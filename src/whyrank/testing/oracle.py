@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..ports import Entry
 from ..storage.contexts import OWN_WEIGHT, WINDOW_TURNS, Unit
-from ..storage.fields import FIELDS, GRAMS, PAIRS, WORDS, Field, fields_of, grams_of, pairs_of
+from ..storage.fields import DATES, FIELDS, Field, fields_of, wanted_terms
 from ..storage.lexical import K1, B
 from ..types import inverse_frequency
 
@@ -42,8 +42,7 @@ class Texts:
 def addends(entries: Sequence[Entry], terms: Sequence[str]) -> list[Addends]:
     """Return, for each entry, what each term adds to its lexical score."""
     found: list[Addends] = [[] for _ in entries]
-    words = [term for term in terms if " " not in term]
-    for field, wanted in ((WORDS, terms), (PAIRS, pairs_of(words)), (GRAMS, [*dict.fromkeys(grams_of(words))])):
+    for field, wanted in wanted_terms(terms):
         for term in wanted:
             for number, addend in _of_term(entries, field, term):
                 found[number].append(addend)
@@ -51,11 +50,14 @@ def addends(entries: Sequence[Entry], terms: Sequence[str]) -> list[Addends]:
 
 
 def _of_term(entries: Sequence[Entry], field: Field, term: str) -> Iterator[tuple[int, tuple[str, float]]]:
-    own = [fields_of(entry.tokens, entry.letters)[FIELDS.index(field)] for entry in entries]
+    own = [fields_of(entry)[FIELDS.index(field)] for entry in entries]
     texts = Texts([[text] for text in own], field)
     for number, entry in enumerate(entries):
         if _count(own[number], term):
-            yield number, (term, field.weight * OWN_WEIGHT[unit_of(entry)] * texts.score(number, term))
+            weight = field.weight * (1.0 if field is DATES else OWN_WEIGHT[unit_of(entry)])
+            yield number, (term, weight * texts.score(number, term))
+    if field is DATES:
+        return
     yield from _around(entries, own, field, term, Unit.CHUNK, "file")
     yield from _around(entries, own, field, term, Unit.TURN, "nearby")
 

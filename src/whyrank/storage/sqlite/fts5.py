@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
+from ...analysis.datewords import is_date_word
 from ...ports import Entry
 from ...types import Candidate, Join, MemoryId, Notice, Scope, Signal, Statistics, Where
 from ..lexical import TermScores, padded, term_scores, word_score
@@ -30,7 +31,7 @@ _SECURE_DELETE_SINCE = (3, 42, 0)
 
 WORDS_ALONE = Notice(
     "fts5",
-    'keyword = "fts5" scores words alone (no pairs, no letters, no surroundings), and what other scopes hold can '
+    'keyword = "fts5" scores words alone (no pairs, letters, dates or surroundings), and what other scopes hold can '
     'change which rows it selects; keyword = "postings" does neither',
 )
 
@@ -107,6 +108,9 @@ class Fts5Index:
 
     def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
         """Return the rows FTS5 selects, with exact scores."""
+        terms = [term for term in terms if not is_date_word(term)]
+        if not terms:
+            return Found((), (WORDS_ALONE,))
         selected = self.select(view.connection, terms, clause_for(where), join, limit)
         scores = self._term_scores(view, selected, terms, where.scopes)
         # The tokenizer may split what our tokens keep whole; only what truly matches stays.
@@ -118,6 +122,7 @@ class Fts5Index:
 
     def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
         """Score the given rows, whether a run would list them or not."""
+        terms = [term for term in terms if not is_date_word(term)]
         details = {rows[row]: scores for row, scores in self._term_scores(view, rows, terms, scopes).items()}
         values = {identity: word_score(scores) for identity, scores in details.items()}
         bound = self.statistics(view, terms, scopes).mass(terms)

@@ -67,14 +67,15 @@ def _step(database: Database, name: str) -> bool:
         old, new = _made(current), _made(name)
         after = int(_meta(connection, "keyword-moved") or 0)
         rows = connection.execute(
-            f"SELECT m.row, m.number, m.letters, {SELECT} FROM memories AS m WHERE m.row > ? ORDER BY m.row LIMIT ?",
+            f"SELECT m.row, m.number, m.letters, m.dates, {SELECT} FROM memories AS m "
+            "WHERE m.row > ? ORDER BY m.row LIMIT ?",
             (after, ROWS_PER_STEP),
         ).fetchall()
         numbers: dict[str, int] = {}
-        for row, number, letters, *columns in rows:
+        for row, number, letters, dates, *columns in rows:
             memory = to_memory(tuple(columns))
             tokens = tuple(old.stored_tokens(connection, row))
-            new.put(connection, row, number, Entry(memory, tokens, (), "", "", bool(letters)))
+            new.put(connection, row, number, Entry(memory, tokens, (), "", "", bool(letters), tuple(dates.split())))
             numbers[str(memory.scope)] = number + 1
         new.close(connection, numbers)
         if rows:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...ports import Entry
 from ...types import Memory, Source
 from ..contexts import Unit
 from ..fields import lengths_of
@@ -23,6 +24,7 @@ RECORD = np.dtype(
         ("words", "<u4"),
         ("pairs", "<u4"),
         ("letters", "<u4"),
+        ("dates", "<u4"),
         ("group", "<u8"),
         ("session", "<u8"),
         ("position", "<i4"),
@@ -38,20 +40,12 @@ Record = tuple[int | bytes, ...]
 StoredTokens = Callable[[Connection, int], Sequence[str]]
 
 
-def record_of(row: int, memory: Memory, tokens: Sequence[str], letters: bool) -> Record:
+def record_of(row: int, entry: Entry) -> Record:
     """Return what is recorded of a memory."""
+    memory = entry.memory
     session = code(memory.session) if memory.is_turn else 0
-    lengths = lengths_of(tokens, letters)
-    return (
-        row,
-        unit_of(memory),
-        *lengths,
-        code(memory.group),
-        session,
-        memory.position,
-        _short_id(memory),
-        tie_of(memory),
-    )
+    place = (code(memory.group), session, memory.position, _short_id(memory), tie_of(memory))
+    return row, unit_of(memory), *lengths_of(entry), *place
 
 
 def _short_id(memory: Memory) -> bytes:
@@ -172,11 +166,12 @@ def decoded(blob: bytes) -> Records:
 def made_anew(connection: Connection, scope: str, first: int, tokens: StoredTokens) -> Records:
     """Make a block from the memories themselves."""
     records = vacant(BLOCK)
-    for number, row, letters, *columns in connection.execute(
-        f"SELECT m.number, m.row, m.letters, {SELECT} FROM memories AS m "
+    for number, row, letters, dates, *columns in connection.execute(
+        f"SELECT m.number, m.row, m.letters, m.dates, {SELECT} FROM memories AS m "
         "WHERE m.scope = ? AND m.number BETWEEN ? AND ?",
         (scope, first, first + BLOCK - 1),
     ).fetchall():
-        memory = to_memory(tuple(columns))
-        records[number - first] = record_of(row, memory, tokens(connection, row), bool(letters))
+        memory, spoken = to_memory(tuple(columns)), tuple(tokens(connection, row))
+        entry = Entry(memory, spoken, (), "", "", bool(letters), tuple(dates.split()))
+        records[number - first] = record_of(row, entry)
     return records

@@ -17,7 +17,7 @@ COLUMNS = (
     "session", "speaker", "position",
 )  # fmt: skip
 _NOTHING = "[]"
-DERIVED = ("number", "letters", "grouping", "length", "embed_text", "embed_hash")
+DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash")
 
 SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
@@ -35,8 +35,8 @@ def to_row(entry: Entry, number: int) -> Row:
         place.content_hash, memory.category, _list(memory.tags), _list(memory.entities), memory.importance,
         memory.created, memory.date, int(memory.evergreen), memory.valid_from, memory.valid_until, memory.expires,
         memory.supersedes, memory.superseded_by, memory.superseded_at, memory.trust, memory.session, memory.speaker,
-        memory.position, number, int(entry.letters), memory.group, len(entry.tokens), entry.embed_text,
-        entry.embed_hash,
+        memory.position, number, int(entry.letters), " ".join(entry.dates), memory.group, len(entry.tokens),
+        entry.embed_text, entry.embed_hash,
     )  # fmt: skip
 
 

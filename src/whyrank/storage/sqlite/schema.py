@@ -72,6 +72,7 @@ MIGRATIONS: tuple[Migration, ...] = (
             speaker TEXT NOT NULL,
             position INTEGER NOT NULL,
             letters INTEGER NOT NULL,
+            dates TEXT NOT NULL,
             grouping TEXT NOT NULL,
             length INTEGER NOT NULL,
             embed_text TEXT NOT NULL,

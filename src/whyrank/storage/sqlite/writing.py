@@ -63,7 +63,7 @@ class Writing:
         number = self._ledger.next_number(scope)
         row = self._connection.execute(INSERT, to_row(entry, number)).lastrowid
         assert row is not None
-        self._ledger.put(scope, number, record_of(row, entry.memory, entry.tokens, entry.letters))
+        self._ledger.put(scope, number, record_of(row, entry))
         self._keyword.put(self._connection, row, number, entry)
         self._names.put(self._connection, row, scope, entry.names)
         self._put[scope].append(number)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from ....analysis.datewords import is_date_word
 from ....ports import Entry
 from ....trail import TermTable
 from ....types import Join, MemoryId, Notice, Scope, Signal, Statistics, Where
@@ -63,7 +64,8 @@ class PostingsIndex:
 
     def put(self, connection: Connection, row: int, number: int, entry: Entry) -> None:
         """Index a memory."""
-        segments.put(connection, str(entry.memory.scope), Text(number, entry.tokens, entry.letters))
+        text = Text(number, entry.tokens, entry.letters, entry.dates)
+        segments.put(connection, str(entry.memory.scope), text)
 
     def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
         """Take a memory out."""
@@ -103,18 +105,20 @@ class PostingsIndex:
     def _with_all(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str]) -> list[Flags]:
         """Tell which places hold every word of the query themselves."""
         held = []
+        words = [term for term in terms if not is_date_word(term)]
         for shelf, lists in zip(shelves, self._lists(view, shelves), strict=True):
             count = np.zeros(len(shelf), np.int64)
-            for term in terms:
+            for term in words:
                 count[lists.postings(view.connection, WORDS, term).places] += 1
-            held.append(count == len(terms))
+            held.append(count == len(words))
         return held
 
     def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
         """Score the given rows, with what each term adds."""
         shelves = view.shelves(scopes)
         scores = self._scores(view, shelves, terms)
-        bound = self._statistics(view, shelves, terms).mass(terms)
+        words = [term for term in terms if not is_date_word(term)]
+        bound = self._statistics(view, shelves, words).mass(words)
         numbers = np.array(list(rows), np.int64)
         values: dict[MemoryId, float] = dict.fromkeys(rows.values(), 0.0)
         coverage: dict[MemoryId, float] = dict.fromkeys(rows.values(), 0.0)

@@ -10,18 +10,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...fields import GRAMS, WORDS, Field, grams_of
+from ...fields import DATES, GRAMS, WORDS, Field, grams_of
 
 MAX_FREQUENCY = 255  # what a byte holds; more of the same word changes no score by a thousandth
-INDEXED = (WORDS, GRAMS)  # pairs are read off the words' followers
+INDEXED = (WORDS, GRAMS, DATES)  # pairs are read off the words' followers
 
 
 class Text(NamedTuple):
-    """A text to be inverted: its number, its tokens, and whether the letters inside them count."""
+    """A text to be inverted: its number, its tokens, whether the letters inside them count, and its date words."""
 
     number: int
     tokens: Sequence[str]
-    letters: bool
+    letters: bool = False
+    dates: Sequence[str] = ()
 
 
 class Inverted(NamedTuple):
@@ -57,11 +58,13 @@ def invert(texts: Iterable[Text]) -> dict[Field, Inverted]:
     numbers: list[int] = []
     lengths: list[int] = []
     lettered: list[bool] = []
-    for number, tokens, letters in texts:
+    dated: list[tuple[int, int]] = []
+    for number, tokens, letters, dates in texts:
         spoken += [vocabulary.setdefault(token, len(vocabulary)) for token in tokens]
         numbers.append(number)
         lengths.append(len(tokens))
         lettered.append(letters)
+        dated += [(key_of(date), number) for date in dates]
     places = np.array(spoken, np.int64)
     holders = np.repeat(np.array(numbers, np.int64), lengths)
     keys = np.array([key_of(token) for token in vocabulary], np.int64)
@@ -69,6 +72,7 @@ def invert(texts: Iterable[Text]) -> dict[Field, Inverted]:
     return {
         WORDS: _gathered(keys[places], holders, _followers(keys[places], lengths)),
         GRAMS: _gathered(*_letters(list(vocabulary), places[inside], holders[inside])),
+        DATES: _gathered(*np.array(dated, np.int64).reshape(-1, 2).T),
     }
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...fields import GRAMS, PAIRS, WORDS, Field, grams_of
+from ...fields import DATES, GRAMS, PAIRS, WORDS, Field, grams_of
 from ..catalogue import Floats, Integers, Shelf
 from ..connection import Connection
 from ..sealed import BrokenSeal
@@ -56,6 +56,7 @@ class FreshText:
         return {
             WORDS.number: Counter(self.tokens),
             GRAMS.number: Counter(grams_of(self.tokens) if self.text.letters else ()),
+            DATES.number: Counter(self.text.dates),
         }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....types import inverse_frequency
 from ...contexts import OWN_WEIGHT, Unit
-from ...fields import FIELDS, GRAMS, PAIRS, WORDS, Field, grams_of, pairs_of
+from ...fields import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
 from ...lexical import K1, B
 from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf
 from ..connection import Connection
@@ -128,17 +128,13 @@ def asked(
             if not held:
                 continue
             yield Asked(term, field, "own", inverse_frequency(library.count, held), own)
+            if field is DATES:
+                continue  # what surrounds a memory is mostly of the same day
             if library.has_files and not library.is_plain:
                 yield from _around(library, term, field, "file", [_in_files(*pair) for pair in _pairs(library, own)])
             if library.has_turns:
                 windows = [_in_windows(*pair) for pair in _pairs(library, own)]
                 yield from _around(library, term, field, "nearby", windows)
-
-
-def wanted_terms(terms: Sequence[str]) -> tuple[tuple[Field, Sequence[str]], ...]:
-    """Return what a query asks of each field; phrases are asked of the words only."""
-    words = [term for term in terms if " " not in term]
-    return (WORDS, terms), (PAIRS, pairs_of(words)), (GRAMS, [*dict.fromkeys(grams_of(words))])
 
 
 def _pairs(library: Library, own: Sequence[Postings]) -> Iterator[tuple[Shelf, Postings]]:
@@ -240,7 +236,7 @@ class Scores:
             sums = np.bincount(texts, values, count)
             match around:
                 case "own":
-                    totals += sums * _own_weights(self.library, home)
+                    totals += sums * _own_weights(self.library, home, field)
                 case "file":
                     totals += sums[home.files.of]
                 case "nearby":
@@ -270,13 +266,15 @@ class Scores:
             idf = np.array([self.terms[i].idf for i in numbers])[rows]
             found[terms, columns] = self.library.texts(field, around).scores(shelf, texts[columns], frequencies, idf)
             if around == "own":
-                found[numbers] *= _own_weights(self.library, home, places)
+                found[numbers] *= _own_weights(self.library, home, field, places)
         return found
 
     def own_words(self, shelf: int, places: Integers, addends: Floats) -> Floats:
         """Return the word score of each place's own text, without any weight."""
         words = [i for i, asked in enumerate(self.terms) if asked.field is WORDS and asked.around == "own"]
-        scores: Floats = addends[words].sum(axis=0) / _own_weights(self.library, self.library.shelves[shelf], places)
+        scores: Floats = addends[words].sum(axis=0) / _own_weights(
+            self.library, self.library.shelves[shelf], WORDS, places
+        )
         return scores
 
 
@@ -302,8 +300,10 @@ def _files_of(shelf: Shelf, able: Flags) -> Flags:
     return files
 
 
-def _own_weights(library: Library, shelf: Shelf, places: Integers | None = None) -> Floats | float:
+def _own_weights(library: Library, shelf: Shelf, field: Field, places: Integers | None = None) -> Floats | float:
     """Return how much the own text of each place counts; where it is the file's text too, it counts as both."""
+    if field is DATES:
+        return 1.0
     if library.is_plain:
         return OWN_WEIGHT[Unit.CHUNK] + 1.0
     return shelf.own_weights if places is None else shelf.own_weights[places]

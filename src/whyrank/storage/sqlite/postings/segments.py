@@ -29,6 +29,7 @@ CREATE TABLE posting_tokens (
     scope TEXT NOT NULL,
     number INTEGER NOT NULL,
     letters INTEGER NOT NULL,
+    dates TEXT NOT NULL,
     tokens BLOB NOT NULL,
     PRIMARY KEY (scope, number)
 ) WITHOUT ROWID;
@@ -72,7 +73,8 @@ class Segment(NamedTuple):
 def put(connection: Connection, scope: str, text: Text) -> None:
     """Take in one memory; it can be found at once."""
     connection.execute(
-        "INSERT INTO posting_tokens VALUES (?, ?, ?, ?)", (scope, text.number, text.letters, pack(text.tokens))
+        "INSERT INTO posting_tokens VALUES (?, ?, ?, ?, ?)",
+        (scope, text.number, text.letters, " ".join(text.dates), pack(text.tokens)),
     )
 
 
@@ -95,10 +97,13 @@ def unpack(blob: bytes) -> list[str]:
 def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[Text]:
     """Return the tokens of the memories from `first` to `last`, by ascending number."""
     rows = connection.execute(
-        "SELECT number, tokens, letters FROM posting_tokens WHERE scope = ? AND number BETWEEN ? AND ? ORDER BY number",
+        "SELECT number, tokens, letters, dates FROM posting_tokens "
+        "WHERE scope = ? AND number BETWEEN ? AND ? ORDER BY number",
         (scope, first, last),
     )
-    return [Text(number, unpack(tokens), bool(letters)) for number, tokens, letters in rows]
+    return [
+        Text(number, unpack(tokens), bool(letters), tuple(dates.split())) for number, tokens, letters, dates in rows
+    ]
 
 
 def flushed_below(connection: Connection, scope: str) -> int:

@@ -1,0 +1,101 @@
+"""Dates as words that do not depend on how they are written: `29.12.2023`, `December 29th` and `29 декабря` meet.
+
+A date word has a sign no token of a text can have, so the two are never taken for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import regex
+
+from .text import compose, fold
+
+SIGN = "="
+
+# Month names by language, in the forms people write; abbreviations only where they are no words of their own.
+_MONTHS = (
+    "january jan januar janvier enero gennaio janeiro januari январь января январе",
+    "february feb februar février febrero febbraio fevereiro februari февраль февраля феврале",
+    "march märz mars marzo março maart март марта марте",
+    "april apr avril abril aprile апрель апреля апреле",
+    "may mai mayo maggio maio mei май мая мае",
+    "june juni juin junio giugno junho июнь июня июне",
+    "july juli juillet julio luglio julho июль июля июле",
+    "august aug août agosto augustus август августа августе",
+    "september sept septembre septiembre settembre setembro сентябрь сентября сентябре",
+    "october oct oktober octobre octubre ottobre outubro октябрь октября октябре",
+    "november nov novembre noviembre novembro ноябрь ноября ноябре",
+    "december dec dezember décembre diciembre dicembre dezembro декабрь декабря декабре",
+)
+_MONTH_OF = {fold(name): number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
+# Words that are months only beside a number: "may I", "mars", "mai".
+_AMBIGUOUS = frozenset({"may", "march", "mars", "mai", "mei", "marzo", "jan", "dec", "nov", "oct", "apr", "aug", "feb"})
+
+_ISO = regex.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
+_DAY_FIRST = regex.compile(r"(?<!\d)(\d{1,2})[.](\d{1,2})[.](\d{4})(?!\d)")
+_YEAR = regex.compile(r"(?<![\d.,-])((?:19|20)\d{2})(?![\d.,-]\d|\d)")
+_WORD = regex.compile(r"\p{L}+|\d{1,4}(?:st|nd|rd|th|er)?\.?")
+_DAY = regex.compile(r"(\d{1,2})(?:st|nd|rd|th|er)?\.?")
+_BETWEEN = frozenset({"of", "de", "di", "the"})  # "the 3rd of May", "3 de mayo"
+
+
+def date_words(moment: float) -> tuple[str, ...]:
+    """Return the day, month and year of a moment as date words."""
+    try:
+        day = datetime.fromtimestamp(moment, UTC)
+    except (ValueError, OverflowError, OSError):
+        return ()
+    return _day(day.day), _month(day.month), _year(day.year)
+
+
+def is_date_word(term: str) -> bool:
+    """Tell a date word from a word of a text."""
+    return SIGN in term
+
+
+def asked_dates(text: str) -> tuple[str, ...]:
+    """Return the date words a question asks for."""
+    return tuple(dict.fromkeys((*_numeric(text), *_spoken(text))))
+
+
+def _numeric(text: str) -> Iterator[str]:
+    for year, month, day in (match.groups() for match in _ISO.finditer(text)):
+        yield from _checked(int(day), int(month), int(year))
+    for day, month, year in (match.groups() for match in _DAY_FIRST.finditer(text)):
+        yield from _checked(int(day), int(month), int(year))
+
+
+def _checked(day: int, month: int, year: int) -> Iterator[str]:
+    if 1 <= month <= 12 and 1 <= day <= 31:
+        yield from (_day(day), _month(month), _year(year))
+
+
+def _spoken(text: str) -> Iterator[str]:
+    """Yield months by name with the day beside them, and years."""
+    words = [word for word in _WORD.findall(compose(text)) if fold(word) not in _BETWEEN]
+    for place, word in enumerate(words):
+        number = _MONTH_OF.get(fold(word))
+        if number is None:
+            continue
+        beside = [words[i] for i in (place - 1, place + 1) if 0 <= i < len(words)]
+        days = [int(match.group(1)) for other in beside if (match := _DAY.fullmatch(other))]
+        is_dated = bool(days) or any(other.isdigit() for other in beside)
+        if fold(word) in _AMBIGUOUS and not is_dated and not (word[0].isupper() and place):
+            continue
+        yield _month(number)
+        yield from (_day(day) for day in days if 1 <= day <= 31)
+    yield from (_year(int(year)) for year in _YEAR.findall(text))
+
+
+def _day(number: int) -> str:
+    return f"day{SIGN}{number}"
+
+
+def _month(number: int) -> str:
+    return f"month{SIGN}{number}"
+
+
+def _year(number: int) -> str:
+    return f"year{SIGN}{number}"

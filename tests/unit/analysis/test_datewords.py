@@ -1,0 +1,59 @@
+"""Dates meet however they are written, and words that only look like months stay words."""
+
+from __future__ import annotations
+
+import pytest
+
+from whyrank.analysis.datewords import asked_dates, date_words, is_date_word
+from whyrank.analysis.words import tokens_of
+
+CHRISTMAS_2023 = 1_703_462_400.0  # 2023-12-25 00:00 UTC
+THE_DAY = {"day=25", "month=12", "year=2023"}
+
+
+def test_a_moment_is_its_day_month_and_year() -> None:
+    assert set(date_words(CHRISTMAS_2023)) == THE_DAY
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "2023-12-25",
+        "25.12.2023",
+        "25 December 2023",
+        "December 25th, 2023",
+        "the 25th of December 2023",
+        "25. Dezember 2023",
+        "le 25 décembre 2023",
+        "25 de diciembre de 2023",
+        "25 декабря 2023",
+    ],
+)
+def test_a_day_is_the_same_however_it_is_written(written: str) -> None:
+    assert set(asked_dates(f"what did Mel do on {written}?")) == THE_DAY
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("who moved in May?", ["month=5"]),
+        ("may I ask who moved?", []),
+        ("May I ask?", []),
+        ("who marched in march 2022", ["month=3", "year=2022"]),
+        ("room 25 on floor 3", []),
+        ("version 20.23.1 of 2024.1", []),
+        ("chapter 2023", ["year=2023"]),
+        ("45.13.2023", []),
+        ("", []),
+    ],
+)
+def test_what_is_no_date_asks_for_none(question: str, asked: list[str]) -> None:
+    assert list(asked_dates(question)) == asked
+
+
+def test_a_moment_nobody_can_date_has_no_words() -> None:
+    assert date_words(1e30) == ()
+
+
+def test_no_token_of_a_text_is_a_date_word() -> None:
+    assert not any(is_date_word(token) for token in tokens_of("day=25 month=12 x=y a==b c++ #=1"))
