@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ..analysis.names import match_name, names_of
+from ..analysis.names import MAX_WINDOW_WORDS, match_name, names_of
 from ..analysis.query import analyse
 from ..analysis.words import foreign_stems, tokens_of
 from ..ports import Embedder, Store, Vector
@@ -105,7 +105,7 @@ def _query_vector(
 
 def _with_typos(probe: NameProbe, terms: Sequence[str], store: Store, query: Query, language: str) -> NameProbe:
     """Allow misspelt names only where the query holds an unknown word: "test" must not find "Text"."""
-    if not 0 < len(probe.key) <= MAX_TYPO_LETTERS:
+    if not 0 < len(probe.key) <= MAX_TYPO_LETTERS or len(probe.words) > MAX_WINDOW_WORDS:
         return probe
     spoken = [token for term in terms for token in term.split(" ")]
     joined = tokens_of(probe.key, language)

@@ -133,7 +133,7 @@ def test_reading_long_lists_only_where_they_can_win_changes_nothing(
         exhaustive = store.keyword(terms, where, limit)
         patch.setattr(scores, "LONG_FROM", 0)
         patch.setattr(scores, "LONG_SHARE", 0.3)
-        patch.setattr(selection, "_MORE", 0)  # so that few are enough, and many can be passed over
+        patch.setattr(selection, "MORE", 0)  # so that few are enough, and many can be passed over
         pruned = SqliteStore(Path(place) / "memory.db", "postings").keyword(terms, where, limit)
         assert [candidate.id for candidate in pruned.candidates] == [c.id for c in exhaustive.candidates]
         assert told(pruned) == pytest.approx(told(exhaustive))

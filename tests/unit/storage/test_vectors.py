@@ -12,6 +12,7 @@ from whyrank.errors import SpaceMismatch
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
 from whyrank.storage.sqlite import signs, vectors
+from whyrank.storage.sqlite.records import BLOCK
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types import Run, Scope, Source, Where
@@ -116,7 +117,7 @@ def test_a_damaged_block_of_signs_is_made_from_the_vectors(tmp_path: Path) -> No
     store = filled(tmp_path / "memory.db", points)
     expected = store.nearest(points[5], SPACE, EVERYTHING, 30)
     with store._database.writing() as connection:
-        assert connection.execute("UPDATE sign_blocks SET signs = zeroblob(length(signs))").rowcount == COUNT // 256
+        assert connection.execute("UPDATE sign_blocks SET signs = zeroblob(length(signs))").rowcount == COUNT // BLOCK
     store.close()
     store = SqliteStore(tmp_path / "memory.db")
     assert store.nearest(points[5], SPACE, EVERYTHING, 30) == expected

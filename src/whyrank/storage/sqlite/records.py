@@ -33,7 +33,7 @@ RECORD = np.dtype(
     ]
 )
 GONE = -1  # the unit of a record whose memory was removed
-BLOCK = 256  # records that are written and read together; about ten kilobytes
+BLOCK = 64  # records that are written and read together: six kilobytes, so that one more memory rewrites little
 
 Records = NDArray[np.void]
 Record = tuple[int | bytes, ...]

@@ -17,7 +17,7 @@ from .rows import CONTENT_KEY
 
 _ROWS_PER_STATEMENT = 500
 _BLOCK = 128  # scores whose best is looked at together
-_MORE = 64  # rows looked at beyond the sources asked for, before looking deeper
+MORE = 64  # rows looked at beyond the sources asked for, before looking deeper
 
 
 class Chosen(NamedTuple):
@@ -50,7 +50,7 @@ def best_rows(
 
     `scores` is asked for the scores of all places, right for the best `wanted` of those that are allowed.
     """
-    wanted = None if limit is None else limit + _MORE
+    wanted = None if limit is None else limit + MORE
     while True:
         masked = [
             own if mask is None else own * mask for own, mask in zip(scores(allowed, wanted), allowed, strict=True)

@@ -18,7 +18,7 @@ from .connection import Connection
 from .held import STEP_BACK, Held, blended, read_range, renewed
 from .keyword import Found, View
 from .sealed import seal
-from .selection import Chosen, Row, above, cut, threshold
+from .selection import MORE, Chosen, Row, above, cut, threshold
 from .signs import Signs, distances, nearest, signs_of
 
 UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
@@ -143,7 +143,7 @@ def _exact(
 ) -> list[Row]:
     """Compare every vector: float32 selects with a margin, float64 decides."""
     coarse = [_coarse(own, mask, vector) for own, mask in zip(held, allowed, strict=True)]
-    wanted = None if limit is None else limit + BLOCK // 4
+    wanted = None if limit is None else limit + MORE
     while True:
         lowest = 0.0 if wanted is None else threshold(coarse, wanted)
         chosen = above(coarse, lowest - SELECTION_MARGIN)
