@@ -76,7 +76,7 @@ class WordsAlone:
         """Rank by words."""
         terms = tuple(dict.fromkeys(tokens_of(question, LANGUAGE)))
         with self._store.view() as view:
-            return [row.id for row in self._index.run(view, terms, Where(), "or", limit).rows]
+            return list(self._index.run(view, terms, Where(), "or", limit).rows.ids)
 
 
 class Ours(Peer):

@@ -79,7 +79,8 @@ class Theoretical(_ByScore):
         reach = max(scores, default=self.minimum) - self.minimum
         if reach <= 0:
             return [0.0] * len(scores)
-        return [_unit((score - self.minimum) / reach) for score in scores]
+        low = self.minimum
+        return [value if 0.0 <= (value := (score - low) / reach) <= 1.0 else _unit(value) for score in scores]
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,9 @@ def judged(ranking: Ranking, embedder: Embedder | None, signals: Mapping[str, Si
     spoke = not cosines.keys().isdisjoint(ids)
     thresholds = embedder.thresholds if embedder is not None and spoke else COVERAGE_THRESHOLDS
     curve = _Curve(thresholds)
-    hits = tuple(curve.judge(hit, evidence([hit.id], cosines, coverages)) for hit in ranking.hits)
+    hits = tuple(
+        curve.judge(hit, max(0.0, cosines.get(hit.id, 0.0)) + coverages.get(hit.id, 0.0)) for hit in ranking.hits
+    )
     tier = max(top_tier(hits) for hits in answering)
     verdict = _verdict(tier, evidence(ids, cosines, coverages), thresholds) if ids else "nothing"
     return replace(ranking, hits=hits), verdict
@@ -51,8 +53,8 @@ def judged(ranking: Ranking, embedder: Embedder | None, signals: Mapping[str, Si
 
 def evidence(ids: Sequence[MemoryId], cosines: Mapping[MemoryId, float], coverages: Mapping[MemoryId, float]) -> float:
     """Return the best cosine plus the best coverage among these memories."""
-    cosine = max((cosines.get(identity, 0.0) for identity in ids), default=0.0)
-    return max(0.0, cosine) + max((coverages.get(identity, 0.0) for identity in ids), default=0.0)
+    best = max((cosines[identity] for identity in ids if identity in cosines), default=0.0)
+    return max(0.0, best) + max((coverages[identity] for identity in ids if identity in coverages), default=0.0)
 
 
 class _Curve:

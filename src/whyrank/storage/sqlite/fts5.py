@@ -11,7 +11,7 @@ from functools import partial
 
 from ...analysis.datewords import is_date_word
 from ...ports import Entry
-from ...types import Candidate, Join, MemoryId, Notice, Scope, Signal, Statistics, Where
+from ...types import Join, MemoryId, Notice, Scope, Signal, Statistics, Where
 from ..lexical import TermScores, padded, term_scores, word_score
 from ..pools import Scored, best, cut
 from .connection import Connection, version
@@ -20,7 +20,7 @@ from .filters import Clause, clause_for, in_scopes
 from .keyword import Found, View
 from .records import code
 from .rows import CONTENT_KEY
-from .selection import Row
+from .selection import Rows
 
 # FTS5 selects by its own bm25(), whose idf is that of the whole file; twice the pool leaves room for the exact order.
 SELECTION_MARGIN = 2
@@ -110,15 +110,19 @@ class Fts5Index:
         """Return the rows FTS5 selects, with exact scores."""
         terms = [term for term in terms if not is_date_word(term)]
         if not terms:
-            return Found((), (WORDS_ALONE,))
+            return Found(Rows(), (WORDS_ALONE,))
         selected = self.select(view.connection, terms, clause_for(where), join, limit)
         scores = self._term_scores(view, selected, terms, where.scopes)
         # The tokenizer may split what our tokens keep whole; only what truly matches stays.
-        rows = {found.id: (row, found.group) for row, found in selected.items()}
         exact = (
             Scored(word_score(scores[row]), found.tie, found.group) for row, found in selected.items() if scores[row]
         )
-        return Found([_found(*rows[best_one.id], best_one) for best_one in best(exact, limit)], (WORDS_ALONE,))
+        chosen = best(exact, limit)
+        rows = {found.id: (row, code(found.group)) for row, found in selected.items()}
+        numbers, origins = zip(*(rows[candidate.id] for candidate in chosen), strict=True) if chosen else ((), ())
+        # Whose they are is left to be looked up.
+        ids, values = [candidate.id for candidate in chosen], [candidate.score for candidate in chosen]
+        return Found(Rows(numbers, values, ids, [""] * len(ids), origins), (WORDS_ALONE,))
 
     def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
         """Score the given rows, whether a run would list them or not."""
@@ -147,11 +151,6 @@ class Fts5Index:
             (json.dumps(list(rows)),),
         )
         return {row: term_scores(tokens, length, terms, statistics) for row, tokens, length in stored}
-
-
-def _found(row: int, group: str, candidate: Candidate) -> Row:
-    # The scope is left to be looked up: what a group names is a file of a scope, or a memory.
-    return Row(row, candidate.score, candidate.id, "", code(group))
 
 
 def _size(connection: Connection, wall: Clause) -> tuple[int, int]:

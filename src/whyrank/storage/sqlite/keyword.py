@@ -10,7 +10,7 @@ from ...types import Join, MemoryId, Notice, Scope, Signal, Statistics, Where
 from .catalogue import Catalogue, Shelf
 from .connection import Connection
 from .masks import Masks
-from .selection import Row
+from .selection import Rows
 
 
 class View(NamedTuple):
@@ -29,7 +29,7 @@ class View(NamedTuple):
 class Found(NamedTuple):
     """Rows with their scores, best first, cut at the sources asked for; and what must be said of them."""
 
-    rows: Sequence[Row]
+    rows: Rows
     notices: Sequence[Notice] = ()
 
 

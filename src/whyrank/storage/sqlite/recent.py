@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from ...types import Memory, MemoryId
 from .connection import Connection
@@ -17,12 +17,8 @@ _PER_STATEMENT = 500
 Value = TypeVar("Value", int, str)
 
 
-class Place(NamedTuple):
-    """Where a memory is stored, whose it is, and a number for the source it counts for."""
-
-    row: int
-    scope: str
-    origin: int
+# Where a memory is stored: its row, whose it is, and a number for the source it counts for.
+Place = tuple[int, str, int]
 
 
 class Stored:
@@ -38,11 +34,11 @@ class Stored:
     @property
     def origin(self) -> int:
         """Return a number for the source it counts for."""
-        return self._place.origin
+        return self._place[2]
 
     def read(self) -> Memory:
         """Return the memory."""
-        return self._read(self.id, self._place.row)
+        return self._read(self.id, self._place[0])
 
 
 class RecentMemories:
@@ -54,11 +50,19 @@ class RecentMemories:
         self._memories: dict[int, Memory] = {}
         self._turn = threading.Lock()
 
-    def learn(self, generation: int, places: Iterable[tuple[MemoryId, Place]]) -> None:
-        """Take note of memories that a run has met."""
+    def learn(
+        self,
+        generation: int,
+        ids: Sequence[MemoryId],
+        rows: Sequence[int],
+        scopes: Sequence[str],
+        origins: Sequence[int],
+    ) -> None:
+        """Take note of memories that a run has met, if it says whose they are."""
         with self._turn:
             self._prepare(generation)
-            self._places.update(places)
+            if all(scopes):
+                self._places.update(zip(ids, zip(rows, scopes, origins, strict=True), strict=True))
 
     def places(self, connection: Connection, generation: int, ids: Sequence[MemoryId]) -> dict[MemoryId, Place]:
         """Return the places of those ids that exist."""
@@ -70,7 +74,7 @@ class RecentMemories:
                 for identity, row, scope, grouping in connection.execute(
                     f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})", part
                 ):
-                    known[identity] = Place(row, scope, code(grouping))
+                    known[identity] = (row, scope, code(grouping))
             return {identity: known[identity] for identity in ids if identity in known}
 
     def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:

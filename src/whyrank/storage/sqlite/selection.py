@@ -28,15 +28,14 @@ class Chosen(NamedTuple):
     scores: Floats
 
 
-class Row(NamedTuple):
-    """One row that was found: its score, its id if that is known, whose it is, and a number for its source."""
+class Rows(NamedTuple):
+    """Rows that were found, best first: scores, ids (empty if unknown), whose they are, numbers of their sources."""
 
-    row: int
-    score: float
-    id: str
-    scope: str
-    origin: int
-    tie: bytes = b""
+    rows: Sequence[int] = ()
+    scores: Sequence[float] = ()
+    ids: Sequence[str] = ()
+    scopes: Sequence[str] = ()
+    origins: Sequence[int] = ()
 
 
 def best_rows(
@@ -45,7 +44,7 @@ def best_rows(
     scores: Callable[[Sequence[Flags | None], int | None], Sequence[Floats]],
     allowed: Sequence[Flags | None],
     limit: int | None,
-) -> list[Row]:
+) -> Rows:
     """Return the rows with a score above zero, best first, cut at `limit` distinct sources.
 
     `scores` is asked for the scores of all places, right for the best `wanted` of those that are allowed.
@@ -62,7 +61,7 @@ def best_rows(
             chosen = best_of(chosen, wanted)
         rows = cut(connection, shelves, chosen, limit, is_all)
         if rows is not None or wanted is None:
-            return rows or []
+            return rows or Rows()
         wanted *= 4
 
 
@@ -104,7 +103,7 @@ def _block_tops(scores: NDArray[np.floating], size: int) -> NDArray[np.floating]
 
 def cut(
     connection: Connection, shelves: Sequence[Shelf], chosen: Chosen, limit: int | None, is_all: bool = False
-) -> list[Row] | None:
+) -> Rows | None:
     """Order what was chosen and cut it at `limit` sources; None if more would be needed to know."""
     order = np.argsort(-chosen.scores, kind="stable")
     scores, sources = chosen.scores[order].tolist(), _gathered(shelves, chosen, order, "group")
@@ -112,12 +111,17 @@ def cut(
     end = _first_beyond(sources, limit)
     if end is None and not (is_all or limit is None):
         return None
-    order = order[: len(scores) if end is None else _end_of_tie(scores, end)]
+    if end is not None:
+        order = order[: _end_of_tie(scores, end)]
+    if any(one == other for one, other in pairwise(scores[: len(order)])):
+        order = _ties_broken(connection, shelves, chosen, order, scores)
+        sources = _gathered(shelves, chosen, order, "group")
+    kept = list(_kept(sources[: len(order)], limit))
+    order = order[kept]
     ids = [identity.decode("ascii") for identity in _gathered(shelves, chosen, order, "id")]
     scopes = [shelves[number].scope for number in chosen.shelves[order].tolist()]
-    ties = _gathered(shelves, chosen, order, "tie")
-    rows = [*map(Row, _gathered(shelves, chosen, order, "row"), scores, ids, scopes, sources, ties)]
-    return list(_cut(_ties_broken(connection, rows), limit))
+    rows = _gathered(shelves, chosen, order, "row")
+    return Rows(rows, [scores[i] for i in kept], ids, scopes, [sources[i] for i in kept])
 
 
 def _gathered(shelves: Sequence[Shelf], chosen: Chosen, order: Integers, column: str) -> list[Any]:
@@ -152,25 +156,22 @@ def _end_of_tie(scores: Sequence[float], place: int) -> int:
     return end
 
 
-def _ties_broken(connection: Connection, rows: list[Row]) -> list[Row]:
-    """Order rows of equal scores by their content keys; whole keys are read only where their beginnings are equal."""
-    if not any(one.score == other.score for one, other in pairwise(rows)):
-        return rows
-    ordered = sorted(rows, key=lambda found: (-found.score, found.tie))
+def _ties_broken(
+    connection: Connection, shelves: Sequence[Shelf], chosen: Chosen, order: Integers, scores: Sequence[float]
+) -> Integers:
+    """Order equal scores by content keys; whole keys are read only where their beginnings are equal or unknown."""
+    ties = _gathered(shelves, chosen, order, "tie")
+    ordered = sorted(range(len(order)), key=lambda i: (-scores[i], ties[i]))
     alike = {
-        found.row
+        scores[one]
         for one, other in pairwise(ordered)
-        if one.score == other.score and (one.tie == other.tie or not one.tie or not other.tie)
-        for found in (one, other)
+        if scores[one] == scores[other] and (ties[one] == ties[other] or not ties[one])
     }
-    if not alike:
-        return ordered
-    # A row without a beginning can stand anywhere among its equals, so all of these are ordered by whole keys.
-    scores = {found.score for found in ordered if found.row in alike}
-    keys = content_keys(connection, [found.row for found in ordered if found.score in scores])
-    return sorted(
-        ordered, key=lambda found: (-found.score, keys.get(found.row, (found.tie.decode("utf-8", "replace"),)))
-    )
+    if alike:
+        rows = _gathered(shelves, chosen, order, "row")
+        keys = content_keys(connection, [rows[i] for i in ordered if scores[i] in alike])
+        ordered.sort(key=lambda i: (-scores[i], keys.get(rows[i], (ties[i],)) if scores[i] in alike else ()))
+    return order[ordered]
 
 
 def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, tuple[object, ...]]:
@@ -184,15 +185,15 @@ def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, tuple
     return keys
 
 
-def _cut(rows: Sequence[Row], limit: int | None) -> Iterator[Row]:
-    """Yield rows until `limit` sources were seen, a few rows of each; None yields all."""
+def _kept(sources: Sequence[int], limit: int | None) -> Iterator[int]:
+    """Yield places until `limit` sources were seen, a few of each; None yields all."""
     seen: dict[int, int] = {}
-    for found in rows:
+    for place, source in enumerate(sources):
         if limit is not None:
-            count = seen.get(found.origin, 0)
+            count = seen.get(source, 0)
             if count >= CHUNKS_PER_SOURCE:
                 continue
             if not count and len(seen) >= limit:
                 return
-            seen[found.origin] = count + 1
-        yield found
+            seen[source] = count + 1
+        yield place

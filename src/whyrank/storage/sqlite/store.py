@@ -17,7 +17,7 @@ from .indexes import DEFAULT, INDEXES, index_in, prepare_index
 from .keyword import Found, KeywordIndex, View
 from .masks import Masks
 from .names import NameIndex
-from .recent import Place, RecentMemories, Stored
+from .recent import RecentMemories, Stored
 from .rows import CONTENT_KEY, SELECT, to_memory
 from .schema import prepare
 from .vectors import VectorIndex
@@ -91,7 +91,7 @@ class SqliteStore:
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
             places = self._recent.places(*view[:2], list(ids))
-            inside = {identity: place.row for identity, place in places.items() if place.scope in visible}
+            inside = {identity: row for identity, (row, scope, _) in places.items() if scope in visible}
             memories = self._recent.memories(*view[:2], list(inside.values()))
             return {identity: memories[row] for identity, row in inside.items() if row in memories}
 
@@ -103,7 +103,7 @@ class SqliteStore:
         return {
             identity: Stored(identity, place, self._read_again)
             for identity, place in places.items()
-            if place.scope in visible
+            if place[1] in visible
         }
 
     def _read_again(self, identity: MemoryId, row: int) -> Memory:
@@ -135,15 +135,14 @@ class SqliteStore:
             return self._run(view, "vector", self._vectors.select(view, space, vector, where, limit))
 
     def _run(self, view: View, name: str, found: Found) -> Run:
-        rows = found.rows
-        nameless = [row.row for row in rows if not row.id]
-        if nameless:
-            ids = {row: memory.id for row, memory in self._recent.memories(*view[:2], nameless).items()}
-            rows = [row if row.id else row._replace(id=ids[row.row]) for row in rows]
-        self._recent.learn(
-            view.generation, ((row.id, Place(row.row, row.scope, row.origin)) for row in rows if row.scope)
-        )
-        return Run(name, tuple(Candidate(row.id, row.score) for row in rows), tuple(found.notices))
+        rows, scores, ids, scopes, origins = found.rows
+        if not all(ids):
+            nameless = self._recent.memories(
+                *view[:2], [row for row, known in zip(rows, ids, strict=True) if not known]
+            )
+            ids = [known or nameless[row].id for row, known in zip(rows, ids, strict=True)]
+        self._recent.learn(view.generation, ids, rows, scopes, origins)
+        return Run(name, tuple(map(Candidate, ids, scores)), tuple(found.notices))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
@@ -155,7 +154,7 @@ class SqliteStore:
     ) -> list[Signal]:
         """Score the given candidates by every signal, listed by its run or not."""
         with self.view() as view:
-            rows = {place.row: key for key, place in self._recent.places(*view[:2], ids).items()}
+            rows = {place[0]: key for key, place in self._recent.places(*view[:2], ids).items()}
             signals: list[Signal] = []
             if terms:
                 signals.append(self._keyword.score(view, rows, terms, where.scopes))

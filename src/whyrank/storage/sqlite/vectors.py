@@ -18,7 +18,7 @@ from .connection import Connection
 from .held import STEP_BACK, Held, blended, read_range, renewed
 from .keyword import Found, View
 from .sealed import seal
-from .selection import MORE, Chosen, Row, above, cut, threshold
+from .selection import MORE, Chosen, Rows, above, cut, threshold
 from .signs import Signs, distances, nearest, signs_of
 
 UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
@@ -140,7 +140,7 @@ def _exact(
     allowed: Sequence[Flags | None],
     vector: Vector,
     limit: int | None,
-) -> list[Row]:
+) -> Rows:
     """Compare every vector: float32 selects with a margin, float64 decides."""
     coarse = [_coarse(own, mask, vector) for own, mask in zip(held, allowed, strict=True)]
     wanted = None if limit is None else limit + MORE
@@ -158,7 +158,7 @@ def _exact(
             exact = Chosen(exact.shelves[sure], exact.places[sure], exact.scores[sure])
         rows = cut(connection, shelves, exact, limit, is_all)
         if rows is not None or wanted is None:
-            return rows or []
+            return rows or Rows()
         wanted *= 4
 
 
@@ -178,7 +178,7 @@ def _by_signs(
     allowed: Sequence[Flags | None],
     vector: Vector,
     limit: int,
-) -> list[Row]:
+) -> Rows:
     """Look at the signs of all, at signs against numbers of the nearest, at whole vectors of the nearest of these."""
     question = signs_of(vector[np.newaxis])
     masks = [own.has if mask is None else own.has & mask for own, mask in zip(held, allowed, strict=True)]

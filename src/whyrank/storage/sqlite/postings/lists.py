@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,12 +51,13 @@ class FreshText:
         return self.text.tokens
 
     @cached_property
-    def counts(self) -> Mapping[int, Counter[str]]:
-        """Return how often each term occurs, of the fields that have lists of their own."""
+    def counts(self) -> Mapping[int, Counter[Any]]:
+        """Return how often each term occurs; pairs as pairs of tokens, whatever their script."""
         return {
             WORDS.number: Counter(self.tokens),
             GRAMS.number: Counter(grams_of(self.tokens) if self.text.letters else ()),
             DATES.number: Counter(self.text.dates),
+            PAIRS.number: Counter(pairwise(self.tokens)),
         }
 
 
@@ -223,7 +224,7 @@ class Lists:
                 holders = np.searchsorted(np.cumsum(listed.frequencies, dtype=np.int64), heard, side="right")
                 places, counts = np.unique(listed.numbers[holders], return_counts=True)
                 found.append(Postings(places, counts.astype(np.float64)))
-        return self._living(found, self._fresh(lambda text: _occurrences(text.tokens, (one, other))))
+        return self._living(found, self._fresh(lambda text: text.counts[PAIRS.number].get((one, other), 0)))
 
     def _phrase(self, connection: Connection, tokens: Sequence[str]) -> Postings:
         """Return the places that hold tokens side by side."""
