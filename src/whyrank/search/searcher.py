@@ -29,7 +29,8 @@ class Searcher:
     def search(self, query: Query, recipe: Recipe) -> Results:
         """Answer a query; never raises for its text."""
         watch = Stopwatch()
-        with watch.timing("total"):
+        # One snapshot for all of it: what is found can still be read.
+        with self.store.reading(), watch.timing("total"):
             query, notices = within_limits(query)
             retrieved, ranking = self.ranked(query, recipe, watch)
             ranking = within_budget(ranking, query.max_tokens)

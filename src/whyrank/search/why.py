@@ -41,7 +41,11 @@ class Why:
 
 def why(searcher: Searcher, query: Query, recipe: Recipe, identity: str) -> Why:
     """Explain the place, or the absence, of a memory given by id, or of the best chunk of a file given by path."""
-    query, _ = within_limits(query)
+    with searcher.store.reading():
+        return _explained(searcher, within_limits(query)[0], recipe, identity)
+
+
+def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) -> Why:
     asked = _asked_about(searcher.store, query, identity)
     refusals = [query.where.refusal(memory) for memory in asked]
     if all(refusals):

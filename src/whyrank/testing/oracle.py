@@ -82,7 +82,7 @@ def _surroundings(entries: Sequence[Entry], members: Sequence[int], number: int,
         return tuple(other for other in members if entries[other].memory.group == memory.group)
     session = sorted(
         (other for other in members if _session(entries[other]) == _session(entries[number])),
-        key=lambda other: (entries[other].memory.position, other),
+        key=lambda other: (entries[other].memory.position, entries[other].memory.id),
     )
     place = session.index(number)
     return tuple(session[max(0, place - WINDOW_TURNS) : place + WINDOW_TURNS + 1])

@@ -130,7 +130,8 @@ class Shelf:
         """Return, for each step from −2 to 2, the turn that far from each turn in its session; NOWHERE beyond it."""
         sessions, positions = self.columns["session"], self.columns["position"]
         turns = self.turns
-        order = turns[np.lexsort((turns, positions[turns], sessions[turns]))]
+        # At one position the ids decide: a turn that is stored again keeps its place.
+        order = turns[np.lexsort((turns, self.columns["id"][turns], positions[turns], sessions[turns]))]
         ordered = sessions[order]
         steps = []
         for step in range(-WINDOW_TURNS, WINDOW_TURNS + 1):
@@ -182,6 +183,11 @@ class Catalogue:
             last = self._last = (asked, self._all(connection, scopes))
         return last[1]
 
+    def broken(self) -> dict[str, tuple[int, ...]]:
+        """Return the blocks of records that were found broken, by scope."""
+        with self._turn:
+            return {scope: shelf.broken for scope, shelf in self._shelves.items() if shelf.broken}
+
     def _all(self, connection: Connection, scopes: frozenset[Scope]) -> list[Shelf]:
         with self._turn:
             found = [self._shelf(connection, scope) for scope in sorted(str(scope) for scope in scopes)]
@@ -212,13 +218,13 @@ class Catalogue:
             columns = known.columns
         else:
             columns = _grown(known.columns if known and is_older else {}, numbers)
-        broken = []
+        broken = set(known.broken) - {first for first, _ in blocks} if known and is_older else set()
         for first, blob in blocks:
             try:
                 records = decoded(blob)
             except BrokenSeal:
                 records = made_anew(connection, scope, first, self._tokens)
-                broken.append(first)
+                broken.add(first)
             records = records[: max(0, numbers - first)]
             for name, column in columns.items():
                 column[first : first + len(records)] = records[name]
@@ -231,7 +237,7 @@ class Catalogue:
             columns,
             np.array([number for (number,) in superseded], np.int64),
             _timed(connection, scope),
-            tuple(broken),
+            tuple(sorted(broken)),
         )
 
 

@@ -26,6 +26,7 @@ else:
 LIBRARY = f"SQLite {sqlite3.sqlite_version}"
 BUSY_MILLISECONDS = 30_000
 LOCK_SECONDS = 30.0
+WRITER_CACHE_KILOBYTES = 65_536  # ids and hashes fall anywhere in their indexes; SQLite's two megabytes would thrash
 WAL_BYTES_KEPT = 64 * 1024 * 1024
 
 Connection = sqlite3.Connection
@@ -122,6 +123,7 @@ class Database:
         if self._writer is None:
             self._writer = _connect(_address(self.path))
             self._writer.execute("PRAGMA journal_mode=WAL")
+            self._writer.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KILOBYTES}")
         return self._writer
 
     def _check_usable(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +32,7 @@ class Held:
     vectors: NDArray[np.float32] | None
     given_signs: Signs | None
     damaged: Integers
+    found_damaged: set[int] = field(default_factory=set)  # met when whole vectors were read for a few
 
     @cached_property
     def signs(self) -> Signs:
@@ -83,7 +84,9 @@ def _with_vectors(
     if known is not None:
         entries[: len(known.entries)] = known.entries
         if known.vectors is not None:
-            vectors = _roomy(known.vectors, len(shelf), known.vectors.shape[1])
+            # Room is shared with older readers as long as nothing they read is written over.
+            is_new = all(begin >= len(known.entries) for begin, _ in ranges)
+            vectors = _roomy(known.vectors if is_new else known.vectors.copy(), len(shelf), known.vectors.shape[1])
     for begin, end in ranges:
         found = read_range(connection, space, shelf.scope, begin, end)
         entries[begin:end] = found.entries

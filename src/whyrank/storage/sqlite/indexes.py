@@ -17,12 +17,13 @@ INDEXES: dict[str, Callable[[int], KeywordIndex]] = {
     "fts5": lambda _: Fts5Index(),  # SQLite has a cache of its own
 }
 DEFAULT = "postings"
+IndexName = tuple[str, str]  # what it is called, and the generation it answers since
 ROWS_PER_STEP = 500  # moved in one transaction; a kill loses no more than that
 
 
 def prepare_index(database: Database, name: str) -> str:
     """Make the index asked for, and fill it if the file has another one; return the name of the one that answers."""
-    current = index_in(database.reader())
+    current = _meta(database.reader(), "keyword")
     if current == name or (current is not None and database.read_only):
         # What cannot be made serves as it is.
         return current
@@ -33,9 +34,10 @@ def prepare_index(database: Database, name: str) -> str:
     return name
 
 
-def index_in(connection: Connection) -> str | None:
-    """Return the name of the index that answers in a file, if it has one."""
-    return _meta(connection, "keyword")
+def index_in(connection: Connection) -> IndexName | None:
+    """Return the name of the index that answers in a file, and since when, if it has one."""
+    name = _meta(connection, "keyword")
+    return (name, _meta(connection, "keyword-since") or "0") if name is not None else None
 
 
 def index_to_come(connection: Connection) -> str | None:
@@ -46,7 +48,7 @@ def index_to_come(connection: Connection) -> str | None:
 def _begin(database: Database, name: str) -> None:
     """Make the new index, empty; one that was begun and is not wanted any more goes."""
     with database.writing() as connection:
-        current, to_come = index_in(connection), index_to_come(connection)
+        current, to_come = _meta(connection, "keyword"), index_to_come(connection)
         if current is None:
             _made(name).create(connection)
             _set(connection, "keyword", name)
@@ -61,7 +63,7 @@ def _begin(database: Database, name: str) -> None:
 def _step(database: Database, name: str) -> bool:
     """Move some memories from the index that answers to the one to come; tell whether there are more."""
     with database.writing() as connection:
-        current = index_in(connection)
+        current = _meta(connection, "keyword")
         if current is None or current == name:
             return False
         old, new = _made(current), _made(name)
@@ -85,6 +87,8 @@ def _step(database: Database, name: str) -> bool:
         _set(connection, "keyword", name)
         connection.execute("DELETE FROM meta WHERE key IN ('keyword-to-come', 'keyword-moved')")
         connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+        # Numbers of segments begin anew with their table: what is kept of an index must not outlive it.
+        _set(connection, "keyword-since", _meta(connection, "generation") or "0")
         return False
 
 

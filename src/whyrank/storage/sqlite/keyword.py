@@ -18,6 +18,7 @@ class View(NamedTuple):
 
     connection: Connection
     generation: int
+    keyword: KeywordIndex
     catalogue: Catalogue
     masks: Masks
 

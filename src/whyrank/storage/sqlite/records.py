@@ -27,7 +27,7 @@ RECORD = np.dtype(
         ("dates", "<u4"),
         ("group", "<u8"),
         ("session", "<u8"),
-        ("position", "<i4"),
+        ("position", "<i8"),
         ("id", "S20"),
         ("tie", "S24"),
     ]
@@ -119,21 +119,29 @@ class Ledger:
                 "UPDATE records SET changed = ? WHERE scope = ? AND first = ?", (self._generation, scope, first)
             )
 
+    def mend(self, scope: str, first: int) -> None:
+        """Write a block anew from the memories themselves."""
+        self._write(scope, first, made_anew(self._connection, scope, first, self._tokens))
+        self._touched.add(scope)
+
     def close(self) -> None:
         """Write what has changed."""
         for scope, changes in self._changed.items():
             for first, records in self._blocks(scope, changes):
-                self._connection.execute(
-                    "INSERT INTO records VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET changed = excluded.changed, "
-                    "records = excluded.records",
-                    (scope, first, self._generation, seal(records.tobytes())),
-                )
+                self._write(scope, first, records)
         for scope in {*self._changed, *self._touched}:
             self._connection.execute(
                 "INSERT INTO scopes VALUES (:scope, :numbers, :generation) ON CONFLICT DO UPDATE SET "
                 "numbers = max(numbers, :numbers), changed = :generation",
                 {"scope": scope, "numbers": self._numbers.get(scope, 0), "generation": self._generation},
             )
+
+    def _write(self, scope: str, first: int, records: Records) -> None:
+        self._connection.execute(
+            "INSERT INTO records VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET changed = excluded.changed, "
+            "records = excluded.records",
+            (scope, first, self._generation, seal(records.tobytes())),
+        )
 
     def _blocks(self, scope: str, changes: dict[int, Record | None]) -> Iterator[tuple[int, Records]]:
         by_block: dict[int, list[int]] = defaultdict(list)

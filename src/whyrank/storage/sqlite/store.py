@@ -13,7 +13,7 @@ from ..pools import best
 from .catalogue import Catalogue
 from .connection import LIBRARY, Connection, Database, Row
 from .filters import clause_for
-from .indexes import DEFAULT, INDEXES, index_in, prepare_index
+from .indexes import DEFAULT, INDEXES, IndexName, index_in, prepare_index
 from .keyword import Found, KeywordIndex, View
 from .masks import Masks
 from .names import NameIndex
@@ -24,6 +24,7 @@ from .vectors import VectorIndex
 from .writing import Writing
 
 _MEMORIES_PER_TIDYING = 128
+_INDEXES_KEPT = 4
 _MEGABYTE = 1024 * 1024
 CACHE_MEGABYTES = 224
 _IDS_PER_STATEMENT = 500
@@ -40,20 +41,21 @@ class SqliteStore:
         self._vectors = VectorIndex(cache_megabytes * _MEGABYTE * 5 // 7)
         self._masks = Masks()
         self._recent = RecentMemories()
-        self._seen = -1
+        self._indexes: dict[IndexName, KeywordIndex] = {}
+        self._seen: tuple[int, KeywordIndex] | None = None
         self._is_untidy = False
         try:
-            self._keyword = self._prepare(path, keyword)
+            self._prepare(path, keyword)
         except BaseException:
             self._database.close()
             raise
-        self._catalogue = Catalogue(lambda connection, row: self._keyword.stored_tokens(connection, row))
+        self._catalogue = Catalogue(lambda connection, row: self._index(connection).stored_tokens(connection, row))
 
-    def _prepare(self, path: Path, keyword: str) -> KeywordIndex:
+    def _prepare(self, path: Path, keyword: str) -> None:
         if self._database.read_only and not path.exists():
             raise StoreError(f"{path} does not exist and cannot be made here", "check the permissions of the folder")
         prepare(self._database)
-        return INDEXES[prepare_index(self._database, keyword)](self._page_bytes)
+        prepare_index(self._database, keyword)
 
     def reading(self) -> AbstractContextManager[None]:
         """Hold one consistent view for all reads inside the block."""
@@ -64,9 +66,11 @@ class SqliteStore:
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
         with self._database.writing() as connection:
-            self._follow(connection)
-            Writing(connection, self._keyword, self._names, self._vectors).apply(changes)
-            self._is_untidy = self._is_untidy or self._keyword.is_due(connection)
+            index = self._index(connection)
+            writing = Writing(connection, index, self._names, self._vectors)
+            writing.mend(self._catalogue.broken())
+            writing.apply(changes)
+            self._is_untidy = self._is_untidy or index.is_due(connection)
         if self._is_untidy:
             self._tidy(len(changes.put))
 
@@ -74,15 +78,20 @@ class SqliteStore:
         """Keep house after a write, off every reader's path and in proportion to what was written."""
         for _ in range(1 + written // _MEMORIES_PER_TIDYING):
             with self._database.writing() as connection:
-                self._is_untidy = self._keyword.tidy(connection)
+                self._is_untidy = self._index(connection).tidy(connection)
             if not self._is_untidy:
                 return
 
-    def _follow(self, connection: Connection) -> None:
-        """Use the index the file has: another process may have switched it."""
+    def _index(self, connection: Connection) -> KeywordIndex:
+        """Return the index of the moment a connection sees: another process may have switched it."""
         name = index_in(connection)
-        if name is not None and name != self._keyword.name:
-            self._keyword = INDEXES[name](self._page_bytes)
+        assert name is not None  # prepared when the store was opened
+        known = self._indexes.get(name)
+        if known is None:
+            if len(self._indexes) >= _INDEXES_KEPT:
+                self._indexes.clear()
+            known = self._indexes[name] = INDEXES[name[0]](self._page_bytes)
+        return known
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -109,6 +118,11 @@ class SqliteStore:
     def _read_again(self, identity: MemoryId, row: int) -> Memory:
         with self.view() as view:
             found = self._recent.memories(*view[:2], [row]).get(row)
+            if found is None:  # the same memory may have been stored again
+                places = self._recent.places(*view[:2], [identity])
+                found = next(
+                    iter(self._recent.memories(*view[:2], [place[0] for place in places.values()]).values()), None
+                )
         if found is None:
             raise NotFound(f"the memory {identity!r} was forgotten since", "search again")
         return found
@@ -127,7 +141,7 @@ class SqliteStore:
         if not terms:
             return Run("keyword")
         with self.view() as view:
-            return self._run(view, "keyword", self._keyword.run(view, terms, where, join, limit))
+            return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit))
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources."""
@@ -157,7 +171,7 @@ class SqliteStore:
             rows = {place[0]: key for key, place in self._recent.places(*view[:2], ids).items()}
             signals: list[Signal] = []
             if terms:
-                signals.append(self._keyword.score(view, rows, terms, where.scopes))
+                signals.append(view.keyword.score(view, rows, terms, where.scopes))
             if vector is not None:
                 signals.append(Signal("vector", self._vectors.score(view, space, vector, rows, where)))
             return signals
@@ -165,7 +179,7 @@ class SqliteStore:
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""
         with self.view() as view:
-            return self._keyword.statistics(view, terms, scopes)
+            return view.keyword.statistics(view, terms, scopes)
 
     @contextmanager
     def view(self) -> Iterator[View]:
@@ -173,10 +187,10 @@ class SqliteStore:
         with self.reading():
             connection = self._database.reader()
             generation = self._database.generation()
-            if generation != self._seen:
-                self._follow(connection)
-                self._seen = generation
-            yield View(connection, generation, self._catalogue, self._masks)
+            seen = self._seen
+            if seen is None or seen[0] != generation:
+                seen = self._seen = (generation, self._index(connection))
+            yield View(connection, generation, seen[1], self._catalogue, self._masks)
 
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
@@ -211,7 +225,8 @@ class SqliteStore:
             damaged = self._vectors.damaged(self._database.reader(), space)
         if damaged:
             with self._database.writing() as connection:
-                Writing(connection, self._keyword, self._names, self._vectors).drop_vectors(space, damaged)
+                index = self._index(connection)
+                Writing(connection, index, self._names, self._vectors).drop_vectors(space, damaged)
         return len(damaged)
 
     def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
@@ -228,7 +243,7 @@ class SqliteStore:
             return StoreStatus(
                 location=str(self._database.path),
                 schema=count("PRAGMA user_version"),
-                keyword_index=self._keyword.name,
+                keyword_index=self._index(self._database.reader()).name,
                 memories=count("SELECT count(*) FROM memories"),
                 files=count("SELECT count(*) FROM files"),
                 scopes={

@@ -66,6 +66,10 @@ class VectorIndex:
             for first in sorted({number - number % BLOCK for number in numbers}):
                 if first + BLOCK <= size:
                     found = read_range(connection, space, scope, first, first + BLOCK)
+                    if found.vectors is None:
+                        place = (space, scope, first)
+                        connection.execute("DELETE FROM sign_blocks WHERE space = ? AND scope = ? AND first = ?", place)
+                        continue
                     connection.execute(
                         "INSERT INTO sign_blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
                         "entries = excluded.entries, signs = excluded.signs",
@@ -99,7 +103,8 @@ class VectorIndex:
             there = places != NOWHERE
             there[there] = held.has[places[there]]
             cosines = _cosines(view.connection, shelf, held, places[there], vector)
-            found.update(zip((rows[row] for row in numbers[there].tolist()), cosines.tolist(), strict=True))
+            pairs = zip(numbers[there].tolist(), cosines.tolist(), strict=True)
+            found.update((rows[row], cosine) for row, cosine in pairs if cosine == cosine)
         return found
 
     def damaged(self, connection: Connection, space: str) -> list[str]:
@@ -216,14 +221,17 @@ def _rescored(
     for number, (shelf, own) in enumerate(zip(shelves, held, strict=True)):
         here = chosen.shelves == number
         scores[here] = _cosines(connection, shelf, own, chosen.places[here], vector)
-    return Chosen(chosen.shelves, chosen.places, scores)
+    sound = ~np.isnan(scores)
+    return Chosen(chosen.shelves[sound], chosen.places[sound], scores[sound])
 
 
 def _cosines(connection: Connection, shelf: Shelf, held: Held, places: Integers, vector: Vector) -> Floats:
-    """Return cosines in float64, each computed from its own row alone."""
+    """Return cosines in float64, each computed from its own row alone; no number where a vector is damaged."""
     if not len(places):
         return np.zeros(0)
     vectors = held.vectors[places] if held.vectors is not None else _fetched(connection, shelf, held, places)
+    if vectors.shape[1] != len(vector):
+        return np.full(len(places), np.nan)
     cosines: Floats = np.vecdot(vectors.astype(np.float64), vector.astype(np.float64))
     return cosines
 
@@ -231,24 +239,34 @@ def _cosines(connection: Connection, shelf: Shelf, held: Held, places: Integers,
 def _fetched(connection: Connection, shelf: Shelf, held: Held, places: Integers) -> NDArray[np.float32]:
     """Read the vectors of some places from the file, turns mixed with what was said before."""
     if not len(shelf.turns):
-        return _vectors(connection, held.entries[places])
+        return _vectors(connection, held, places)
     before = shelf.windows[STEP_BACK][places]
-    own = _vectors(connection, held.entries[places])
+    own = _vectors(connection, held, places)
     has_before = before != NOWHERE
     has_before[has_before] = held.has[before[has_before]]
     if has_before.any():
-        own[has_before] = blended(own[has_before], _vectors(connection, held.entries[before[has_before]]))
+        own[has_before] = blended(own[has_before], _vectors(connection, held, before[has_before]))
     return own
 
 
-def _vectors(connection: Connection, entries: Integers) -> NDArray[np.float32]:
-    wanted = entries.tolist()
+def _vectors(connection: Connection, held: Held, places: Integers) -> NDArray[np.float32]:
+    """Read vectors from the file; one that fails its checksum has no numbers, and is remembered as damaged."""
+    wanted = held.entries[places].tolist()
     blobs: dict[int, bytes] = {}
     for start in range(0, len(wanted), _ROWS_PER_STATEMENT):
         part = wanted[start : start + _ROWS_PER_STATEMENT]
         marks = ", ".join("?" * len(part))
-        blobs.update(connection.execute(f"SELECT entry, vector FROM vectors WHERE entry IN ({marks})", part).fetchall())
-    return np.frombuffer(b"".join(blobs[entry] for entry in wanted), "<f4").reshape(len(wanted), -1).copy()
+        found = connection.execute(f"SELECT entry, checksum, vector FROM vectors WHERE entry IN ({marks})", part)
+        blobs |= {entry: blob for entry, checksum, blob in found if zlib.crc32(blob) == checksum}
+    missing = [i for i, entry in enumerate(wanted) if entry not in blobs]
+    held.found_damaged.update(places[missing].tolist())
+    if len(missing) == len(wanted):
+        return np.full((len(wanted), 1), np.nan, np.float32)
+    size = len(next(iter(blobs.values())))
+    joined = b"".join(blobs.get(entry, bytes(size)) for entry in wanted)
+    vectors = np.frombuffer(joined, "<f4").reshape(len(wanted), -1).copy()
+    vectors[missing] = np.nan
+    return vectors
 
 
 def unit(vector: Vector) -> Vector:
@@ -285,10 +303,10 @@ def _misfit(connection: Connection, text_hash: str, vector: Vector, dimensions: 
 
 def _damage(held: Sequence[Held], allowed: Sequence[Flags | None]) -> list[Notice]:
     """Say how many of the vectors the caller would see are damaged."""
-    count = sum(
-        len(own.damaged) if mask is None else int(np.count_nonzero(mask[own.damaged]))
-        for own, mask in zip(held, allowed, strict=True)
-    )
+    count = 0
+    for own, mask in zip(held, allowed, strict=True):
+        damaged = {*own.damaged.tolist(), *own.found_damaged}
+        count += sum(1 for place in damaged if mask is None or mask[place])
     if not count:
         return []
     message = f"{count} vectors fail their checksum and were left out; the next `whyrank ingest` makes them anew"

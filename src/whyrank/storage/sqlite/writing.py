@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...ports import Changes, Entry
 from ...types import MemoryId, Scope
@@ -50,6 +50,12 @@ class Writing:
             self._vectors.put(connection, changes.space, changes.vectors)
         self._close(changes.space, changes.vectors)
         self._keyword.close(connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
+
+    def mend(self, broken: Mapping[str, Sequence[int]]) -> None:
+        """Write blocks of records anew that were found broken."""
+        for scope, firsts in broken.items():
+            for first in firsts:
+                self._ledger.mend(scope, first)
 
     def drop_vectors(self, space: str, hashes: Collection[str]) -> None:
         """Delete vectors, so that they are made again."""

@@ -20,7 +20,7 @@ from ..selection import best_rows
 from . import segments
 from .inversion import Text
 from .lists import Lists, Pages, shelved
-from .scores import Library, Scores, asked
+from .scores import Library, Scores, asked, folded
 
 CACHE_BYTES = 64 * 1024 * 1024  # of pages; two hundred thousand notes fit
 _LIBRARIES_KEPT = 16
@@ -36,7 +36,7 @@ class PostingsIndex:
         self._fields = fields
         self._pages = Pages(cache_bytes)
         self._known: OrderedDict[str, Lists] = OrderedDict()
-        self._libraries: dict[tuple[tuple[str, int], ...], Library] = {}
+        self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], Library]] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
         self._turn = threading.Lock()
 
@@ -51,11 +51,11 @@ class PostingsIndex:
     def stored_tokens(self, connection: Connection, row: int) -> list[str]:
         """Return the tokens of a memory."""
         stored = connection.execute(
-            "SELECT t.tokens FROM memories AS m JOIN posting_tokens AS t ON t.scope = m.scope AND t.number = m.number "
-            "WHERE m.row = ?",
+            "SELECT t.scope, t.number, t.tokens FROM memories AS m "
+            "JOIN posting_tokens AS t ON t.scope = m.scope AND t.number = m.number WHERE m.row = ?",
             (row,),
         ).fetchone()
-        return segments.unpack(stored[0]) if stored else []
+        return segments.tokens_in(connection, *stored) if stored else []
 
     def drop(self, connection: Connection) -> None:
         """Remove its tables."""
@@ -130,7 +130,7 @@ class PostingsIndex:
             places = places[places != NOWHERE]
             addends = scores.addends(number, places)
             # Row by row from the first term to the last: the order in which the trail adds them up.
-            values.update(zip(ids, addends.sum(axis=0).tolist(), strict=True))
+            values.update(zip(ids, folded(addends).tolist(), strict=True))
             covered = scores.own_words(number, places, addends) / (bound or 1.0)
             coverage.update(zip(ids, covered.tolist(), strict=True))
             columns.update(zip(ids, addends.T, strict=True))
@@ -160,13 +160,14 @@ class PostingsIndex:
     def _library(self, shelves: Sequence[Shelf]) -> Library:
         """Return the statistics of some shelves, measured once."""
         moment = _moment(shelves)
+        scopes = tuple(shelf.scope for shelf in shelves)
         with self._turn:
-            known = self._libraries.get(moment)
-            if known is None:
+            known = self._libraries.get(scopes)
+            if known is None or known[0] != moment:
                 if len(self._libraries) >= _LIBRARIES_KEPT:
                     self._libraries.clear()
-                known = self._libraries[moment] = Library(shelves)
-            return known
+                known = self._libraries[scopes] = (moment, Library(shelves))
+            return known[1]
 
     def _lists(self, view: View, shelves: Sequence[Shelf]) -> list[Lists]:
         return [self._list(view, shelf) for shelf in shelves]
@@ -189,7 +190,7 @@ class PostingsIndex:
             return []
         message = (
             f"{broken} blocks of the keyword index fail their checksum and were made anew from the texts for this "
-            "answer; the next write puts them right"
+            "answer; they are mended as this store is written to"
         )
         return [Notice("index-damaged", message)]
 

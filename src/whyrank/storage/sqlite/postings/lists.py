@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,10 +17,11 @@ from ...fields import DATES, GRAMS, PAIRS, WORDS, Field, grams_of
 from ..catalogue import Floats, Integers, Shelf
 from ..connection import Connection
 from ..sealed import BrokenSeal
-from .inversion import Text, follower_of, invert, key_of, only
+from .inversion import MAX_FREQUENCY, Text, follower_of, invert, key_of, only
 from .pages import Listed, Page, list_of, pages, read
 from .segments import Segment, flushed_below, live_segments, stored_texts
 
+_DIRECTORIES_KEPT = 4_096
 POSTINGS_KEPT = 3_000_000  # of lists read lately in one scope, 48 MB
 
 
@@ -103,6 +104,8 @@ class Pages:
             rows = connection.execute(
                 "SELECT first_key FROM posting_pages WHERE segment = ? AND field = ? ORDER BY first_key", name
             )
+            if len(self._directories) >= _DIRECTORIES_KEPT:
+                self._directories.clear()
             self._directories[name] = [key for (key,) in rows]
         return self._directories[name]
 
@@ -121,12 +124,6 @@ class Pages:
         self._bytes += page.nbytes
         while self._bytes > self._max_bytes and len(self._pages) > 1:
             self._bytes -= self._pages.popitem(last=False)[1].nbytes
-
-    def forget(self, living: Iterable[int]) -> None:
-        """Let go of directories of segments that are no more."""
-        with self._turn:
-            alive = set(living)
-            self._directories = {name: firsts for name, firsts in self._directories.items() if name[0] in alive}
 
 
 def _made_anew(connection: Connection, scope: str, segment: Segment, name: tuple[int, int, int]) -> Page:
@@ -165,7 +162,8 @@ def _joined_pages(parts: Sequence[Page]) -> Page:
 def shelved(connection: Connection, shelf: Shelf, known: Shelved | None) -> Shelved:
     """Return the segments and fresh texts of a shelf; texts that were fresh before are not read again."""
     begin = flushed_below(connection, shelf.scope)
-    before = known.fresh if known else ()
+    # What another reader holds may be of a later moment, in which some of these are gone.
+    before = known.fresh if known and known.changed < shelf.changed else ()
     kept = [text for text in before if begin <= text.number < len(shelf) and shelf.alive[text.number]]
     after = kept[-1].number + 1 if kept else begin
     fresh = [FreshText(text) for text in stored_texts(connection, shelf.scope, after, len(shelf) - 1)]
@@ -244,7 +242,7 @@ class Lists:
         return texts[0].tokens if texts else ()
 
     def _fresh(self, count: Callable[[FreshText], int]) -> Postings:
-        counts = [(text.number, held) for text in self.stored.fresh if (held := count(text))]
+        counts = [(text.number, min(held, MAX_FREQUENCY)) for text in self.stored.fresh if (held := count(text))]
         if not counts:
             return NOTHING
         numbers, times = zip(*counts, strict=True)

@@ -272,10 +272,16 @@ class Scores:
     def own_words(self, shelf: int, places: Integers, addends: Floats) -> Floats:
         """Return the word score of each place's own text, without any weight."""
         words = [i for i, asked in enumerate(self.terms) if asked.field is WORDS and asked.around == "own"]
-        scores: Floats = addends[words].sum(axis=0) / _own_weights(
-            self.library, self.library.shelves[shelf], WORDS, places
-        )
+        scores: Floats = folded(addends[words]) / _own_weights(self.library, self.library.shelves[shelf], WORDS, places)
         return scores
+
+
+def folded(addends: Floats) -> Floats:
+    """Add rows from the first to the last, the order in which a trail adds them up; numpy's own sum may pair them."""
+    total = np.zeros(addends.shape[1])
+    for row in addends:
+        total += row
+    return total
 
 
 def _matching(lists: Sequence[Postings], texts: Integers) -> tuple[Integers, Integers, Floats]:

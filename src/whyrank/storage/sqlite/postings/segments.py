@@ -12,13 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....analysis.documents import searchable_text
+from ....analysis.words import tokens_of
 from ..connection import Connection
+from ..rows import SELECT, to_memory
 from ..sealed import BrokenSeal
 from .inversion import INDEXED, Inverted, Text, invert, merged, only
 from .pages import MAX_SPAN, pages, postings_of, read
 
 FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there must be few of them
-SEGMENTS_PER_TIER = 2  # two of about one size become one: few segments to look into, at ten rewrites of a posting
 POSTINGS_PER_STEP = 400_000  # what one step of a merge may read: some tens of milliseconds
 
 LIVE, MAKING = 0, 1
@@ -90,8 +92,22 @@ def pack(tokens: Iterable[str]) -> bytes:
 
 def unpack(blob: bytes) -> list[str]:
     """Read packed tokens."""
-    text = zlib.decompress(blob).decode("utf-8")
+    try:
+        text = zlib.decompress(blob).decode("utf-8")
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise BrokenSeal from error
     return text.split(" ") if text else []
+
+
+def tokens_in(connection: Connection, scope: str, number: int, blob: bytes) -> list[str]:
+    """Read the packed tokens of a memory; what cannot be read is analysed again."""
+    try:
+        return unpack(blob)
+    except BrokenSeal:
+        row = connection.execute(
+            f"SELECT {SELECT} FROM memories AS m WHERE m.scope = ? AND m.number = ?", (scope, number)
+        ).fetchone()
+        return list(tokens_of(searchable_text(to_memory(row)))) if row else []
 
 
 def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[Text]:
@@ -102,7 +118,8 @@ def stored_texts(connection: Connection, scope: str, first: int, last: int) -> l
         (scope, first, last),
     )
     return [
-        Text(number, unpack(tokens), bool(letters), tuple(dates.split())) for number, tokens, letters, dates in rows
+        Text(number, tokens_in(connection, scope, number, tokens), bool(letters), tuple(dates.split()))
+        for number, tokens, letters, dates in rows.fetchall()
     ]
 
 
@@ -199,26 +216,18 @@ def _merge_piece(connection: Connection) -> int | None:
 
 
 def _to_merge(segments: Sequence[Segment]) -> list[Segment]:
-    """Return the newest neighbours of one size that are enough to be one, if together they are not too many."""
-    for tier in range(64):
-        size = FRESH_MEMORIES * SEGMENTS_PER_TIER**tier
-        small = [segment for segment in segments if segment.memories < size * SEGMENTS_PER_TIER]
-        together = _neighbours_at_end(segments, small)
-        if len(together) >= SEGMENTS_PER_TIER and together[-1].last - together[0].first < MAX_SPAN:
-            return together
-        if size > MAX_SPAN:
-            break
-    return []
+    """Return the newest segment with those before it that are no larger than all behind them, if there are any.
 
-
-def _neighbours_at_end(segments: Sequence[Segment], small: Sequence[Segment]) -> list[Segment]:
-    """Return the run of small segments at the end: those before it were merged already."""
-    run: list[Segment] = []
-    for segment in reversed(segments):
-        if segment not in small or (run and run[0].last - segment.first >= MAX_SPAN):
+    So every segment is larger than all newer ones together: there are few, and a posting is rewritten only when the
+    segment it is in doubles.
+    """
+    run = list(segments[-1:])
+    for segment in reversed(segments[:-1]):
+        behind = sum(part.memories for part in run)
+        if segment.memories > behind or run[-1].last - segment.first >= MAX_SPAN:
             break
         run.insert(0, segment)
-    return run
+    return run if len(run) > 1 else []
 
 
 def _merge_on(connection: Connection, scope: str, target: Segment, field: int, key: int) -> int:
