@@ -18,6 +18,7 @@ from .signs import Signs, signs_of
 PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
 STEP_BACK = 1  # the place in a shelf's windows that is one turn before
 
+READ_AT_ONCE = 4_096  # vectors: four megabytes, so that reading takes no more memory than holding
 SPARE_SHARE = 4  # a quarter more room than needed, so that a write does not copy everything
 
 Range = tuple[int, int]
@@ -78,6 +79,9 @@ def _changed_ranges(connection: Connection, shelf: Shelf, known: Held | None) ->
 def _with_vectors(
     connection: Connection, space: str, shelf: Shelf, known: Held | None, ranges: Sequence[Range]
 ) -> Held:
+    if known is not None and len(shelf.turns):
+        # What was mixed before must not be mixed again: turns are always mixed from what is stored.
+        known, ranges = None, [(0, len(shelf))]
     entries = np.zeros(len(shelf), np.int64)
     vectors: NDArray[np.float32] | None = None
     damaged = _still_damaged(known, ranges)
@@ -87,7 +91,7 @@ def _with_vectors(
             # Room is shared with older readers as long as nothing they read is written over.
             is_new = all(begin >= len(known.entries) for begin, _ in ranges)
             vectors = _roomy(known.vectors if is_new else known.vectors.copy(), len(shelf), known.vectors.shape[1])
-    for begin, end in ranges:
+    for begin, end in _pieces(ranges, READ_AT_ONCE):
         found = read_range(connection, space, shelf.scope, begin, end)
         entries[begin:end] = found.entries
         damaged += found.damaged.tolist()
@@ -95,9 +99,7 @@ def _with_vectors(
             vectors = _roomy(vectors, len(shelf), found.vectors.shape[1]) if vectors is None else vectors
             vectors[begin:end] = found.vectors
     if vectors is not None and len(shelf.turns):
-        # What was mixed before must not be mixed again: turns are always mixed from what is stored.
-        stored = vectors if known is None else read_range(connection, space, shelf.scope, 0, len(shelf)).vectors
-        vectors = vectors if stored is None else mixed(stored, entries, shelf)
+        vectors = mixed(vectors, entries, shelf)
     return Held(shelf.changed, entries, vectors, None, np.array(damaged, np.int64))
 
 
@@ -123,7 +125,7 @@ def _with_signs(connection: Connection, space: str, shelf: Shelf, known: Held | 
     signs, is_shared = (known.given_signs if known is not None else None), True
     damaged = _still_damaged(known, ranges)
     blocks = _sign_blocks(connection, space, shelf.scope) if known is None else {}
-    for begin, end in _blocks(ranges):
+    for begin, end in _pieces(ranges, BLOCK):
         found = blocks.get(begin) or read_range(connection, space, shelf.scope, begin, end)
         entries[begin:end] = found.entries[: end - begin]
         damaged += found.damaged.tolist()
@@ -149,9 +151,9 @@ def _still_damaged(known: Held | None, ranges: Sequence[Range]) -> list[int]:
     return [number for number in before if not any(begin <= number < end for begin, end in ranges)]
 
 
-def _blocks(ranges: Sequence[Range]) -> Iterator[Range]:
+def _pieces(ranges: Sequence[Range], size: int) -> Iterator[Range]:
     for begin, end in ranges:
-        yield from ((first, min(first + BLOCK, end)) for first in range(begin, end, BLOCK))
+        yield from ((first, min(first + size, end)) for first in range(begin, end, size))
 
 
 def _sign_blocks(connection: Connection, space: str, scope: str) -> dict[int, Held]:

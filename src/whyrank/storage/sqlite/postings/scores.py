@@ -225,22 +225,21 @@ class Scores:
     def _summed(self, shelf: int, chosen: Sequence[int], able: Flags | None = None) -> Floats:
         """Add up what some terms give to every place of a shelf, or to those that are able to win."""
         home = self.library.shelves[shelf]
-        totals = np.zeros(len(home))
+        addends: dict[Around, list[tuple[Integers, Floats]]] = {"own": [], "file": [], "nearby": []}
         for (field, around), numbers in self._by_kind(chosen).items():
-            count = home.files.count + 1 if around == "file" else len(home)
             texts, frequencies, idf = self._joined(shelf, numbers)
             if able is not None:
                 kept = np.flatnonzero(_files_of(home, able)[texts] if around == "file" else able[texts])
                 texts, frequencies, idf = texts[kept], frequencies[kept], idf[kept]
             values = self.library.texts(field, around).scores(shelf, texts, frequencies, idf)
-            sums = np.bincount(texts, values, count)
-            match around:
-                case "own":
-                    totals += sums * _own_weights(self.library, home, field)
-                case "file":
-                    totals += sums[home.files.of]
-                case "nearby":
-                    totals += sums
+            if around == "own":
+                values *= _own_weights(self.library, home, field, texts)
+            addends[around].append((texts, values))
+        totals = _added_up(addends["own"], len(home))
+        if addends["file"]:
+            totals += _added_up(addends["file"], home.files.count + 1)[home.files.of]
+        if addends["nearby"]:
+            totals += _added_up(addends["nearby"], len(home))
         return totals
 
     def _joined(self, shelf: int, numbers: Sequence[int]) -> tuple[Integers, Floats, Floats]:
@@ -276,6 +275,15 @@ class Scores:
         return scores
 
 
+def _added_up(addends: Sequence[tuple[Integers, Floats]], count: int) -> Floats:
+    """Add up what each text was given, in one pass."""
+    if not addends:
+        return np.zeros(count)
+    texts, values = (np.concatenate(parts) if len(parts) > 1 else parts[0] for parts in zip(*addends, strict=True))
+    sums: Floats = np.bincount(texts, values, count).astype(np.float64, copy=False)
+    return sums
+
+
 def folded(addends: Floats) -> Floats:
     """Add rows from the first to the last, the order in which a trail adds them up; numpy's own sum may pair them."""
     total = np.zeros(addends.shape[1])
@@ -306,10 +314,10 @@ def _files_of(shelf: Shelf, able: Flags) -> Flags:
     return files
 
 
-def _own_weights(library: Library, shelf: Shelf, field: Field, places: Integers | None = None) -> Floats | float:
+def _own_weights(library: Library, shelf: Shelf, field: Field, places: Integers) -> Floats | float:
     """Return how much the own text of each place counts; where it is the file's text too, it counts as both."""
     if field is DATES:
         return 1.0
     if library.is_plain:
         return OWN_WEIGHT[Unit.CHUNK] + 1.0
-    return shelf.own_weights if places is None else shelf.own_weights[places]
+    return shelf.own_weights[places]
