@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+import pytest
+
+import whyrank
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
 from whyrank.ranking.recipes import recipe_named
 from whyrank.search.searcher import Searcher
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types import Candidate, Join, Query, Run, Scope, Where
+from whyrank.types import Candidate, Join, Query, Ranking, Run, Scope, Where
 
 
 class Leaky(MemoryStore):
@@ -29,3 +33,23 @@ def test_a_foreign_candidate_is_removed_unlisted_and_reported_without_content() 
     assert [hit.id for hit in (*results.hits, *results.dropped)] == ["mine"]
     [notice] = [notice for notice in results.notices if notice.code == "scope-defect"]
     assert "their" not in notice.message
+
+
+def test_what_is_forgotten_while_a_search_runs_is_still_in_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as reader,
+        whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as writer,
+    ):
+        forgotten = writer.add("the green tea pot")
+        read = Searcher._read
+
+        def forget_first(searcher: Searcher, ranking: Ranking, query: Query) -> Ranking:
+            writer.forget(forgotten.id)
+            return read(searcher, ranking, query)
+
+        monkeypatch.setattr(Searcher, "_read", forget_first)
+        assert [hit.memory.text for hit in reader.search("tea")] == ["the green tea pot"]
+        monkeypatch.undo()
+        assert not reader.search("tea").hits

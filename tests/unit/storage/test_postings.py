@@ -21,6 +21,7 @@ from whyrank.storage.sqlite.connection import Database
 from whyrank.storage.sqlite.indexes import prepare_index
 from whyrank.storage.sqlite.postings import pages, scores, segments
 from whyrank.storage.sqlite.postings.inversion import Text, invert, key_of, merged
+from whyrank.storage.sqlite.sealed import BrokenSeal, seal, unseal
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
@@ -338,3 +339,64 @@ def test_a_store_that_cannot_be_written_serves_with_the_index_it_has(tmp_path: P
     database.read_only = True
     assert prepare_index(database, "fts5") == "postings"
     database.close()
+
+
+def test_an_index_that_was_left_and_made_again_is_read_anew(tmp_path: Path) -> None:
+    # Numbers of segments begin anew with their table, so nothing kept of the first index may answer for the second.
+    served = filled(tmp_path / "memory.db", 30)
+    served.keyword(["tea", "number7"], EVERYTHING, None)
+    SqliteStore(tmp_path / "memory.db", "fts5").close()
+    again = SqliteStore(tmp_path / "memory.db", "postings")
+    again.write(Changes(remove=[f"m_{number}" for number in range(0, 30, 2)]))
+    assert served.keyword(["tea", "number7"], EVERYTHING, None) == again.keyword(["tea", "number7"], EVERYTHING, None)
+    served.close()
+    again.close()
+
+
+def test_a_score_is_the_fold_of_its_terms_also_for_one_alone(tmp_path: Path) -> None:
+    store = filled(tmp_path / "memory.db", 40)
+    terms = ["tea", "green", "pot", "number3", "number33"]
+    for ids in (["m_3"], ["m_3", "m_4"]):
+        [signal] = store.score(ids, terms, None, "", EVERYTHING)
+        total = 0.0
+        for _, value in signal.terms["m_3"]:
+            total += value
+        assert signal.values["m_3"] == total
+    store.close()
+
+
+def test_tokens_that_cannot_be_read_are_made_again(tmp_path: Path) -> None:
+    store = filled(tmp_path / "memory.db", 7)
+    expected = told(store.keyword(["tea", "number6"], EVERYTHING, None))
+    store.close()
+    database = Database(tmp_path / "memory.db")
+    with database.writing() as connection:
+        connection.execute("UPDATE posting_tokens SET tokens = x'00ff00ff'")
+    database.close()
+    store = SqliteStore(tmp_path / "memory.db", "postings")
+    assert told(store.keyword(["tea", "number6"], EVERYTHING, None)) == expected
+    for number in range(20, 30):
+        store.write(Changes(put=[entry_for(fact(f"m_{number}", "kettle"), "en")]))
+    assert told(store.keyword(["number6"], EVERYTHING, None)).keys() == {"m_6"}
+    store.close()
+
+
+def test_a_turn_that_is_stored_again_keeps_its_neighbours(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db", "postings")
+    turns = [
+        entry_for(fact(f"m_{number}", f"{word} said", kind="chunk", source=Source("log", number), session="s"), "en")
+        for number, word in enumerate(["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta"])
+    ]
+    for turn in turns:
+        store.write(Changes(put=[turn]))
+    before = told(store.keyword(["delta"], EVERYTHING, None))
+    store.write(Changes(put=[turns[3]]))
+    assert told(store.keyword(["delta"], EVERYTHING, None)) == before
+    store.close()
+
+
+@pytest.mark.parametrize("blob", [b"", b"\0\0\0\0", b"\1\2\3\4\5"])
+def test_what_was_never_sealed_is_not_believed(blob: bytes) -> None:
+    with pytest.raises(BrokenSeal):
+        unseal(blob)
+    assert bytes(unseal(seal(b"tea"))) == b"tea"

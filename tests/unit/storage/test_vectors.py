@@ -179,3 +179,21 @@ def test_a_vector_of_another_dimension_is_refused_and_named(tmp_path: Path) -> N
     with pytest.raises(SpaceMismatch, match="odd"):
         store.write(Changes(put=[entry], space=SPACE, vectors={entry.embed_hash: np.ones(8, np.float32)}))
     store.close()
+
+
+def test_a_damaged_vector_is_left_out_and_said_so(tmp_path: Path) -> None:
+    points = cloud()
+    store = filled(tmp_path / "memory.db", points)
+    with store._database.writing() as connection:
+        # Bytes of 0xff are no numbers at all.
+        damage = "UPDATE vectors SET vector = unhex(replace(hex(zeroblob(length(vector))), '00', 'ff')) WHERE entry = 6"
+        assert connection.execute(damage).rowcount == 1
+    store.close()
+    store = SqliteStore(tmp_path / "memory.db")
+    run = store.nearest(points[5], SPACE, EVERYTHING, 30)
+    assert "m_5" not in ids(run, 99)
+    assert [notice.code for notice in run.notices] == ["vectors-damaged"]
+    assert all(-1.001 < candidate.score < 1.001 for candidate in run.candidates)
+    [_, signal] = store.score(["m_5", "m_7"], ["note"], points[5], SPACE, EVERYTHING)
+    assert signal.values.keys() == {"m_7"}
+    store.close()
