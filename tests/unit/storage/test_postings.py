@@ -16,7 +16,7 @@ from whyrank.analysis.datewords import is_date_word
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
 from whyrank.storage.fields import GRAMS, WORDS
-from whyrank.storage.sqlite import indexes, selection
+from whyrank.storage.sqlite import indexes, selection, writing
 from whyrank.storage.sqlite.connection import Database
 from whyrank.storage.sqlite.indexes import prepare_index
 from whyrank.storage.sqlite.postings import pages, scores, segments
@@ -400,3 +400,24 @@ def test_what_was_never_sealed_is_not_believed(blob: bytes) -> None:
     with pytest.raises(BrokenSeal):
         unseal(blob)
     assert bytes(unseal(seal(b"tea"))) == b"tea"
+
+
+def test_a_scope_that_is_rewritten_often_is_renumbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "LOOKED_AT_EVERY", 32)
+    served, oracle = SqliteStore(tmp_path / "memory.db", "postings"), MemoryStore()
+    for round_ in range(12):
+        for number in range(9):
+            text = f"tea number{number} round{round_ % 3} {VOCABULARY[number % 8]}"
+            changes = Changes(put=[entry_for(fact(f"m_{number}", text), "en")])
+            served.write(changes)
+            oracle.write(changes)
+            for terms in (["tea", f"number{number}"], ["round1", "green"]):
+                ours, theirs = (store.keyword(terms, EVERYTHING, None) for store in (served, oracle))
+                assert told(ours) == pytest.approx(told(theirs))
+    # 108 writes of nine memories: the numbers stay within reach of the memories.
+    assert count(served, "SELECT numbers FROM scopes") < 64
+    assert count(served, "SELECT epoch FROM scopes") >= 2
+    opened = SqliteStore(tmp_path / "memory.db", "postings")
+    assert served.keyword(["tea"], EVERYTHING, 5) == opened.keyword(["tea"], EVERYTHING, 5)
+    served.close()
+    opened.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -53,6 +53,7 @@ class Shelf:
     superseded: Integers
     timed: Timed
     broken: tuple[int, ...] = ()
+    epoch: int = 0  # how often the scope was given new numbers
 
     def __len__(self) -> int:
         return len(self.columns["row"])
@@ -197,13 +198,14 @@ class Catalogue:
         return [shelf for shelf in found if shelf is not None]
 
     def _shelf(self, connection: Connection, scope: str) -> Shelf | None:
-        stored = connection.execute("SELECT numbers, changed FROM scopes WHERE scope = ?", (scope,)).fetchone()
+        stored = connection.execute("SELECT numbers, changed, epoch FROM scopes WHERE scope = ?", (scope,)).fetchone()
         if stored is None:
             return None
-        numbers, changed = stored
+        numbers, changed, epoch = stored
         known = self._shelves.get(scope)
         if known is None or known.changed != changed:
-            known = self._shelves[scope] = self._read(connection, scope, numbers, changed, known)
+            same = known if known is not None and known.epoch == epoch else None
+            known = self._shelves[scope] = replace(self._read(connection, scope, numbers, changed, same), epoch=epoch)
         self._shelves.move_to_end(scope)
         return known
 

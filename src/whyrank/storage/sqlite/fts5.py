@@ -77,6 +77,9 @@ class Fts5Index:
     def close(self, connection: Connection, numbers: Mapping[str, int]) -> None:
         """FTS5 has written everything already."""
 
+    def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
+        """FTS5 goes by rows."""
+
     def is_due(self, connection: Connection) -> bool:
         """FTS5 keeps its own house."""
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +33,7 @@ class Held:
     vectors: NDArray[np.float32] | None
     given_signs: Signs | None
     damaged: Integers
+    epoch: int = 0
     found_damaged: set[int] = field(default_factory=set)  # met when whole vectors were read for a few
 
     @cached_property
@@ -59,12 +60,11 @@ class Held:
 
 def renewed(connection: Connection, space: str, shelf: Shelf, known: Held | None, whole: bool) -> Held:
     """Read what is new or changed of a scope and lay it over what is known."""
-    if known is not None and (known.changed > shelf.changed or len(known.entries) > len(shelf)):
+    if known is not None and (known.changed > shelf.changed or known.epoch != shelf.epoch):
         known = None
     ranges = _changed_ranges(connection, shelf, known)
-    if whole:
-        return _with_vectors(connection, space, shelf, known, ranges)
-    return _with_signs(connection, space, shelf, known, ranges)
+    read = _with_vectors if whole else _with_signs
+    return replace(read(connection, space, shelf, known, ranges), epoch=shelf.epoch)
 
 
 def _changed_ranges(connection: Connection, shelf: Shelf, known: Held | None) -> list[Range]:

@@ -62,6 +62,9 @@ class KeywordIndex(Protocol):
     def close(self, connection: Connection, numbers: Mapping[str, int]) -> None:
         """End a transaction that put memories; `numbers` says where each scope's numbers end now."""
 
+    def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
+        """Follow memories of a scope to new numbers (new, scope, old), below `numbers` and in the same order."""
+
     def is_due(self, connection: Connection) -> bool:
         """Tell whether there is housekeeping to be done."""
 

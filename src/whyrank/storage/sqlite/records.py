@@ -131,7 +131,7 @@ class Ledger:
                 self._write(scope, first, records)
         for scope in {*self._changed, *self._touched}:
             self._connection.execute(
-                "INSERT INTO scopes VALUES (:scope, :numbers, :generation) ON CONFLICT DO UPDATE SET "
+                "INSERT INTO scopes VALUES (:scope, :numbers, :generation, 0) ON CONFLICT DO UPDATE SET "
                 "numbers = max(numbers, :numbers), changed = :generation",
                 {"scope": scope, "numbers": self._numbers.get(scope, 0), "generation": self._generation},
             )

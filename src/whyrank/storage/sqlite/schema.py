@@ -26,7 +26,12 @@ MIGRATIONS: tuple[Migration, ...] = (
         CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
         INSERT INTO meta VALUES ('generation', '0');
 
-        CREATE TABLE scopes (scope TEXT PRIMARY KEY, numbers INTEGER NOT NULL, changed INTEGER NOT NULL) WITHOUT ROWID;
+        CREATE TABLE scopes (
+            scope TEXT PRIMARY KEY,
+            numbers INTEGER NOT NULL,
+            changed INTEGER NOT NULL,
+            epoch INTEGER NOT NULL
+        ) WITHOUT ROWID;
         CREATE TABLE records (
             scope TEXT NOT NULL,
             first INTEGER NOT NULL,

@@ -13,6 +13,7 @@ from .keyword import KeywordIndex
 from .lives import lives_of, mark_superseded, refuse_foreign_ids
 from .names import NameIndex
 from .records import Ledger, record_of
+from .renumbering import LOOKED_AT_EVERY, is_crowded_with_gaps, renumber
 from .rows import INSERT, to_row
 from .vectors import VectorIndex
 
@@ -29,6 +30,7 @@ class Writing:
         self._vectors = vectors
         connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
         generation = int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
+        self._generation = generation
         self._ledger = Ledger(connection, generation, keyword.stored_tokens)
         self._put: dict[str, list[int]] = defaultdict(list)
 
@@ -50,6 +52,16 @@ class Writing:
             self._vectors.put(connection, changes.space, changes.vectors)
         self._close(changes.space, changes.vectors)
         self._keyword.close(connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
+        self._close_gaps()
+
+    def _close_gaps(self) -> None:
+        """Renumber a scope that was rewritten so often that most of its numbers are gone; looked at now and then."""
+        if index_to_come(self._connection) is not None:
+            return
+        for scope, numbers in self._put.items():
+            is_time = numbers[0] // LOOKED_AT_EVERY != (numbers[-1] + 1) // LOOKED_AT_EVERY
+            if is_time and is_crowded_with_gaps(self._connection, scope, numbers[-1] + 1):
+                renumber(self._connection, self._keyword, scope, self._generation)
 
     def mend(self, broken: Mapping[str, Sequence[int]]) -> None:
         """Write blocks of records anew that were found broken."""

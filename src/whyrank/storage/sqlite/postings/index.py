@@ -76,6 +76,10 @@ class PostingsIndex:
         for scope, count in numbers.items():
             segments.flush(connection, scope, count)
 
+    def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
+        """Give the tokens their new numbers, and make all segments anew."""
+        segments.renumber(connection, scope, moves, numbers)
+
     def is_due(self, connection: Connection) -> bool:
         """Tell whether a segment is broken or a merge is due."""
         return bool(self._pages.broken) or segments.is_due(connection)

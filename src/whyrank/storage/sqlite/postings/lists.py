@@ -67,6 +67,7 @@ class Shelved:
     """The segments and fresh texts of one scope, as of one change of it."""
 
     changed: int
+    epoch: int
     segments: Sequence[Segment]
     fresh: Sequence[FreshText]
 
@@ -163,11 +164,12 @@ def shelved(connection: Connection, shelf: Shelf, known: Shelved | None) -> Shel
     """Return the segments and fresh texts of a shelf; texts that were fresh before are not read again."""
     begin = flushed_below(connection, shelf.scope)
     # What another reader holds may be of a later moment, in which some of these are gone.
-    before = known.fresh if known and known.changed < shelf.changed else ()
+    is_older = known is not None and known.changed < shelf.changed and known.epoch == shelf.epoch
+    before = known.fresh if known is not None and is_older else ()
     kept = [text for text in before if begin <= text.number < len(shelf) and shelf.alive[text.number]]
     after = kept[-1].number + 1 if kept else begin
     fresh = [FreshText(text) for text in stored_texts(connection, shelf.scope, after, len(shelf) - 1)]
-    return Shelved(shelf.changed, live_segments(connection, shelf.scope), (*kept, *fresh))
+    return Shelved(shelf.changed, shelf.epoch, live_segments(connection, shelf.scope), (*kept, *fresh))
 
 
 class Lists:

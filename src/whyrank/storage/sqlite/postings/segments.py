@@ -147,6 +147,15 @@ def flush(connection: Connection, scope: str, numbers: int) -> None:
     )
 
 
+def renumber(connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
+    """Follow the memories of a scope to new numbers."""
+    connection.executemany("UPDATE posting_tokens SET number = ? WHERE scope = ? AND number = ?", moves)
+    for (segment,) in connection.execute("SELECT segment FROM posting_segments WHERE scope = ?", (scope,)).fetchall():
+        drop(connection, segment)
+    connection.execute("UPDATE posting_scopes SET flushed = 0 WHERE scope = ?", (scope,))
+    flush(connection, scope, numbers)
+
+
 def write(connection: Connection, segment: Segment, texts: Sequence[Text]) -> None:
     """Write all pages of a segment."""
     for field, postings in invert(texts).items():

@@ -1,0 +1,39 @@
+"""Numbers are given out once, so a scope that is rewritten often has many gaps: then it is renumbered."""
+
+from __future__ import annotations
+
+from .connection import Connection
+from .keyword import KeywordIndex
+from .records import BLOCK, made_anew
+from .sealed import seal
+
+LOOKED_AT_EVERY = 4_096  # numbers given out
+MAX_MEMORIES = 50_000  # more take longer than a writer should be kept waiting; their gaps cost less than they do
+
+
+def is_crowded_with_gaps(connection: Connection, scope: str, numbers: int) -> bool:
+    """Tell whether most numbers of a scope belong to nobody any more."""
+    living: int = connection.execute("SELECT count(*) FROM memories WHERE scope = ?", (scope,)).fetchone()[0]
+    return living <= MAX_MEMORIES and 2 * living < numbers
+
+
+def renumber(connection: Connection, index: KeywordIndex, scope: str, generation: int) -> None:
+    """Give the memories of a scope numbers without gaps, in their order, and write anew what goes by numbers."""
+    old = [
+        number
+        for (number,) in connection.execute("SELECT number FROM memories WHERE scope = ? ORDER BY number", (scope,))
+    ]
+    # Each new number is at most the old one, and taken in order, so none is ever in the way of another.
+    moves = [(new, scope, number) for new, number in enumerate(old) if new != number]
+    connection.executemany("UPDATE memories SET number = ? WHERE scope = ? AND number = ?", moves)
+    index.renumber(connection, scope, moves, len(old))
+    connection.execute("DELETE FROM sign_blocks WHERE scope = ?", (scope,))
+    connection.execute("DELETE FROM records WHERE scope = ?", (scope,))
+    for first in range(0, len(old), BLOCK):
+        records = made_anew(connection, scope, first, index.stored_tokens)
+        connection.execute(
+            "INSERT INTO records VALUES (?, ?, ?, ?)", (scope, first, generation, seal(records.tobytes()))
+        )
+    connection.execute(
+        "UPDATE scopes SET numbers = ?, changed = ?, epoch = epoch + 1 WHERE scope = ?", (len(old), generation, scope)
+    )
