@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?=
+# Of the others most take an hour to build a million notes.
+MILLION_PEERS = fts5+numpy,fts5 without stop words,tantivy,tantivy without stop words
 
 .PHONY: demo test check format mutants eval bench soak clean
 
@@ -31,7 +33,8 @@ eval: $(VENV)/.user
 
 bench: $(VENV)/.peers
 	$(BIN)/python -m benchmarks.startup
-	$(BIN)/whyrank bench --sizes 10k,100k,1m --out docs/benchmarks
+	$(BIN)/whyrank bench --sizes 10k,100k --scopes 1000x1000 --out docs/benchmarks
+	$(BIN)/whyrank bench --sizes 1m --peers "$(MILLION_PEERS)" --queries 24 --out docs/benchmarks/million
 
 soak: $(VENV)/.dev
 	SOAK=1 $(BIN)/python -m pytest tests/soak tests/properties tests/contract
