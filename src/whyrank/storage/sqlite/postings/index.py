@@ -19,12 +19,11 @@ from ..keyword import Found, View
 from ..selection import best_rows
 from . import segments
 from .inversion import Text
-from .lists import Lists, Pages, shelved
+from .lists import POSTINGS_KEPT, Lists, Pages, shelved
 from .scores import Library, Scores, asked, folded
 
 CACHE_BYTES = 64 * 1024 * 1024  # of pages; two hundred thousand notes fit
-_LIBRARIES_KEPT = 16
-_SCOPES_KEPT = 16
+_SCOPES_KEPT = 256  # whose lists and statistics are kept
 
 
 class PostingsIndex:
@@ -168,7 +167,7 @@ class PostingsIndex:
         with self._turn:
             known = self._libraries.get(scopes)
             if known is None or known[0] != moment:
-                if len(self._libraries) >= _LIBRARIES_KEPT:
+                if len(self._libraries) >= _SCOPES_KEPT:
                     self._libraries.clear()
                 known = self._libraries[scopes] = (moment, Library(shelves))
             return known[1]
@@ -182,8 +181,9 @@ class PostingsIndex:
             if known is None or known.stored.changed != shelf.changed:
                 stored = shelved(view.connection, shelf, known.stored if known else None)
                 known = self._known[shelf.scope] = Lists(shelf, stored, self._pages)
-                while len(self._known) > _SCOPES_KEPT:
-                    self._known.popitem(last=False)
+                kept = sum(lists.kept for lists in self._known.values())
+                while len(self._known) > 1 and (len(self._known) > _SCOPES_KEPT or kept > POSTINGS_KEPT):
+                    kept -= self._known.popitem(last=False)[1].kept
             self._known.move_to_end(shelf.scope)
             return known
 

@@ -22,7 +22,7 @@ from .pages import Listed, Page, list_of, pages, read
 from .segments import Segment, flushed_below, live_segments, stored_texts
 
 _DIRECTORIES_KEPT = 4_096
-POSTINGS_KEPT = 3_000_000  # of lists read lately in one scope, 48 MB
+POSTINGS_KEPT = 3_000_000  # of lists read lately, 48 MB
 
 
 class Postings(NamedTuple):
@@ -180,17 +180,17 @@ class Lists:
         self._shelf = shelf
         self._cache = cache
         self._known: dict[tuple[int, str], Postings] = {}
-        self._kept = 0
+        self.kept = 0
 
     def postings(self, connection: Connection, field: Field, term: str) -> Postings:
         """Return the places that hold a term; several words as one term of the words are a phrase."""
         known = self._known.get((field.number, term))
         if known is None:
             known = self._find(connection, field, term)
-            if self._kept > POSTINGS_KEPT:
-                self._known, self._kept = {}, 0
+            if self.kept > POSTINGS_KEPT:
+                self._known, self.kept = {}, 0
             self._known[field.number, term] = known
-            self._kept += len(known.places)
+            self.kept += len(known.places)
         return known
 
     def _find(self, connection: Connection, field: Field, term: str) -> Postings:
