@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from whyrank.errors import SchemaTooNew, StoreDamaged
+from whyrank.errors import SchemaTooNew, StoreDamaged, StoreError
 from whyrank.storage.sqlite.connection import Database
 from whyrank.storage.sqlite.schema import MIGRATIONS, Migration, prepare
 from whyrank.storage.sqlite.store import SqliteStore
@@ -89,5 +89,15 @@ def test_a_text_file_is_no_store(tmp_path: Path) -> None:
     path.write_text("just a note, long enough to be taken for a header of a database file\n" * 20)
     before = fingerprint(path)
     with pytest.raises(StoreDamaged):
+        SqliteStore(path)
+    assert fingerprint(path) == before
+
+
+def test_a_store_from_before_the_first_release_is_refused_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    SqliteStore(path).close()
+    foreign(path, "PRAGMA user_version = 1")
+    before = fingerprint(path)
+    with pytest.raises(StoreError, match="before the first release"):
         SqliteStore(path)
     assert fingerprint(path) == before

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ...errors import SchemaTooNew, StoreDamaged
+from ...errors import SchemaTooNew, StoreDamaged, StoreError
 from .connection import Connection, Database, connect, run_script, translated, untouched_address
 
 APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's databases
@@ -21,7 +21,7 @@ class Migration(NamedTuple):
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
-        1,
+        2,
         """
         CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
         INSERT INTO meta VALUES ('generation', '0');
@@ -155,6 +155,11 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
         )
     if found == newest:
         return
+    if 0 < found < migrations[0].version:
+        raise StoreError(
+            f"{database.path} has schema {found}, from before the first release of whyrank",
+            "move it away and ingest its files again",
+        )
     if found:
         back_up(database.reader(), _backup_path(database.path, found))
     with database.writing() as connection:
