@@ -34,9 +34,9 @@ _MONTH_OF = {fold(name): number for number, names in enumerate(_MONTHS, 1) for n
 _AMBIGUOUS = frozenset({"may", "march", "mars", "mai", "mei", "marzo", "jan", "dec", "nov", "oct", "apr", "aug", "feb"})
 
 _ISO = regex.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
-_DAY_FIRST = regex.compile(r"(?<!\d)(\d{1,2})[.](\d{1,2})[.](\d{4})(?!\d)")
+_DAY_FIRST = regex.compile(r"(?<![\d.])(\d{1,2})[.](\d{1,2})[.](\d{4})(?!\.?\d)")
 _YEAR = regex.compile(r"(?<![\d.,-])((?:19|20)\d{2})(?![\d.,-]\d|\d)")
-_WORD = regex.compile(r"\p{L}+|\d{1,4}(?:st|nd|rd|th|er)?\.?")
+_WORD = regex.compile(r"\p{L}+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|er)?\.?")
 _DAY = regex.compile(r"(\d{1,2})(?:st|nd|rd|th|er)?\.?")
 _BETWEEN = frozenset({"of", "de", "di", "the"})  # "the 3rd of May", "3 de mayo"
 
@@ -81,7 +81,7 @@ def _spoken(text: str) -> Iterator[str]:
             continue
         beside = [words[i] for i in (place - 1, place + 1) if 0 <= i < len(words)]
         days = [int(match.group(1)) for other in beside if (match := _DAY.fullmatch(other))]
-        is_dated = bool(days) or any(other.isdigit() for other in beside)
+        is_dated = bool(days) or any(_YEAR.fullmatch(other) for other in beside)
         if fold(word) in _AMBIGUOUS and not is_dated and not (word[0].isupper() and place):
             continue
         yield _month(number)

@@ -44,6 +44,10 @@ def test_a_day_is_the_same_however_it_is_written(written: str) -> None:
         ("version 20.23.1 of 2024.1", []),
         ("chapter 2023", ["year=2023"]),
         ("45.13.2023", []),
+        ("invoice 10023 may be late", []),
+        ("at 10:30 may we move", []),
+        ("3.5 march", []),
+        ("version 10.12.2023.5", []),
         ("", []),
     ],
 )

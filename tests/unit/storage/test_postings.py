@@ -303,6 +303,25 @@ def test_the_next_writes_put_damaged_pages_right(tmp_path: Path) -> None:
     store.close()
 
 
+def test_damage_that_another_process_mended_is_not_spoken_of_any_more(tmp_path: Path) -> None:
+    store = filled(tmp_path / "memory.db")
+    merge_all(store)
+    store.close()
+    database = Database(tmp_path / "memory.db")
+    with database.writing() as connection:
+        connection.execute("UPDATE posting_pages SET page = zeroblob(length(page))")
+    database.close()
+    reader, writer = SqliteStore(tmp_path / "memory.db"), SqliteStore(tmp_path / "memory.db")
+    for store in (reader, writer):
+        assert store.keyword(["tea"], EVERYTHING, None).notices
+    for number in range(100, 140):
+        writer.write(Changes(put=[entry_for(fact(f"m_{number}", "kettle"), "en")]))
+    assert not writer.keyword(["tea"], EVERYTHING, None).notices
+    assert not reader.keyword(["tea"], EVERYTHING, None).notices
+    reader.close()
+    writer.close()
+
+
 def test_texts_become_pages_and_come_back() -> None:
     texts = [Text(3, ["tea", "pot", "tea"], True), Text(70, ["pot"], False), Text(71, ["tea"] * 300, True)]
     inverted = invert(texts)

@@ -197,3 +197,30 @@ def test_a_damaged_vector_is_left_out_and_said_so(tmp_path: Path) -> None:
     [_, signal] = store.score(["m_5", "m_7"], ["note"], points[5], SPACE, EVERYTHING)
     assert signal.values.keys() == {"m_7"}
     store.close()
+
+
+def test_a_damaged_vector_among_few_that_pass_does_not_keep_a_search_from_ending(tmp_path: Path) -> None:
+    points = cloud()
+    store = filled(tmp_path / "memory.db", points)
+    with store._database.writing() as connection:
+        connection.execute("UPDATE vectors SET checksum = checksum + 1 WHERE entry = 1")
+    run = store.nearest(points[0], SPACE, Where(path="000/*", now=NOW), 50)
+    assert set(ids(run, 99)) == {"m_200", "m_400"}  # of 0, 200 and 400 on that shelf
+    store.close()
+
+
+def test_a_turn_after_a_damaged_one_stays_as_it_is(tmp_path: Path) -> None:
+    points = cloud(60)
+    store = SqliteStore(tmp_path / "memory.db")
+    entries = [
+        entry_for(fact(f"m_{i}", f"turn {i}", kind="chunk", source=Source("log", i), session="s", position=i), "en")
+        for i in range(60)
+    ]
+    given = {entry.embed_hash: points[i] for i, entry in enumerate(entries)}
+    store.write(Changes(put=entries, space=SPACE, vectors=given))
+    store.nearest(points[3], SPACE, EVERYTHING, 60)  # the signs are held now
+    with store._database.writing() as connection:
+        connection.execute("UPDATE vectors SET checksum = checksum + 1 WHERE hash = ?", (entries[2].embed_hash,))
+    [_, signal] = store.score(["m_2", "m_3"], ["turn"], points[3], SPACE, EVERYTHING)
+    assert signal.values == {"m_3": pytest.approx(1.0, abs=1e-6)}
+    store.close()

@@ -17,8 +17,11 @@ def is_crowded_with_gaps(connection: Connection, scope: str, numbers: int) -> bo
     return living <= MAX_MEMORIES and 2 * living < numbers
 
 
-def renumber(connection: Connection, index: KeywordIndex, scope: str, generation: int) -> None:
-    """Give the memories of a scope numbers without gaps, in their order, and write anew what goes by numbers."""
+def renumber(connection: Connection, index: KeywordIndex, scope: str, generation: int) -> int:
+    """Give the memories of a scope numbers without gaps, in their order; return how many there are.
+
+    What goes by numbers is written anew, but for signs, which are the vectors' own.
+    """
     old = [
         number
         for (number,) in connection.execute("SELECT number FROM memories WHERE scope = ? ORDER BY number", (scope,))
@@ -37,3 +40,4 @@ def renumber(connection: Connection, index: KeywordIndex, scope: str, generation
     connection.execute(
         "UPDATE scopes SET numbers = ?, changed = ?, epoch = epoch + 1 WHERE scope = ?", (len(old), generation, scope)
     )
+    return len(old)

@@ -196,7 +196,7 @@ def _by_signs(
         chosen = _nearest_by_numbers(signs, places, vector, max(COMPARED, 4 * limit, wanted // 4))
         exact = _rescored(connection, shelves, held, chosen, vector)
         is_all = sum(map(len, places)) >= sum(int(np.count_nonzero(mask)) for mask in masks)
-        rows = cut(connection, shelves, exact, limit, is_all and len(exact.places) == sum(map(len, places)))
+        rows = cut(connection, shelves, exact, limit, is_all and len(chosen.places) == sum(map(len, places)))
         if rows is not None:
             return rows
         wanted *= 8
@@ -245,7 +245,12 @@ def _fetched(connection: Connection, shelf: Shelf, held: Held, places: Integers)
     has_before = before != NOWHERE
     has_before[has_before] = held.has[before[has_before]]
     if has_before.any():
-        own[has_before] = blended(own[has_before], _vectors(connection, held, before[has_before]))
+        said = _vectors(connection, held, before[has_before])
+        if said.shape[1] == own.shape[1]:
+            # A damaged turn before is left out, and the turn stays as it is.
+            sound = ~np.isnan(said).any(axis=1)
+            mixing = np.flatnonzero(has_before)[sound]
+            own[mixing] = blended(own[mixing], said[sound])
     return own
 
 

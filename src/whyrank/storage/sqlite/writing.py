@@ -61,7 +61,12 @@ class Writing:
         for scope, numbers in self._put.items():
             is_time = numbers[0] // LOOKED_AT_EVERY != (numbers[-1] + 1) // LOOKED_AT_EVERY
             if is_time and is_crowded_with_gaps(self._connection, scope, numbers[-1] + 1):
-                renumber(self._connection, self._keyword, scope, self._generation)
+                spaces = self._connection.execute(
+                    "SELECT DISTINCT space FROM sign_blocks WHERE scope = ?", (scope,)
+                ).fetchall()
+                living = renumber(self._connection, self._keyword, scope, self._generation)
+                for (space,) in spaces:
+                    self._vectors.close(self._connection, space, {scope: range(living)})
 
     def mend(self, broken: Mapping[str, Sequence[int]]) -> None:
         """Write blocks of records anew that were found broken."""

@@ -188,8 +188,8 @@ class PostingsIndex:
             return known
 
     def _damage(self, shelves: Sequence[Shelf]) -> list[Notice]:
-        scopes = {shelf.scope for shelf in shelves}
-        broken = damage(shelves) + sum(scope in scopes for scope, _ in self._pages.broken.values())
+        living = {segment.segment for shelf in shelves for segment in self._known[shelf.scope].stored.segments}
+        broken = damage(shelves) + sum(segment in living for segment in self._pages.broken)
         if not broken:
             return []
         message = (
