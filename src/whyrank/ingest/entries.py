@@ -33,6 +33,7 @@ def entry_for(memory: Memory, language: str) -> Entry:
         embed_hash=content_hash(text),
         letters=spoken not in WORDS_SUFFICE,
         dates=_date_words(memory),
+        language=language,
     )
 
 

@@ -44,6 +44,10 @@ class Writing:
         orphans = self._remove([*gone, *entries])
         for entry in entries.values():
             self._insert(entry)
+        for language in {entry.language for entry in entries.values()} - {""}:
+            connection.execute(
+                "INSERT INTO meta VALUES ('language', ?) ON CONFLICT DO UPDATE SET value = excluded.value", (language,)
+            )
         for scope, _ in mark_superseded(connection, {**lives, **changes.superseded}):
             self._ledger.touch(scope)
         self._write_manifest(changes)

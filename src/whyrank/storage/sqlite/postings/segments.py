@@ -107,7 +107,8 @@ def tokens_in(connection: Connection, scope: str, number: int, blob: bytes) -> l
         row = connection.execute(
             f"SELECT {SELECT} FROM memories AS m WHERE m.scope = ? AND m.number = ?", (scope, number)
         ).fetchone()
-        return list(tokens_of(searchable_text(to_memory(row)))) if row else []
+        language = connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
+        return list(tokens_of(searchable_text(to_memory(row)), *(language or ()))) if row else []
 
 
 def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[Text]:
