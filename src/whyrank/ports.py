@@ -32,7 +32,7 @@ class Entry:
     """A memory ready to be stored: analysed, named and fingerprinted outside any transaction.
 
     `letters` says that it is written in a language whose words are also matched by the letters inside them; `dates`
-    are the date words of a memory that was given a date; `language` is what texts are taken for that do not show theirs.
+    are the date words of a memory that was given a date; `language` is that of texts that do not show theirs.
     """
 
     memory: Memory
