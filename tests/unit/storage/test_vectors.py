@@ -186,8 +186,8 @@ def test_a_damaged_vector_is_left_out_and_said_so(tmp_path: Path) -> None:
     store = filled(tmp_path / "memory.db", points)
     with store._database.writing() as connection:
         # Bytes of 0xff are no numbers at all.
-        damage = "UPDATE vectors SET vector = unhex(replace(hex(zeroblob(length(vector))), '00', 'ff')) WHERE entry = 6"
-        assert connection.execute(damage).rowcount == 1
+        damaged = (b"\xff" * 4 * DIMENSIONS,)
+        assert connection.execute("UPDATE vectors SET vector = ? WHERE entry = 6", damaged).rowcount == 1
     store.close()
     store = SqliteStore(tmp_path / "memory.db")
     run = store.nearest(points[5], SPACE, EVERYTHING, 30)
