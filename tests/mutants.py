@@ -51,10 +51,17 @@ MUTANTS = (
     ),
     Mutant(
         "unstable tie",
+        "ranking/fusion.py",
+        "key=lambda place: (-scores[place], memory_of(memories[place]).content_key)",
+        "key=lambda place: -scores[place]",
+        LAWS,
+    ),
+    Mutant(
+        "unstable tie after a stage",
         "ranking/order.py",
         "key=lambda hit: (-hit.tier, -hit.score, hit.memory.content_key)",
         "key=lambda hit: (-hit.tier, -hit.score)",
-        LAWS,
+        "tests/unit/ranking",
     ),
     Mutant(
         "lost candidate",
