@@ -62,9 +62,9 @@ class MinMax(_ByScore):
     def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
         """Return places between the worst and the best score of the batch."""
         low, high = min(scores, default=0.0), max(scores, default=0.0)
-        if high <= low:
+        half = high / 2 - low / 2  # half the reach, which cannot overflow, and is nothing between the smallest numbers
+        if half <= 0:
             return [1.0] * len(scores)
-        half = high / 2 - low / 2  # half the reach, which cannot overflow
         return [_unit((score / 2 - low / 2) / half) for score in scores]
 
 

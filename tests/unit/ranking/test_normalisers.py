@@ -107,3 +107,7 @@ def test_binary_has_no_gradient() -> None:
 )
 def test_an_empty_batch_stays_empty(normaliser: MinMax) -> None:
     assert normaliser([], []) == []
+
+
+def test_a_reach_too_small_to_be_halved_makes_all_equal() -> None:
+    assert MinMax()([0.0, 5e-324], [1, 2]) == [1.0, 1.0]
