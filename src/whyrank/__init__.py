@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from .engine import open_engine as open
     from .engine import open_engine_async as open_async
     from .errors import WhyrankError
+    from .hits import Hit, Ranking, Results
     from .ranking.recipes import RECIPES, Recipe
     from .search.why import Why
     from .trail import Part, Step, replay
-    from .types import Hit, Memory, Ranking, Results, Run, Scope
+    from .types import Memory, Run, Scope
 
 __version__ = "0.1.0"
 
@@ -33,10 +34,10 @@ _HOMES = {
     "Part": ("trail", "Part"),
     "Step": ("trail", "Step"),
     "replay": ("trail", "replay"),
-    "Hit": ("types", "Hit"),
+    "Hit": ("hits", "Hit"),
     "Memory": ("types", "Memory"),
-    "Ranking": ("types", "Ranking"),
-    "Results": ("types", "Results"),
+    "Ranking": ("hits", "Ranking"),
+    "Results": ("hits", "Results"),
     "Run": ("types", "Run"),
     "Scope": ("types", "Scope"),
 }

@@ -29,26 +29,14 @@ from .arguments import (
 )
 from .embedding.providers import embedder_named
 from .errors import ConfigError, NotFound, StoreError
+from .hits import Ranking, Results
 from .ingest.entries import content_hash, entry_for, id_for
 from .ports import Changes, Embedder, Store, StoreStatus, Vector
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
 from .search.searcher import Searcher
 from .search.why import Why, why
-from .types import (
-    GLOBAL,
-    Document,
-    Memory,
-    MemoryId,
-    Query,
-    Ranking,
-    Results,
-    Run,
-    Scope,
-    Source,
-    Where,
-    visible,
-)
+from .types import GLOBAL, Document, Memory, MemoryId, Query, Run, Scope, Source, Where, visible
 
 if TYPE_CHECKING:
     from .ingest.ingestor import Progress, Report

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from .types import Held, Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
+from .hits import Held
+from .types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.worlds import BOB, NOW, SEEN, memories, queries, temporary
+from whyrank.hits import Results
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes, Store
 from whyrank.ranking.recipes import RECIPES
@@ -19,7 +20,7 @@ from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import Memory, Query, Results, Where
+from whyrank.types import Memory, Query, Where
 
 EMBEDDER = WordDirections()
 OpenStore = Callable[[Path], Store]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from ..hits import Results
 from ..trail import replay, total
-from ..types import Document, Results
+from ..types import Document
 from .measures import MAIN, MEASURES, Judgements, Scores, mean, score
 from .sets import EvaluationSet, Question
 from .significance import Comparison, Interval, bootstrap, compare

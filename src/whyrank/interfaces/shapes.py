@@ -8,11 +8,12 @@ from typing import Any
 
 from ..analysis.snippets import snippet
 from ..config import Config
+from ..hits import Hit, Results
 from ..ingest.ingestor import Report
 from ..ports import StoreStatus
 from ..search.why import Why
 from ..trail import Step
-from ..types import Hit, Memory, Notice, Results
+from ..types import Memory, Notice
 
 FORMAT = 1
 MARK = "**"

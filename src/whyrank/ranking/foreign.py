@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import ConfigError
-from ..types import Analysis, Context, Memory, NameProbe, Notice, Query, Ranking, Run
+from ..hits import Context, Ranking
+from ..types import Analysis, Memory, NameProbe, Notice, Query, Run
 from .fusion import Vote
 from .recipes import Recipe, rank
 from .stages import Dedup, GroupBySource, NameFirst, Recency

@@ -11,8 +11,9 @@ from itertools import pairwise
 from typing import Literal
 
 from ..errors import ConfigError
+from ..hits import Context, Hit, Ranking, memory_of
 from ..trail import Part, Parts, Step, total
-from ..types import Context, Hit, MemoryId, Ranking, Run, Signal, memory_of
+from ..types import MemoryId, Run, Signal
 from .lineup import Lineup
 from .normalisers import Normaliser
 

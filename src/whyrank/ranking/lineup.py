@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import overload
 
+from ..hits import Hit
 from ..trail import Step
-from ..types import Hit, MemoryId
+from ..types import MemoryId
 
 
 class Hits(Sequence[Hit]):

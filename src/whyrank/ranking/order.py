@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Protocol
 
+from ..hits import Context, Hit, Ranking
 from ..trail import Step
-from ..types import Context, Hit, Ranking
 from .lineup import Joined
 
 

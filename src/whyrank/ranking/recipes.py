@@ -9,7 +9,8 @@ from functools import reduce
 from typing import Literal
 
 from ..errors import ConfigError
-from ..types import Context, Join, Ranking, Run
+from ..hits import Context, Ranking
+from ..types import Join, Run
 from .fusion import Fuse, Vote
 from .normalisers import Binary, Clamped, MinMax, ReciprocalRank, Saturating, Theoretical
 from .order import Stage

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import ConfigError
+from ..hits import Context, Hit, Ranking
 from ..trail import Step, part_of
-from ..types import Context, Hit, NameMatch, NameRelation, Notice, Ranking
+from ..types import NameMatch, NameRelation, Notice
 from .lineup import Joined, Lineup, Stepped
 from .order import keep, rescore
 

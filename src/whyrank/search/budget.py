@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..analysis.text import estimated_tokens
+from ..hits import Hit, Ranking
 from ..ranking.order import keep
-from ..types import Hit, Notice, Ranking
+from ..types import Notice
 
 
 def within_budget(ranking: Ranking, max_tokens: int | None) -> Ranking:

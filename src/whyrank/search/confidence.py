@@ -10,11 +10,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..hits import Hit, Ranking
 from ..ports import Embedder, Thresholds
 from ..ranking.lineup import dropped_by, ids_of, top_tier
 from ..ranking.stages import EXACT_TIER
 from ..trail import Step
-from ..types import Hit, MemoryId, Notice, Ranking, Signal, Verdict
+from ..types import MemoryId, Notice, Signal, Verdict
 
 # Coverage alone, where there is no embedder; measured over the same seven sets as the embedders' own thresholds.
 COVERAGE_THRESHOLDS = Thresholds(weak=0.1, found=0.25)

@@ -10,21 +10,10 @@ from dataclasses import dataclass, field, replace
 from ..analysis.names import MAX_WINDOW_WORDS, match_name, names_of
 from ..analysis.query import analyse
 from ..analysis.words import foreign_stems, tokens_of
+from ..hits import Context, Held, memory_of
 from ..ports import Embedder, Store, Vector
 from ..ranking.recipes import Recipe
-from ..types import (
-    Analysis,
-    Context,
-    Held,
-    MemoryId,
-    NameMatch,
-    NameProbe,
-    Notice,
-    Query,
-    Run,
-    Signal,
-    memory_of,
-)
+from ..types import Analysis, MemoryId, NameMatch, NameProbe, Notice, Query, Run, Signal
 
 MAX_TYPO_LETTERS = 64  # nobody's name is longer, and a long key is slow to compare
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ..hits import Hit, Ranking, Results
 from ..ports import Embedder, Store
 from ..ranking.order import keep
 from ..ranking.recipes import Recipe, guarded, rank
-from ..types import Hit, Memory, MemoryId, Notice, Query, Ranking, Results
+from ..types import Memory, MemoryId, Notice, Query
 from .budget import within_budget
 from .confidence import UNCALIBRATED, judged
 from .retrieval import Retrieved, Stopwatch, retrieve

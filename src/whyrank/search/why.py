@@ -7,9 +7,10 @@ from typing import Literal
 
 from ..analysis.names import match_name, names_of
 from ..errors import NotFound
+from ..hits import Hit, Ranking
 from ..ports import Store
 from ..ranking.recipes import Recipe
-from ..types import Hit, Memory, MemoryId, Query, Ranking, Run, Where
+from ..types import Memory, MemoryId, Query, Run, Where
 from .confidence import judged
 from .retrieval import Retrieved, Stopwatch
 from .searcher import Searcher, within_limits

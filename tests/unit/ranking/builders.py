@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from whyrank.analysis.query import analyse
+from whyrank.hits import Context, Hit, Ranking
 from whyrank.trail import Part, Step
-from whyrank.types import Context, Hit, Memory, NameMatch, Query, Ranking, Signal, Source, Statistics, Where
+from whyrank.types import Memory, NameMatch, Query, Signal, Source, Statistics, Where
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.ranking.builders import DAY, NOW, context, hit, memory, ranking
 from whyrank.errors import ConfigError
+from whyrank.hits import Hit, Ranking
 from whyrank.ranking.stages import (
     Dedup,
     Evidence,
@@ -18,7 +19,7 @@ from whyrank.ranking.stages import (
     Superseded,
     Top,
 )
-from whyrank.types import Hit, NameMatch, Ranking, Scope, Statistics, Where
+from whyrank.types import NameMatch, Scope, Statistics, Where
 
 
 def ids(ranked: Ranking) -> list[str]:

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 import whyrank
+from whyrank.hits import Ranking
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
 from whyrank.ranking.recipes import recipe_named
 from whyrank.search.searcher import Searcher
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types import Candidate, Join, Query, Ranking, Run, Scope, Where
+from whyrank.types import Candidate, Join, Query, Run, Scope, Where
 
 
 class Leaky(MemoryStore):

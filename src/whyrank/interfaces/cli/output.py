@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...analysis.snippets import snippet
-from ...types import Hit, Memory, Notice, Results
+from ...hits import Hit, Results
+from ...types import Memory, Notice
 from ..shapes import moment
 
 _CONTROL = {code: "\ufffd" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code not in (0x09, 0x0A)}

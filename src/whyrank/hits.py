@@ -1,0 +1,125 @@
+"""What ranking works on and gives back: hits with their trails, rankings, what a stage may read, and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, overload
+
+from .trail import Key, Step, Trail, apply, render
+from .types import Analysis, Memory, MemoryId, NameMatch, Notice, Query, Signal, Statistics, Verdict
+
+
+class Unread(Protocol):
+    """A memory as its store holds it, made only when somebody looks at it: most candidates nobody looks at."""
+
+    @property
+    def id(self) -> MemoryId:
+        """Return the memory's id."""
+
+    @property
+    def origin(self) -> object:
+        """Return the source it counts for, as a value that can be compared."""
+
+    def read(self) -> Memory:
+        """Return the memory."""
+
+
+Held = Memory | Unread
+
+
+class Hit(NamedTuple):
+    """A memory on its way through ranking, with its key and its trail."""
+
+    held: Held
+    tier: int = 0
+    score: float = 0.0
+    trail: Trail = ()
+    beside: tuple[Held, ...] = ()
+    confidence: float | None = None
+
+    @property
+    def id(self) -> MemoryId:
+        """Return the memory's id."""
+        return self.held.id
+
+    @property
+    def memory(self) -> Memory:
+        """Return the memory."""
+        return memory_of(self.held)
+
+    @property
+    def also(self) -> tuple[Memory, ...]:
+        """Return other chunks of the same file that answer the query."""
+        return tuple(memory_of(held) for held in self.beside)
+
+    @property
+    def key(self) -> Key:
+        """Return what the hit is ordered by before ties are broken."""
+        return self.tier, self.score
+
+    def after(self, step: Step) -> Hit:
+        """Apply a step: the only way a key ever changes."""
+        tier, score = apply((self.tier, self.score), step)
+        return Hit(self.held, tier, score, (*self.trail, step), self.beside, self.confidence)
+
+    def with_also(self, *others: Held) -> Hit:
+        """Remember other chunks of the same file under this hit."""
+        return self._replace(beside=(*self.beside, *others))
+
+    def explain(self) -> str:
+        """Tell how this hit came to its score; the figures are the computation itself."""
+        return render(self.trail)
+
+
+def memory_of(held: Held) -> Memory:
+    """Return a memory that is at hand or must be read."""
+    return held if isinstance(held, Memory) else held.read()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Ordered hits, and those dropped with the reason at the end of their trail."""
+
+    hits: Sequence[Hit] = ()
+    dropped: Sequence[Hit] = ()
+    notices: tuple[Notice, ...] = ()
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """All that a stage may read, gathered before ranking starts."""
+
+    query: Query
+    analysis: Analysis
+    memories: Mapping[MemoryId, Held]
+    signals: Mapping[str, Signal] = field(default_factory=dict)
+    names: Mapping[MemoryId, NameMatch] = field(default_factory=dict)
+    statistics: Statistics | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Results(Sequence[Hit]):
+    """The answer to one query: hits, what was dropped, and what the answer says about itself."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    verdict: Verdict
+    recipe: str
+    analysis: Analysis
+    dropped: Sequence[Hit] = ()
+    notices: tuple[Notice, ...] = ()
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[index]
+
+    def __len__(self) -> int:
+        return len(self.hits)
