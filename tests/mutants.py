@@ -52,7 +52,7 @@ MUTANTS = (
     Mutant(
         "unstable tie",
         "ranking/fusion.py",
-        "key=lambda place: (-scores[place], memory_of(memories[place]).content_key)",
+        "key=lambda place: (-scores[place], memory_of(memories[ids[place]]).content_key)",
         "key=lambda place: -scores[place]",
         LAWS,
     ),
@@ -66,8 +66,8 @@ MUTANTS = (
     Mutant(
         "lost candidate",
         "ranking/fusion.py",
-        "ids = [*dict.fromkeys(candidate.id for run in runs for candidate in run.candidates)]",
-        "ids = [*dict.fromkeys(candidate.id for run in runs[-1:] for candidate in run.candidates)]",
+        "ids = listed_by(runs)",
+        "ids = listed_by(runs[-1:])",
         LAWS,
     ),
     Mutant(

@@ -27,6 +27,7 @@ from .arguments import (
     storable,
     tags_of,
 )
+from .columns import MemoryId
 from .embedding.providers import embedder_named
 from .errors import ConfigError, NotFound, StoreError
 from .hits import Ranking, Results
@@ -36,7 +37,7 @@ from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
 from .search.searcher import Searcher
 from .search.why import Why, why
-from .types import GLOBAL, Document, Memory, MemoryId, Query, Run, Scope, Source, Where, visible
+from .types import GLOBAL, Document, Memory, Query, Run, Scope, Source, Where, visible
 
 if TYPE_CHECKING:
     from .ingest.ingestor import Progress, Report

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, overload
 
+from .columns import MemoryId
 from .trail import Key, Step, Trail, apply, render
-from .types import Analysis, Memory, MemoryId, NameMatch, Notice, Query, Signal, Statistics, Verdict
+from .types import Analysis, Memory, NameMatch, Notice, Query, Signal, Statistics, Verdict
 
 
 class Unread(Protocol):
@@ -70,6 +71,34 @@ class Hit(NamedTuple):
     def explain(self) -> str:
         """Tell how this hit came to its score; the figures are the computation itself."""
         return render(self.trail)
+
+
+class HeldMemories(Mapping[MemoryId, Held]):
+    """Memories as their store holds them, in the order they were asked for; each made when somebody looks at it."""
+
+    def __init__(self, ids: Sequence[MemoryId], origins: Sequence[object], make: Callable[[int], Held]) -> None:
+        self.ids = ids
+        self.origins = origins
+        self._make = make
+        self._places: dict[MemoryId, int] | None = None
+
+    def __getitem__(self, identity: MemoryId) -> Held:
+        if self._places is None:
+            self._places = {known: place for place, known in enumerate(self.ids)}
+        return self._make(self._places[identity])
+
+    def __iter__(self) -> Iterator[MemoryId]:
+        return iter(self.ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def origins_of(memories: Mapping[MemoryId, Held], ids: Sequence[MemoryId]) -> Sequence[object]:
+    """Return the source each of these memories counts for."""
+    if isinstance(memories, HeldMemories) and memories.ids == ids:
+        return memories.origins
+    return [memories[identity].origin for identity in ids]
 
 
 def memory_of(held: Held) -> Memory:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from .columns import MemoryId
 from .hits import Held
-from .types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
+from .types import Join, Memory, NameProbe, Run, Scope, Signal, Statistics, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,7 +121,7 @@ class Store(Protocol):
         """Propose memories whose names are related to the query."""
 
     def score(
-        self, ids: Sequence[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
+        self, ids: Collection[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
     ) -> list[Signal]:
         """Score the given candidates by every signal, listed by its run or not."""
 

@@ -15,6 +15,10 @@ class _Numbers(Protocol):
     def tolist(self) -> list[float]: ...
 
 
+class _Table(Protocol):
+    def __getitem__(self, place: int, /) -> _Numbers: ...
+
+
 TermValue = tuple[str, float]
 
 
@@ -68,20 +72,24 @@ class Part(NamedTuple):
 
 
 class TermTable(Mapping[str, Terms]):
-    """What each term added to many raw scores: a row per term, a column per hit."""
+    """What each term added to many raw scores: a label per term, and for each hit what every term gave it."""
 
-    def __init__(self, labels: Sequence[str], columns: Mapping[str, _Numbers]) -> None:
+    def __init__(self, labels: Sequence[str], ids: Sequence[str], added: _Table) -> None:
         self._labels = labels
-        self._columns = columns
+        self._ids = ids
+        self._added = added
+        self._places: dict[str, int] | None = None
 
     def __getitem__(self, identity: str) -> Terms:
-        return Terms(self._labels, self._columns[identity])
+        if self._places is None:
+            self._places = {known: place for place, known in enumerate(self._ids)}
+        return Terms(self._labels, self._added[self._places[identity]])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
+        return iter(self._ids)
 
     def __len__(self) -> int:
-        return len(self._columns)
+        return len(self._ids)
 
 
 class PartSource(Protocol):

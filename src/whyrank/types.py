@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
+from .columns import Candidate, Listed, MemoryId
 from .trail import TermValue
 
-MemoryId = str
 Kind = Literal["chunk", "fact"]
 QueryKind = Literal["name", "question", "keywords"]
 Join = Literal["or", "and"]
@@ -145,19 +145,12 @@ class Document:
     speaker: str = ""
 
 
-class Candidate(NamedTuple):
-    """A memory proposed by one retriever; a higher score is always better."""
-
-    id: MemoryId
-    score: float
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """The ranked list one retriever returned, best first."""
 
     name: str
-    candidates: tuple[Candidate, ...] = ()
+    candidates: Sequence[Candidate] = ()
     notices: tuple[Notice, ...] = ()
 
     @classmethod
@@ -172,9 +165,15 @@ class Run:
         ordered = sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
         return cls(name, tuple(Candidate(identity, score) for identity, score in ordered))
 
+    @property
+    def ids(self) -> Sequence[MemoryId]:
+        """Return what it lists, best first."""
+        listed = self.candidates
+        return listed.ids if isinstance(listed, Listed) else [candidate.id for candidate in listed]
+
     def ranks(self) -> dict[MemoryId, int]:
         """Return each candidate's rank, counted from 1."""
-        return {candidate.id: rank for rank, candidate in enumerate(self.candidates, 1)}
+        return dict(zip(self.ids, range(1, len(self.candidates) + 1), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +276,10 @@ class Where:
             return "outside the caller's scope"
         return self.untimely(memory) or self.replaced(memory) or self._filtered(memory)
 
+    def is_open_to(self, memory: Memory) -> bool:
+        """Tell whether a memory is the caller's to see, in its time, and not replaced."""
+        return memory.scope in self.scopes and not self.untimely(memory) and not self.replaced(memory)
+
     @property
     def moment(self) -> float:
         """Return the time the answer is about: now, or the time asked for."""
@@ -284,11 +287,12 @@ class Where:
 
     def untimely(self, memory: Memory) -> str | None:
         """Say why a memory is out of its time, if it is."""
-        if memory.expires is not None and memory.expires <= self.moment:
+        moment = self.moment
+        if memory.expires is not None and memory.expires <= moment:
             return "expired"
-        if memory.valid_from is not None and memory.valid_from > self.moment:
+        if memory.valid_from is not None and memory.valid_from > moment:
             return "not valid yet"
-        if memory.valid_until is not None and memory.valid_until <= self.moment:
+        if memory.valid_until is not None and memory.valid_until <= moment:
             return "no longer valid"
         if self.as_of is not None and memory.created > self.as_of:
             return "not stored yet at that time"

@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from whyrank.analysis.query import analyse
+from whyrank.columns import Candidate
 from whyrank.hits import Context
 from whyrank.ingest.entries import content_hash
 from whyrank.ranking.fusion import Fuse, Vote
@@ -36,7 +37,7 @@ from whyrank.ranking.stages import (
     Recency,
     Superseded,
 )
-from whyrank.types import GLOBAL, Candidate, Memory, NameMatch, Query, Run, Scope, Signal, Source, Statistics, Where
+from whyrank.types import GLOBAL, Memory, NameMatch, Query, Run, Scope, Signal, Source, Statistics, Where
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

@@ -80,6 +80,12 @@ def _windows(words: list[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(words[i : i + size]) for size in sizes for i in range(len(words) - size + 1))
 
 
+def windows_by_key(probe: NameProbe) -> dict[str, tuple[str, ...]]:
+    """Return the word windows of a query by the keys of the names they would be, the longest of each."""
+    keys = {word: name_key(word) for window in probe.windows for word in window}
+    return {"".join([keys[word] for word in window]): window for window in reversed(probe.windows)}
+
+
 def edits_allowed(key: str) -> int:
     """Return how many letters of a key may be mistyped; swapping two neighbours is one edit."""
     if len(key) >= TWO_EDITS_LETTERS:
@@ -89,7 +95,7 @@ def edits_allowed(key: str) -> int:
 
 def match_name(probe: NameProbe, names: Iterable[Name]) -> NameMatch | None:
     """Return the best relation between the query and any of a memory's names."""
-    windows = {name_key("".join(window)): window for window in reversed(probe.windows)}
+    windows = windows_by_key(probe)
     matches = [match for name in names if (match := _relation(probe, name, windows))]
     return min(matches, key=match_order, default=None)
 

@@ -27,22 +27,30 @@ class Cleaned(NamedTuple):
 
 def clean(text: str) -> Cleaned:
     """Replace what no store can hold (NUL, lone surrogates)."""
+    if text.isascii() and "\x00" not in text:
+        return Cleaned(text, False)
     mended, count = _UNSTORABLE.subn(_REPLACEMENT, text)
     return Cleaned(mended, count > 0)
 
 
 def fold(text: str) -> str:
     """Bring text to the form it is matched in: compatibility-composed and case-folded."""
+    if text.isascii():
+        return text.lower()
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 def compose(text: str) -> str:
     """Bring text to one composed form with straight apostrophes; its case stays, so that camelCase can be seen."""
+    if text.isascii():
+        return text
     return unicodedata.normalize("NFKC", text).replace("’", "'")
 
 
 def unspaced_letters(text: str) -> int:
     """Count the letters of scripts that put no spaces between words."""
+    if text.isascii():
+        return 0
     return len(_UNSPACED_LETTER.findall(text))
 
 

@@ -11,8 +11,9 @@ from ..analysis.datewords import date_words
 from ..analysis.documents import embedded_text, searchable_text
 from ..analysis.names import names_of
 from ..analysis.words import tokens_and_language
+from ..columns import MemoryId
 from ..ports import Entry
-from ..types import Memory, MemoryId, Scope
+from ..types import Memory, Scope
 
 # Letter runs help where words are long and change their shape: +0.01 nDCG in German and Russian, nothing in English,
 # where they are most of an index.

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ..columns import MemoryId
 from ..errors import IngestError, WhyrankError
 from ..ports import Changes, Embedder, Entry, FileRecord, Store, Vector
-from ..types import MemoryId, Scope
+from ..types import Scope
 from .chunks import ChunkSize
 from .entries import entry_for
 from .files import memories_in

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..errors import ConfigError
 from ..hits import Context, Ranking
 from ..types import Analysis, Memory, NameProbe, Notice, Query, Run
-from .fusion import Vote
+from .fusion import Vote, listed_by
 from .recipes import Recipe, rank
 from .stages import Dedup, GroupBySource, NameFirst, Recency
 
@@ -26,7 +26,7 @@ def rank_foreign(
     fitting = _for_runs(recipe, names, weights or {})
     skipped = [stage for stage in fitting.stages if isinstance(stage, _NEED_MEMORIES)]
     fitting = replace(fitting, stages=tuple(stage for stage in fitting.stages if stage not in skipped))
-    ids = {candidate.id for run in runs for candidate in run.candidates}
+    ids = listed_by(runs)
     context = Context(Query("", limit=limit), _NOTHING_ASKED, {identity: Memory(identity, "") for identity in ids})
     ranking = rank(runs, fitting, context)
     return replace(ranking, notices=(*ranking.notices, *_notices(runs, fitting, skipped)))
@@ -64,7 +64,7 @@ def _notices(runs: Sequence[Run], recipe: Recipe, skipped: Sequence[object]) -> 
         for stage in skipped
     ]
     by_score = {vote.signal for vote in recipe.fusion.votes if not vote.normaliser.by_rank}
-    union = {candidate.id for run in runs for candidate in run.candidates}
+    union = listed_by(runs)
     for run in runs:
         unlisted = len(union) - len(run.candidates)
         if run.name in by_score and run.candidates and unlisted:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import cached_property
+from itertools import chain
 from typing import Literal
 
+from ..columns import MemoryId, column_of
 from ..errors import ConfigError
-from ..hits import Context, Hit, Ranking, memory_of
+from ..hits import Context, Hit, Ranking, memory_of, origins_of
 from ..trail import Part, Parts, Step, total
-from ..types import MemoryId, Run, Signal
+from ..types import Run, Signal
 from .lineup import Lineup
 from .normalisers import Normaliser
 
@@ -63,21 +65,21 @@ class Fuse:
 
     def __call__(self, runs: Sequence[Run], context: Context) -> Ranking:
         """Score every candidate of every run by every signal that found something."""
-        ids = [*dict.fromkeys(candidate.id for run in runs for candidate in run.candidates)]
+        ids = listed_by(runs)
         columns = [self._column(vote, runs, context, ids) for vote in self._live(runs)]
         shared = _share_out([column.weight for column in columns])
         board = _Board(columns, self._silent(context, {column.name for column in columns}, ids), self.absent, shared)
         scores = board.scores(len(ids))
-        memories = [context.memories[identity] for identity in ids]
+        memories = context.memories
 
         def hit(place: int) -> Hit:
             step = Step("fusion", "set", scores[place], "", Parts(board, place))
-            return Hit(memories[place], 0, scores[place], (step,))
+            return Hit(memories[ids[place]], 0, scores[place], (step,))
 
         order = sorted(range(len(ids)), key=scores.__getitem__, reverse=True)
-        if any(scores[one] == scores[other] for one, other in pairwise(order)):
-            order.sort(key=lambda place: (-scores[place], memory_of(memories[place]).content_key))
-        return Ranking(Lineup(order, ids, [held.origin for held in memories], hit))
+        if len(set(scores)) < len(scores):
+            order.sort(key=lambda place: (-scores[place], memory_of(memories[ids[place]]).content_key))
+        return Ranking(Lineup(order, ids, origins_of(memories, ids), hit))
 
     def _live(self, runs: Sequence[Run]) -> list[Vote]:
         """Return the votes of the runs that found something; a run that found nothing changes nothing."""
@@ -101,12 +103,12 @@ class Fuse:
             # By rank, what a foreign run did not list has no score at all; by score, it has at most the lowest listed.
             others = () if vote.normaliser.by_rank else ids
             signal = context.signals.get(vote.signal) or as_signal(run, others)
-        return _normalised(vote, signal, run.ranks(), ids)
+        return _normalised(vote, signal, run, ids)
 
     def _silent(self, context: Context, weighed: Collection[str], ids: Sequence[MemoryId]) -> list[_Column]:
         """Return what signals without a vote know of the candidates: it adds nothing, and is evidence all the same."""
         return [
-            _Column(name, 0.0, [0.0 if key in signal.values else None for key in ids], signal, {}, ids, None)
+            _Column(name, 0.0, [None if value is None else 0.0 for value in column_of(signal.values, ids)], signal, ids)
             for name, signal in context.signals.items()
             if name not in weighed
         ]
@@ -127,7 +129,10 @@ class _Board:
             return [total(self.parts(place)) for place in range(count)]
         scores = [0.0] * count
         for column, weight in zip(self.columns, self.shared, strict=True):
-            scores = [score + weight * (value or 0.0) for score, value in zip(scores, column.normalised, strict=True)]
+            scores = [
+                score + (weight * value if value else 0.0)
+                for score, value in zip(scores, column.normalised, strict=True)
+            ]
         return scores
 
     def parts(self, place: int) -> tuple[Part, ...]:
@@ -153,9 +158,14 @@ class _Column:
     weight: float
     normalised: Sequence[float | None]
     signal: Signal
-    ranks: Mapping[MemoryId, int]
     ids: Sequence[MemoryId]
-    best: float | None
+    run: Run | None = None
+    best: float | None = None
+
+    @cached_property
+    def ranks(self) -> Mapping[MemoryId, int]:
+        """Return the ranks of what the run listed."""
+        return self.run.ranks() if self.run else {}
 
     def part(self, place: int, weight: float) -> Part | None:
         """Return what the signal gives one candidate; None if it knows nothing of it."""
@@ -175,16 +185,21 @@ class _Column:
         )
 
 
-def _normalised(vote: Vote, signal: Signal, ranks: Mapping[MemoryId, int], ids: Sequence[MemoryId]) -> _Column:
-    # By rank, "not listed" is the definition of nothing; by score, only what has a score takes part.
-    raw = [*map(signal.values.get, ids)]
-    placed = [i for i, score in enumerate(raw) if vote.normaliser.by_rank or score is not None]
-    scores = [raw[i] or 0.0 for i in placed]
-    normalised: list[float | None] = [None] * len(ids)
-    for i, value in zip(placed, vote.normaliser(scores, [ranks.get(ids[i]) for i in placed]), strict=True):
-        normalised[i] = value
-    best = None if vote.normaliser.by_rank else max(scores, default=None)
-    return _Column(vote.signal, vote.weight or 0.0, normalised, signal, ranks, ids, best)
+def _normalised(vote: Vote, signal: Signal, run: Run, ids: Sequence[MemoryId]) -> _Column:
+    raw = column_of(signal.values, ids)
+    if vote.normaliser.by_rank:  # "not listed" is the definition of nothing
+        ranks = run.ranks()
+        values = vote.normaliser([score or 0.0 for score in raw], [*map(ranks.get, ids)])
+        return _Column(vote.signal, vote.weight or 0.0, values, signal, ids, run)
+    scores = [score for score in raw if score is not None]  # only what has a score takes part
+    known = iter(vote.normaliser(scores, [None] * len(scores)))
+    normalised = [*known] if len(scores) == len(raw) else [None if score is None else next(known) for score in raw]
+    return _Column(vote.signal, vote.weight or 0.0, normalised, signal, ids, run, max(scores, default=None))
+
+
+def listed_by(runs: Sequence[Run]) -> list[MemoryId]:
+    """Return every candidate of any run, once."""
+    return [*dict.fromkeys(chain.from_iterable(run.ids for run in runs))]
 
 
 def as_signal(run: Run, ids: Sequence[MemoryId], unlisted: float | None = None) -> Signal:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import overload
 
+from ..columns import MemoryId
 from ..hits import Hit
 from ..trail import Step
-from ..types import MemoryId
 
 
 class Hits(Sequence[Hit]):

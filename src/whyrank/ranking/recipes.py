@@ -64,6 +64,9 @@ _GUARDS: tuple[Stage, ...] = (InScope(), Superseded(), NotExpired())
 
 def guarded(ranking: Ranking, context: Context) -> Ranking:
     """Look once more at the hits, now that their memories are read."""
+    where = context.query.where
+    if all(where.is_open_to(hit.memory) for hit in ranking.hits):
+        return ranking
     return reduce(lambda ranking, guard: guard(ranking, context), _GUARDS, ranking)
 
 

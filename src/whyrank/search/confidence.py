@@ -10,12 +10,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..columns import MemoryId, by_id
 from ..hits import Hit, Ranking
 from ..ports import Embedder, Thresholds
 from ..ranking.lineup import dropped_by, ids_of, top_tier
 from ..ranking.stages import EXACT_TIER
 from ..trail import Step
-from ..types import MemoryId, Notice, Signal, Verdict
+from ..types import Notice, Signal, Verdict
 
 # Coverage alone, where there is no embedder; measured over the same seven sets as the embedders' own thresholds.
 COVERAGE_THRESHOLDS = Thresholds(weak=0.1, found=0.25)
@@ -38,8 +39,8 @@ def judged(ranking: Ranking, embedder: Embedder | None, signals: Mapping[str, Si
     answering = [ranking.hits, *dropped_by(ranking.dropped, _STILL_ANSWERS)]
     ids = [identity for hits in answering for identity in ids_of(hits)]
     vectors, words = signals.get("vector"), signals.get("keyword")
-    cosines = vectors.values if vectors else {}
-    coverages = words.coverage if words else {}
+    cosines = by_id(vectors.values) if vectors else {}
+    coverages = by_id(words.coverage) if words else {}
     # Where no vector spoke (no embedder, a failed one, a recipe of words), coverage stands alone.
     spoke = not cosines.keys().isdisjoint(ids)
     thresholds = embedder.thresholds if embedder is not None and spoke else COVERAGE_THRESHOLDS
@@ -54,8 +55,11 @@ def judged(ranking: Ranking, embedder: Embedder | None, signals: Mapping[str, Si
 
 def evidence(ids: Sequence[MemoryId], cosines: Mapping[MemoryId, float], coverages: Mapping[MemoryId, float]) -> float:
     """Return the best cosine plus the best coverage among these memories."""
-    best = max((cosines[identity] for identity in ids if identity in cosines), default=0.0)
-    return max(0.0, best) + max((coverages[identity] for identity in ids if identity in coverages), default=0.0)
+    return _best(ids, cosines) + _best(ids, coverages)
+
+
+def _best(ids: Sequence[MemoryId], values: Mapping[MemoryId, float]) -> float:
+    return max((0.0, *(value for value in map(values.get, ids) if value is not None)))
 
 
 class _Curve:

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, replace
 from ..analysis.names import MAX_WINDOW_WORDS, match_name, names_of
 from ..analysis.query import analyse
 from ..analysis.words import foreign_stems, tokens_of
+from ..columns import MemoryId, column_of
 from ..hits import Context, Held, memory_of
 from ..ports import Embedder, Store, Vector
+from ..ranking.fusion import listed_by
 from ..ranking.recipes import Recipe
-from ..types import Analysis, MemoryId, NameMatch, NameProbe, Notice, Query, Run, Signal
+from ..types import Analysis, NameMatch, NameProbe, Notice, Query, Run, Signal, Statistics
 
 MAX_TYPO_LETTERS = 64  # nobody's name is longer, and a long key is slow to compare
 
@@ -59,15 +61,14 @@ def retrieve(
     space = embedder.fingerprint if embedder else ""
     with store.reading():
         with watch.timing("terms"):
-            analysis = replace(
-                analysis,
-                probe=_with_typos(analysis.probe, analysis.terms, store, query, language),
-                terms=_known_terms(analysis, store, query, language),
-            )
+            probe = _with_typos(analysis.probe, analysis.terms, store, query, language)
+            terms, statistics = _known_terms(analysis, store, query, language)
+            analysis = replace(analysis, probe=probe, terms=terms)
         runs = _runs(query, analysis, recipe, store, vector, space, watch)
         with watch.timing("scoring"):
-            context = _context(query, analysis, runs, store, vector, space, language)
-        runs = tuple(_inside(run, context, notices) for run in runs)
+            context = _context(query, analysis, statistics, runs, store, vector, space, language)
+        if len(context.memories) < len(listed_by(runs)):
+            runs = tuple(_inside(run, context, notices) for run in runs)
         notices += _run_notices(runs, context, recipe, vector, space)
     settled = replace(recipe, fusion=recipe.fusion.settled(embedder.weight(analysis.language) if embedder else 0.0))
     return Retrieved(runs, context, settled, vector, space, tuple(notices))
@@ -103,21 +104,23 @@ def _with_typos(probe: NameProbe, terms: Sequence[str], store: Store, query: Que
     return replace(probe, typos=not is_known)
 
 
-def _known_terms(analysis: Analysis, store: Store, query: Query, language: str) -> tuple[str, ...]:
+def _known_terms(analysis: Analysis, store: Store, query: Query, language: str) -> tuple[tuple[str, ...], Statistics]:
     """Stem a word that is unknown in the query's language as another language does, if that is known.
 
     A query of one German word shows nothing of its language; the memories do.
     """
-    frequency = store.statistics(analysis.terms, query.where.scopes).frequency
-    if all(frequency[term] for term in analysis.terms):
-        return analysis.terms
+    statistics = store.statistics(analysis.terms, query.where.scopes)
+    frequency = statistics.frequency
+    if all(frequency.values()):
+        return analysis.terms, statistics
     variants = foreign_stems(analysis.text, language)
     unknown = [term for term in analysis.terms if not frequency[term] and variants.get(term)]
     others = [variant for term in unknown for variant in variants[term]]
-    known = store.statistics(others, query.where.scopes).frequency
+    known = {**frequency, **store.statistics(others, query.where.scopes).frequency}
     better = {term: max(variants[term], key=lambda variant: known[variant]) for term in unknown}
     chosen = (better[term] if term in better and known[better[term]] else term for term in analysis.terms)
-    return tuple(dict.fromkeys(chosen))
+    terms = tuple(dict.fromkeys(chosen))
+    return terms, replace(statistics, frequency={term: known[term] for term in terms})
 
 
 def _runs(
@@ -140,15 +143,15 @@ def _runs(
 def _context(
     query: Query,
     analysis: Analysis,
+    statistics: Statistics,
     runs: tuple[Run, ...],
     store: Store,
     vector: Vector | None,
     space: str,
     language: str,
 ) -> Context:
-    ids = sorted({candidate.id for run in runs for candidate in run.candidates})
-    memories = store.held(ids, query.where.scopes)
-    signals = store.score(ids, analysis.asked, vector, space, query.where)
+    memories = store.held(listed_by(runs), query.where.scopes)
+    signals = store.score(memories, analysis.asked, vector, space, query.where)
     names = _name_matches(analysis, runs, memories, language)
     known = (match.name for match in names.values() if match.relation in ("equal", "same words", "in a sentence"))
     return Context(
@@ -157,16 +160,16 @@ def _context(
         memories=memories,
         signals={signal.name: signal for signal in signals},
         names=names,
-        statistics=store.statistics(analysis.terms, query.where.scopes),
+        statistics=statistics,
     )
 
 
 def _inside(run: Run, context: Context, notices: list[Notice]) -> Run:
     """Take out what the caller may not see; a store that proposes such a thing has a defect, and its content stays."""
     inside = tuple(candidate for candidate in run.candidates if candidate.id in context.memories)
-    if len(inside) == len(run.candidates):
-        return run
     foreign = len(run.candidates) - len(inside)
+    if not foreign:
+        return run
     notices.append(
         Notice("scope-defect", f"{foreign} candidates from outside the scope were removed; please report this")
     )
@@ -176,7 +179,7 @@ def _inside(run: Run, context: Context, notices: list[Notice]) -> Run:
 def _name_matches(
     analysis: Analysis, runs: tuple[Run, ...], memories: Mapping[MemoryId, Held], language: str
 ) -> dict[MemoryId, NameMatch]:
-    proposed = (candidate.id for run in runs if run.name == "name" for candidate in run.candidates)
+    proposed = (identity for run in runs if run.name == "name" for identity in run.ids)
     matches: dict[MemoryId, NameMatch] = {}
     for identity in proposed:
         if identity not in memories:
@@ -207,5 +210,5 @@ def _run_notices(
 
 
 def _without_vector(signal: Signal | None, context: Context) -> int:
-    known = signal.values if signal else {}
-    return sum(1 for identity in context.memories if identity not in known)
+    values = signal.values if signal else {}
+    return column_of(values, list(context.memories)).count(None)

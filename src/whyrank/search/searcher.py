@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ..columns import MemoryId
 from ..hits import Hit, Ranking, Results
 from ..ports import Embedder, Store
 from ..ranking.order import keep
 from ..ranking.recipes import Recipe, guarded, rank
-from ..types import Memory, MemoryId, Notice, Query
+from ..types import Memory, Notice, Query
 from .budget import within_budget
 from .confidence import UNCALIBRATED, judged
 from .retrieval import Retrieved, Stopwatch, retrieve

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..analysis.names import match_name, names_of
+from ..columns import MemoryId
 from ..errors import NotFound
 from ..hits import Hit, Ranking
 from ..ports import Store
 from ..ranking.recipes import Recipe
-from ..types import Memory, MemoryId, Query, Run, Where
+from ..types import Memory, Query, Run, Where
 from .confidence import judged
 from .retrieval import Retrieved, Stopwatch
 from .searcher import Searcher, within_limits

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..types import Candidate, MemoryId
+from ..columns import Candidate, MemoryId
 
 CHUNKS_PER_SOURCE = 5  # further chunks of a file cannot change which file is found
 

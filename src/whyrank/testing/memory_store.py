@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..analysis.datewords import is_date_word
 from ..analysis.names import match_name, proposal_score
+from ..columns import MemoryId
 from ..errors import StoreError
 from ..ports import Changes, Entry, FileRecord, StoreStatus
 from ..storage import lexical
 from ..storage.pools import Scored, best
-from ..types import Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
+from ..types import Join, Memory, NameProbe, Run, Scope, Signal, Statistics, Where
 from .oracle import addends
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class MemoryStore:
         return Run("name", best(scored, limit))
 
     def score(
-        self, ids: Sequence[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
+        self, ids: Collection[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
     ) -> list[Signal]:
         """Score the given candidates by every signal."""
         entries = [self._entries[identity] for identity in ids if identity in self._entries]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import whyrank
+from whyrank.columns import Candidate
 from whyrank.hits import Ranking
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
@@ -15,7 +16,7 @@ from whyrank.ranking.recipes import recipe_named
 from whyrank.search.searcher import Searcher
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types import Candidate, Join, Query, Run, Scope, Where
+from whyrank.types import Join, Query, Run, Scope, Where
 
 
 class Leaky(MemoryStore):

@@ -127,6 +127,11 @@ class Shelf:
         return self.files.count == self.count
 
     @cached_property
+    def is_one_chunk_each(self) -> bool:
+        """Tell whether no file has a second chunk, so that every memory is a source of its own."""
+        return self.files.count == np.count_nonzero((self.units == Unit.CHUNK) & self.alive)
+
+    @cached_property
     def windows(self) -> Sequence[Integers]:
         """Return, for each step from −2 to 2, the turn that far from each turn in its session; NOWHERE beyond it."""
         sessions, positions = self.columns["session"], self.columns["position"]

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from ...analysis.datewords import is_date_word
+from ...columns import MemoryId
 from ...ports import Entry
-from ...types import Join, MemoryId, Notice, Scope, Signal, Statistics, Where
+from ...types import Join, Notice, Scope, Signal, Statistics, Where
 from ..lexical import TermScores, padded, term_scores, word_score
 from ..pools import Scored, best, cut
 from .connection import Connection, version
@@ -127,10 +128,13 @@ class Fts5Index:
         ids, values = [candidate.id for candidate in chosen], [candidate.score for candidate in chosen]
         return Found(Rows(numbers, values, ids, [""] * len(ids), origins), (WORDS_ALONE,))
 
-    def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
-        """Score the given rows, whether a run would list them or not."""
+    def score(
+        self, view: View, ids: Sequence[MemoryId], rows: Sequence[int], terms: Sequence[str], scopes: frozenset[Scope]
+    ) -> Signal:
+        """Score the given memories in their rows, whether a run would list them or not."""
         terms = [term for term in terms if not is_date_word(term)]
-        details = {rows[row]: scores for row, scores in self._term_scores(view, rows, terms, scopes).items()}
+        owners = dict(zip(rows, ids, strict=True))
+        details = {owners[row]: scores for row, scores in self._term_scores(view, rows, terms, scopes).items()}
         values = {identity: word_score(scores) for identity, scores in details.items()}
         bound = self.statistics(view, terms, scopes).mass(terms)
         coverage = {identity: value / bound if bound else 0.0 for identity, value in values.items()}

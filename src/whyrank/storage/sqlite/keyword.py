@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from ...columns import MemoryId
 from ...ports import Entry
-from ...types import Join, MemoryId, Notice, Scope, Signal, Statistics, Where
+from ...types import Join, Notice, Scope, Signal, Statistics, Where
 from .catalogue import Catalogue, Shelf
 from .connection import Connection
 from .masks import Masks
@@ -74,8 +75,10 @@ class KeywordIndex(Protocol):
     def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
         """Return the best `limit` distinct sources with exact scores; None for all."""
 
-    def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
-        """Score the given rows, whether a run would list them or not."""
+    def score(
+        self, view: View, ids: Sequence[MemoryId], rows: Sequence[int], terms: Sequence[str], scopes: frozenset[Scope]
+    ) -> Signal:
+        """Score the given memories in their rows, whether a run would list them or not."""
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from ...columns import MemoryId
 from ...errors import StoreError
 from ...ports import Entry
-from ...types import MemoryId
 from .connection import Connection
 
 Life = tuple[MemoryId, float] | None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from ...analysis.names import PARTIAL_WORDS, edits_allowed, match_name, name_key, proposal_score, words_key
+from ...analysis.names import PARTIAL_WORDS, edits_allowed, match_name, proposal_score, windows_by_key, words_key
 from ...ports import Name
 from ...types import NameProbe, Where
 from ..pools import Scored
@@ -68,7 +68,7 @@ class NameIndex:
         return scored
 
     def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
-        keys = {probe.key, *(name_key("".join(window)) for window in probe.windows)}
+        keys = {probe.key, *windows_by_key(probe)}
         if probe.typos:
             keys |= self._misspelt(connection, scope, probe.key)
         rows = _select(connection, scope, "key", keys - {""})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from ...types import Memory, MemoryId
+from ...columns import MemoryId
+from ...hits import HeldMemories
+from ...types import Memory
 from .connection import Connection
 from .records import code
 from .rows import SELECT, to_memory
@@ -17,28 +19,52 @@ _PER_STATEMENT = 500
 Value = TypeVar("Value", int, str)
 
 
-# Where a memory is stored: its row, whose it is, and a number for the source it counts for.
-Place = tuple[int, str, int]
+Read = Callable[[MemoryId, int], Memory]
 
 
 class Stored:
-    """A memory in its place, read when somebody looks at it."""
+    """A memory in its row, read when somebody looks at it."""
 
-    __slots__ = ("_place", "_read", "id")
+    __slots__ = ("_read", "_row", "id", "origin")
 
-    def __init__(self, identity: MemoryId, place: Place, read: Callable[[MemoryId, int], Memory]) -> None:
+    def __init__(self, identity: MemoryId, row: int, origin: int, read: Read) -> None:
         self.id = identity
-        self._place = place
+        self.origin = origin
+        self._row = row
         self._read = read
-
-    @property
-    def origin(self) -> int:
-        """Return a number for the source it counts for."""
-        return self._place[2]
 
     def read(self) -> Memory:
         """Return the memory."""
-        return self._read(self.id, self._place[0])
+        return self._read(self.id, self._row)
+
+
+class Places(NamedTuple):
+    """Where memories are stored: their rows, whose they are, and a number for the source each counts for."""
+
+    ids: Sequence[MemoryId]
+    rows: Sequence[int]
+    scopes: Sequence[str]
+    origins: Sequence[int]
+
+    def inside(self, visible: set[str]) -> Places:
+        """Keep what stands in one of these scopes."""
+        if visible.issuperset(self.scopes):
+            return self
+        return self._at([place for place, scope in enumerate(self.scopes) if scope in visible])
+
+    def _at(self, kept: Sequence[int]) -> Places:
+        ids, rows, scopes, origins = self
+        return Places(
+            [ids[i] for i in kept], [rows[i] for i in kept], [scopes[i] for i in kept], [origins[i] for i in kept]
+        )
+
+
+class StoredMemories(HeldMemories):
+    """Memories in their rows."""
+
+    def __init__(self, places: Places, read: Read) -> None:
+        ids, self.rows, _, origins = places
+        super().__init__(ids, origins, lambda place: Stored(ids[place], places.rows[place], origins[place], read))
 
 
 class RecentMemories:
@@ -46,36 +72,30 @@ class RecentMemories:
 
     def __init__(self) -> None:
         self._generation = -1
-        self._places: dict[MemoryId, Place] = {}
+        self._met = _Met()
         self._memories: dict[int, Memory] = {}
         self._turn = threading.Lock()
 
-    def learn(
-        self,
-        generation: int,
-        ids: Sequence[MemoryId],
-        rows: Sequence[int],
-        scopes: Sequence[str],
-        origins: Sequence[int],
-    ) -> None:
+    def learn(self, generation: int, places: Places) -> None:
         """Take note of memories that a run has met, if it says whose they are."""
-        with self._turn:
-            self._prepare(generation)
-            if all(scopes):
-                self._places.update(zip(ids, zip(rows, scopes, origins, strict=True), strict=True))
+        if all(places.scopes):
+            with self._turn:
+                self._prepare(generation)
+                self._met.add(places)
 
-    def places(self, connection: Connection, generation: int, ids: Sequence[MemoryId]) -> dict[MemoryId, Place]:
+    def places(self, connection: Connection, generation: int, ids: Sequence[MemoryId]) -> Places:
         """Return the places of those ids that exist."""
         with self._turn:
             self._prepare(generation)
-            known = self._places
-            unknown = [identity for identity in ids if identity not in known]
+            unknown = [identity for identity in ids if identity not in self._met.numbers]
             for part, marks in _portions(unknown):
-                for identity, row, scope, grouping in connection.execute(
+                found = connection.execute(
                     f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})", part
-                ):
-                    known[identity] = (row, scope, code(grouping))
-            return {identity: known[identity] for identity in ids if identity in known}
+                ).fetchall()
+                if found:
+                    identities, rows, scopes, groupings = zip(*found, strict=True)
+                    self._met.add(Places(identities, rows, scopes, [code(grouping) for grouping in groupings]))
+            return self._met.places(ids)
 
     def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:
         """Return the memories of rows that exist."""
@@ -90,8 +110,33 @@ class RecentMemories:
             return {row: known[row] for row in rows if row in known}
 
     def _prepare(self, generation: int) -> None:
-        if generation != self._generation or len(self._places) + len(self._memories) > _KEPT:
-            self._places, self._memories, self._generation = {}, {}, generation
+        if generation != self._generation or len(self._met.numbers) + len(self._memories) > _KEPT:
+            self._met, self._memories, self._generation = _Met(), {}, generation
+
+
+class _Met:
+    """Places in columns that grow, and where in them each id stands."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[MemoryId, int] = {}
+        self._rows: list[int] = []
+        self._scopes: list[str] = []
+        self._origins: list[int] = []
+
+    def add(self, places: Places) -> None:
+        """Append some places."""
+        self.numbers.update(zip(places.ids, range(len(self._rows), len(self._rows) + len(places.ids)), strict=True))
+        self._rows += places.rows
+        self._scopes += places.scopes
+        self._origins += places.origins
+
+    def places(self, ids: Sequence[MemoryId]) -> Places:
+        """Return the places of those ids that are known."""
+        known = self.numbers
+        found = ids if all(identity in known for identity in ids) else [i for i in ids if i in known]
+        at = [*map(known.__getitem__, found)]
+        rows, scopes, origins = self._rows, self._scopes, self._origins
+        return Places(found, [rows[i] for i in at], [scopes[i] for i in at], [origins[i] for i in at])
 
 
 def _portions(values: Sequence[Value]) -> Iterable[tuple[Sequence[Value], str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -49,7 +49,7 @@ def best_rows(
 
     `scores` is asked for the scores of all places, right for the best `wanted` of those that are allowed.
     """
-    wanted = None if limit is None else limit + MORE
+    wanted = None if limit is None else limit + spare(shelves)
     while True:
         masked = [
             own if mask is None else own * mask for own, mask in zip(scores(allowed, wanted), allowed, strict=True)
@@ -63,6 +63,11 @@ def best_rows(
         if rows is not None or wanted is None:
             return rows or Rows()
         wanted *= 4
+
+
+def spare(shelves: Sequence[Shelf]) -> int:
+    """Return how many rows to look at beyond the sources asked for: one where every memory is a source of its own."""
+    return 1 if all(shelf.is_one_chunk_each for shelf in shelves) else MORE
 
 
 def best_of(chosen: Chosen, wanted: int) -> Chosen:
@@ -96,8 +101,9 @@ def threshold(scores: Sequence[NDArray[np.floating]], wanted: int) -> float:
 
 
 def _block_tops(scores: NDArray[np.floating], size: int) -> NDArray[np.floating]:
+    """Return the best of each block; the scores of a block stand far apart, which numpy compares much faster."""
     whole = len(scores) - len(scores) % size
-    tops = scores[:whole].reshape(-1, size).max(axis=1)
+    tops = scores[:whole].reshape(size, -1).max(axis=0)
     return np.append(tops, scores[whole:].max()) if whole < len(scores) else tops
 
 
@@ -105,23 +111,29 @@ def cut(
     connection: Connection, shelves: Sequence[Shelf], chosen: Chosen, limit: int | None, is_all: bool = False
 ) -> Rows | None:
     """Order what was chosen and cut it at `limit` sources; None if more would be needed to know."""
-    order = np.argsort(-chosen.scores, kind="stable")
-    scores, sources = chosen.scores[order].tolist(), _gathered(shelves, chosen, order, "group")
+    order = (-chosen.scores).argsort(kind="stable")
+    ordered = chosen.scores[order]
+    scores, sources = ordered.tolist(), _gathered(shelves, chosen, order, "group")
     # Sources are counted up to the first that is too many; equals of that one belong to the same decision.
     end = _first_beyond(sources, limit)
     if end is None and not (is_all or limit is None):
         return None
     if end is not None:
         order = order[: _end_of_tie(scores, end)]
-    if any(one == other for one, other in pairwise(scores[: len(order)])):
+    if (ordered[1 : len(order)] == ordered[: len(order) - 1]).any():
         order = _ties_broken(connection, shelves, chosen, order, scores)
         sources = _gathered(shelves, chosen, order, "group")
-    kept = list(_kept(sources[: len(order)], limit))
+    kept = _kept(sources[: len(order)], limit)
     order = order[kept]
     ids = [identity.decode("ascii") for identity in _gathered(shelves, chosen, order, "id")]
-    scopes = [shelves[number].scope for number in chosen.shelves[order].tolist()]
     rows = _gathered(shelves, chosen, order, "row")
-    return Rows(rows, [scores[i] for i in kept], ids, scopes, [sources[i] for i in kept])
+    return Rows(rows, [scores[i] for i in kept], ids, _scopes(shelves, chosen, order), [sources[i] for i in kept])
+
+
+def _scopes(shelves: Sequence[Shelf], chosen: Chosen, order: Integers) -> list[str]:
+    if len(shelves) == 1:
+        return [shelves[0].scope] * len(order)
+    return [shelves[number].scope for number in chosen.shelves[order].tolist()]
 
 
 def _gathered(shelves: Sequence[Shelf], chosen: Chosen, order: Integers, column: str) -> list[Any]:
@@ -141,6 +153,8 @@ def _gathered(shelves: Sequence[Shelf], chosen: Chosen, order: Integers, column:
 def _first_beyond(sources: Sequence[int], limit: int | None) -> int | None:
     if limit is None:
         return None
+    if len(set(sources[: limit + 1])) > limit:
+        return limit
     seen: set[int] = set()
     for place, source in enumerate(sources):
         seen.add(source)
@@ -185,15 +199,18 @@ def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, tuple
     return keys
 
 
-def _kept(sources: Sequence[int], limit: int | None) -> Iterator[int]:
-    """Yield places until `limit` sources were seen, a few of each; None yields all."""
+def _kept(sources: Sequence[int], limit: int | None) -> list[int]:
+    """Return places until `limit` sources were seen, a few of each; None returns all."""
+    if limit is None or len(set(sources)) == len(sources):
+        return [*range(len(sources))][:limit]
     seen: dict[int, int] = {}
+    kept: list[int] = []
     for place, source in enumerate(sources):
-        if limit is not None:
-            count = seen.get(source, 0)
-            if count >= CHUNKS_PER_SOURCE:
-                continue
-            if not count and len(seen) >= limit:
-                return
-            seen[source] = count + 1
-        yield place
+        count = seen.get(source, 0)
+        if count >= CHUNKS_PER_SOURCE:
+            continue
+        if not count and len(seen) >= limit:
+            break
+        seen[source] = count + 1
+        kept.append(place)
+    return kept

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from ...columns import Column, Listed, MemoryId
 from ...errors import NotFound, StoreError
 from ...ports import Changes, FileRecord, StoreStatus, Vector
-from ...types import Candidate, Join, Memory, MemoryId, NameProbe, Run, Scope, Signal, Statistics, Where
+from ...types import Join, Memory, NameProbe, Run, Scope, Signal, Statistics, Where
 from ..pools import best
 from .catalogue import Catalogue
 from .connection import LIBRARY, Connection, Database, Row
@@ -17,7 +18,7 @@ from .indexes import DEFAULT, INDEXES, IndexName, index_in, prepare_index
 from .keyword import Found, KeywordIndex, View
 from .masks import Masks
 from .names import NameIndex
-from .recent import RecentMemories, Stored
+from .recent import Places, RecentMemories, StoredMemories
 from .rows import CONTENT_KEY, SELECT, to_memory
 from .schema import prepare
 from .vectors import VectorIndex
@@ -99,30 +100,24 @@ class SqliteStore:
         """Return those of these memories that the scopes may see."""
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
-            places = self._recent.places(*view[:2], list(ids))
-            inside = {identity: row for identity, (row, scope, _) in places.items() if scope in visible}
-            memories = self._recent.memories(*view[:2], list(inside.values()))
-            return {identity: memories[row] for identity, row in inside.items() if row in memories}
+            inside = self._recent.places(*view[:2], list(ids)).inside(visible)
+            memories = self._recent.memories(*view[:2], inside.rows)
+            pairs = zip(inside.ids, inside.rows, strict=True)
+            return {identity: memories[row] for identity, row in pairs if row in memories}
 
-    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Stored]:
+    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> StoredMemories:
         """Return the same as they are stored, each made when somebody looks at it."""
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
             places = self._recent.places(*view[:2], list(ids))
-        return {
-            identity: Stored(identity, place, self._read_again)
-            for identity, place in places.items()
-            if place[1] in visible
-        }
+        return StoredMemories(places.inside(visible), self._read_again)
 
     def _read_again(self, identity: MemoryId, row: int) -> Memory:
         with self.view() as view:
             found = self._recent.memories(*view[:2], [row]).get(row)
             if found is None:  # the same memory may have been stored again
-                places = self._recent.places(*view[:2], [identity])
-                found = next(
-                    iter(self._recent.memories(*view[:2], [place[0] for place in places.values()]).values()), None
-                )
+                rows = self._recent.places(*view[:2], [identity]).rows
+                found = next(iter(self._recent.memories(*view[:2], rows).values()), None)
         if found is None:
             raise NotFound(f"the memory {identity!r} was forgotten since", "search again")
         return found
@@ -155,8 +150,8 @@ class SqliteStore:
                 *view[:2], [row for row, known in zip(rows, ids, strict=True) if not known]
             )
             ids = [known or nameless[row].id for row, known in zip(rows, ids, strict=True)]
-        self._recent.learn(view.generation, ids, rows, scopes, origins)
-        return Run(name, tuple(map(Candidate, ids, scores)), tuple(found.notices))
+        self._recent.learn(view.generation, Places(ids, rows, scopes, origins))
+        return Run(name, Listed(ids, scores), tuple(found.notices))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
@@ -164,16 +159,17 @@ class SqliteStore:
             return Run("name", best(self._names.select(view.connection, probe, where), limit))
 
     def score(
-        self, ids: Sequence[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
+        self, ids: Collection[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
     ) -> list[Signal]:
         """Score the given candidates by every signal, listed by its run or not."""
         with self.view() as view:
-            rows = {place[0]: key for key, place in self._recent.places(*view[:2], ids).items()}
+            places = ids if isinstance(ids, StoredMemories) else self._recent.places(*view[:2], list(ids))
             signals: list[Signal] = []
             if terms:
-                signals.append(view.keyword.score(view, rows, terms, where.scopes))
+                signals.append(view.keyword.score(view, places.ids, places.rows, terms, where.scopes))
             if vector is not None:
-                signals.append(Signal("vector", self._vectors.score(view, space, vector, rows, where)))
+                cosines = self._vectors.score(view, space, vector, places.rows, where)
+                signals.append(Signal("vector", Column(places.ids, cosines)))
             return signals
 
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:

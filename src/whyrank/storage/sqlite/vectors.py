@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from ...errors import SpaceMismatch
 from ...ports import Vector
-from ...types import MemoryId, Notice, Where
+from ...types import Notice, Where
 from .catalogue import BLOCK, NOWHERE, Flags, Floats, Integers, Shelf
 from .connection import Connection
 from .held import STEP_BACK, Held, blended, read_range, renewed
 from .keyword import Found, View
 from .sealed import seal
-from .selection import MORE, Chosen, Rows, above, cut, threshold
+from .selection import Chosen, Rows, above, cut, spare, threshold
 from .signs import Signs, distances, nearest, signs_of
 
 UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
@@ -90,22 +90,21 @@ class VectorIndex:
         return Found(rows, _damage(held, allowed))
 
     def score(
-        self, view: View, space: str, vector: Vector, rows: Mapping[int, MemoryId], where: Where
-    ) -> dict[MemoryId, float]:
-        """Return the exact cosine of each given row that has a vector."""
+        self, view: View, space: str, vector: Vector, rows: Sequence[int], where: Where
+    ) -> Sequence[float | None]:
+        """Return the exact cosine of each given row; None where it has no vector."""
         shelves = view.shelves(where.scopes)
         whole = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
-        numbers = np.array(list(rows), np.int64)
-        found: dict[MemoryId, float] = {}
+        numbers = np.array(rows, np.int64)
+        found = np.full(len(numbers), np.nan)
         for shelf in shelves:
             held = self._shelf(view.connection, space, shelf, whole=whole)
             places = shelf.places_of(numbers)
             there = places != NOWHERE
             there[there] = held.has[places[there]]
-            cosines = _cosines(view.connection, shelf, held, places[there], vector)
-            pairs = zip(numbers[there].tolist(), cosines.tolist(), strict=True)
-            found.update((rows[row], cosine) for row, cosine in pairs if cosine == cosine)
-        return found
+            found[there] = _cosines(view.connection, shelf, held, places[there], vector)
+        cosines: list[float] = found.tolist()
+        return cosines if not np.isnan(found).any() else [None if value != value else value for value in cosines]
 
     def damaged(self, connection: Connection, space: str) -> list[str]:
         """Return the hashes of the texts whose vectors fail their checksum."""
@@ -148,7 +147,7 @@ def _exact(
 ) -> Rows:
     """Compare every vector: float32 selects with a margin, float64 decides."""
     coarse = [_coarse(own, mask, vector) for own, mask in zip(held, allowed, strict=True)]
-    wanted = None if limit is None else limit + MORE
+    wanted = None if limit is None else limit + spare(shelves)
     while True:
         lowest = 0.0 if wanted is None else threshold(coarse, wanted)
         chosen = above(coarse, lowest - SELECTION_MARGIN)

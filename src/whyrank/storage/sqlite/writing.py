@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from ...columns import MemoryId
 from ...ports import Changes, Entry
-from ...types import MemoryId, Scope
+from ...types import Scope
 from .connection import Connection
 from .indexes import INDEXES, index_to_come
 from .keyword import KeywordIndex

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ....analysis.datewords import is_date_word
+from ....columns import Column, MemoryId
 from ....ports import Entry
 from ....trail import TermTable
-from ....types import Join, MemoryId, Notice, Scope, Signal, Statistics, Where
+from ....types import Join, Notice, Scope, Signal, Statistics, Where
 from ...fields import FIELDS, WORDS, Field
-from ..catalogue import NOWHERE, Flags, Floats, Shelf, damage
+from ..catalogue import NOWHERE, Flags, Shelf, damage
 from ..connection import Connection, run_script
 from ..keyword import Found, View
 from ..selection import best_rows
@@ -116,28 +117,26 @@ class PostingsIndex:
             held.append(count == len(words))
         return held
 
-    def score(self, view: View, rows: Mapping[int, MemoryId], terms: Sequence[str], scopes: frozenset[Scope]) -> Signal:
-        """Score the given rows, with what each term adds."""
+    def score(
+        self, view: View, ids: Sequence[MemoryId], rows: Sequence[int], terms: Sequence[str], scopes: frozenset[Scope]
+    ) -> Signal:
+        """Score the given memories, with what each term adds."""
         shelves = view.shelves(scopes)
         scores = self._scores(view, shelves, terms)
-        words = [term for term in terms if not is_date_word(term)]
-        bound = self._statistics(view, shelves, words).mass(words)
-        numbers = np.array(list(rows), np.int64)
-        values: dict[MemoryId, float] = dict.fromkeys(rows.values(), 0.0)
-        coverage: dict[MemoryId, float] = dict.fromkeys(rows.values(), 0.0)
-        columns: dict[MemoryId, Floats] = {}
-        labels = tuple(asked.label for asked in scores.terms)
+        numbers = np.array(rows, np.int64)
+        addends = np.zeros((len(scores.terms), len(rows)))
+        covered = np.zeros(len(rows))
         for number, shelf in enumerate(shelves):
             places = shelf.places_of(numbers)
-            ids = [rows[row] for row in numbers[places != NOWHERE].tolist()]
-            places = places[places != NOWHERE]
-            addends = scores.addends(number, places)
-            # Row by row from the first term to the last: the order in which the trail adds them up.
-            values.update(zip(ids, folded(addends).tolist(), strict=True))
-            covered = scores.own_words(number, places, addends) / (bound or 1.0)
-            coverage.update(zip(ids, covered.tolist(), strict=True))
-            columns.update(zip(ids, addends.T, strict=True))
-        return Signal("keyword", values, coverage, TermTable(labels, columns))
+            here = np.flatnonzero(places != NOWHERE)
+            found = scores.addends(number, places[here])
+            addends[:, here] = found
+            covered[here] = scores.own_words(number, places[here], found)
+        covered /= scores.bound(terms) or 1.0
+        # Row by row from the first term to the last: the order in which the trail adds them up.
+        values = Column(ids, folded(addends).tolist())
+        labels = tuple(asked.label for asked in scores.terms)
+        return Signal("keyword", values, Column(ids, covered.tolist()), TermTable(labels, ids, addends.T))
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""

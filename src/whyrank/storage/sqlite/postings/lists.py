@@ -22,6 +22,7 @@ from .pages import Listed, Page, list_of, pages, read
 from .segments import Segment, flushed_below, live_segments, stored_texts
 
 _DIRECTORIES_KEPT = 4_096
+_LISTS_KEPT = 64  # as many as a question has words
 POSTINGS_KEPT = 3_000_000  # of lists read lately, 48 MB
 
 
@@ -180,6 +181,7 @@ class Lists:
         self._shelf = shelf
         self._cache = cache
         self._known: dict[tuple[int, str], Postings] = {}
+        self._last: dict[tuple[int, str], list[Listed]] = {}
         self.kept = 0
 
     def postings(self, connection: Connection, field: Field, term: str) -> Postings:
@@ -205,6 +207,15 @@ class Lists:
         return self._living(found, self._fresh(lambda text: text.counts[field.number].get(term, 0)))
 
     def _listed(self, connection: Connection, field: Field, term: str) -> list[Listed]:
+        """Return a term's lists in the segments; those of a question's words are asked for again by its pairs."""
+        known = self._last.get((field.number, term))
+        if known is None:
+            if len(self._last) >= _LISTS_KEPT:
+                self._last = {}
+            known = self._last[field.number, term] = self._read(connection, field, term)
+        return known
+
+    def _read(self, connection: Connection, field: Field, term: str) -> list[Listed]:
         key = key_of(term)
         found = []
         for segment in self.stored.segments:

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from ....analysis.datewords import is_date_word
 from ....types import inverse_frequency
 from ...contexts import OWN_WEIGHT, Unit
 from ...fields import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
@@ -22,7 +23,8 @@ Around = Literal["own", "file", "nearby"]
 
 LONG_FROM = 20_000  # memories; below, reading everything is as fast
 LONG_SHARE = 1 / 32  # a term that more memories hold than this tells little, and its list is long
-_MOST_OWN = max(*OWN_WEIGHT.values(), OWN_WEIGHT[Unit.CHUNK] + 1.0)
+_ONLY_CHUNK = OWN_WEIGHT[Unit.CHUNK] + 1.0  # of a file: the file is the same text
+_MOST_OWN = max(*OWN_WEIGHT.values(), _ONLY_CHUNK)
 
 
 @dataclass(frozen=True)
@@ -268,6 +270,12 @@ class Scores:
                 found[numbers] *= _own_weights(self.library, home, field, places)
         return found
 
+    def bound(self, terms: Sequence[str]) -> float:
+        """Return the most the words of a query can score in any text: the idf of all of them."""
+        held = {asked.term: asked.held for asked in self.terms if asked.field is WORDS and asked.around == "own"}
+        count = self.library.count
+        return sum(inverse_frequency(count, held.get(term, 0)) for term in terms if not is_date_word(term))
+
     def own_words(self, shelf: int, places: Integers, addends: Floats) -> Floats:
         """Return the word score of each place's own text, without any weight."""
         words = [i for i, asked in enumerate(self.terms) if asked.field is WORDS and asked.around == "own"]
@@ -319,5 +327,5 @@ def _own_weights(library: Library, shelf: Shelf, field: Field, places: Integers)
     if field is DATES:
         return 1.0
     if library.is_plain:
-        return OWN_WEIGHT[Unit.CHUNK] + 1.0
+        return _ONLY_CHUNK
     return shelf.own_weights[places]

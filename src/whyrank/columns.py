@@ -1,0 +1,89 @@
+"""Numbers by memory, held in columns: hundreds of candidates pass through a search, few are looked at one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, overload
+
+MemoryId = str
+
+
+class Candidate(NamedTuple):
+    """A memory proposed by one retriever; a higher score is always better."""
+
+    id: MemoryId
+    score: float
+
+
+class Listed(Sequence[Candidate]):
+    """Candidates as two columns, written out one by one only when somebody reads them."""
+
+    __slots__ = ("ids", "scores")
+
+    def __init__(self, ids: Sequence[MemoryId], scores: Sequence[float]) -> None:
+        self.ids = ids
+        self.scores = scores
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return map(Candidate, self.ids, self.scores)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, index: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Candidate]: ...
+    def __getitem__(self, index: int | slice) -> Candidate | Sequence[Candidate]:
+        if isinstance(index, slice):
+            return Listed(self.ids[index], self.scores[index])
+        return Candidate(self.ids[index], self.scores[index])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+class Column(Mapping[MemoryId, float]):
+    """A number for each of some memories, in the order they were asked for; those without one have None."""
+
+    __slots__ = ("_by_id", "ids", "numbers")
+
+    def __init__(self, ids: Sequence[MemoryId], numbers: Sequence[float | None]) -> None:
+        self.ids = ids
+        self.numbers = numbers
+        self._by_id: dict[MemoryId, float] | None = None
+
+    def __getitem__(self, identity: MemoryId) -> float:
+        return self.by_id[identity]
+
+    def __iter__(self) -> Iterator[MemoryId]:
+        return iter(self.by_id)
+
+    def __len__(self) -> int:
+        return len(self.by_id)
+
+    @property
+    def by_id(self) -> dict[MemoryId, float]:
+        """Return the numbers there are, by memory."""
+        if self._by_id is None:
+            pairs = zip(self.ids, self.numbers, strict=True)
+            self._by_id = {identity: number for identity, number in pairs if number is not None}
+        return self._by_id
+
+
+def by_id(values: Mapping[MemoryId, float]) -> Mapping[MemoryId, float]:
+    """Return numbers in the form that is quickest to look up one by one."""
+    return values.by_id if isinstance(values, Column) else values
+
+
+def column_of(values: Mapping[MemoryId, float], ids: Sequence[MemoryId]) -> Sequence[float | None]:
+    """Return the numbers of these memories, in this order."""
+    if isinstance(values, Column) and values.ids == ids:
+        return values.numbers
+    return [*map(values.get, ids)]
