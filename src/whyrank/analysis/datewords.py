@@ -5,6 +5,7 @@ A date word has a sign no token of a text can have, so the two are never taken f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -29,10 +30,12 @@ _MONTHS = (
     "november nov novembre noviembre novembro ноябрь ноября ноябре",
     "december dec dezember décembre diciembre dicembre dezembro декабрь декабря декабре",
 )
-_MONTH_OF = {fold(name): number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
+MONTH_OF = {fold(name): number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
 # Words that are months only beside a number: "may I", "mars", "mai".
 _AMBIGUOUS = frozenset({"may", "march", "mars", "mai", "mei", "marzo", "jan", "dec", "nov", "oct", "apr", "aug", "feb"})
 
+_FOUR_DIGITS = re.compile(r"[0-9]{4}")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _ISO = regex.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _DAY_FIRST = regex.compile(r"(?<![\d.])(\d{1,2})[.](\d{1,2})[.](\d{4})(?!\.?\d)")
 _YEAR = regex.compile(r"(?<![\d.,-])((?:19|20)\d{2})(?![\d.,-]\d|\d)")
@@ -47,7 +50,22 @@ def date_words(moment: float) -> tuple[str, ...]:
         day = datetime.fromtimestamp(moment, UTC)
     except (ValueError, OverflowError, OSError):
         return ()
-    return _day(day.day), _month(day.month), _year(day.year)
+    return day_words(day.day, day.month, day.year)
+
+
+def day_words(day: int, month: int, year: int) -> tuple[str, ...]:
+    """Return the date words of a day."""
+    return _day(day), *month_words(month, year)
+
+
+def month_words(month: int, year: int) -> tuple[str, ...]:
+    """Return the date words of a month."""
+    return _month(month), year_word(year)
+
+
+def year_word(year: int) -> str:
+    """Return the date word of a year."""
+    return f"year{SIGN}{year}"
 
 
 def is_date_word(term: str) -> bool:
@@ -57,7 +75,9 @@ def is_date_word(term: str) -> bool:
 
 def asked_dates(text: str) -> tuple[str, ...]:
     """Return the date words a question asks for."""
-    return tuple(dict.fromkeys((*_numeric(text), *_spoken(text))))
+    has_year = _FOUR_DIGITS.search(text) is not None
+    years = (year_word(int(year)) for year in _YEAR.findall(text)) if has_year else ()
+    return tuple(dict.fromkeys((*(_numeric(text) if has_year else ()), *_spoken(text), *years)))
 
 
 def _numeric(text: str) -> Iterator[str]:
@@ -69,14 +89,16 @@ def _numeric(text: str) -> Iterator[str]:
 
 def _checked(day: int, month: int, year: int) -> Iterator[str]:
     if 1 <= month <= 12 and 1 <= day <= 31:
-        yield from (_day(day), _month(month), _year(year))
+        yield from day_words(day, month, year)
 
 
 def _spoken(text: str) -> Iterator[str]:
-    """Yield months by name with the day beside them, and years."""
+    """Yield months by name with the day beside them."""
+    if MONTH_OF.keys().isdisjoint(_LETTERS.findall(fold(text))):
+        return  # as with most texts, which are not taken apart
     words = [word for word in _WORD.findall(compose(text)) if fold(word) not in _BETWEEN]
     for place, word in enumerate(words):
-        number = _MONTH_OF.get(fold(word))
+        number = MONTH_OF.get(fold(word))
         if number is None:
             continue
         beside = [words[i] for i in (place - 1, place + 1) if 0 <= i < len(words)]
@@ -86,7 +108,6 @@ def _spoken(text: str) -> Iterator[str]:
             continue
         yield _month(number)
         yield from (_day(day) for day in days if 1 <= day <= 31)
-    yield from (_year(int(year)) for year in _YEAR.findall(text))
 
 
 def _day(number: int) -> str:
@@ -95,7 +116,3 @@ def _day(number: int) -> str:
 
 def _month(number: int) -> str:
     return f"month{SIGN}{number}"
-
-
-def _year(number: int) -> str:
-    return f"year{SIGN}{number}"

@@ -11,6 +11,7 @@ from .datewords import asked_dates
 from .entities import entities_in, is_identifier
 from .languages import DEFAULT_LANGUAGE, language_of
 from .names import probe_for
+from .reldates import told_dates
 from .stopwords import QUESTION_WORDS
 from .text import clean, fold, unspaced_letters
 from .words import all_tokens, tokens_of
@@ -25,8 +26,8 @@ _WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+")
 _QUESTION_MARKS = ("?", "？", "؟", "⁇")
 
 
-def analyse(text: str, default_language: str = DEFAULT_LANGUAGE) -> Analysis:
-    """Understand the text of a query."""
+def analyse(text: str, default_language: str = DEFAULT_LANGUAGE, now: float | None = None) -> Analysis:
+    """Understand the text of a query; with `now`, also what it tells from where one stands ("yesterday")."""
     cleaned = clean(text)
     asked = cleaned.text[:MAX_QUERY_CHARACTERS]
     language = language_of(asked, default_language)
@@ -38,7 +39,7 @@ def analyse(text: str, default_language: str = DEFAULT_LANGUAGE) -> Analysis:
         terms=distinct[:MAX_TERMS],
         probe=probe_for(asked),
         entities=entities_in(asked),
-        dates=asked_dates(asked),
+        dates=tuple(dict.fromkeys((*asked_dates(asked), *(told_dates(asked, now) if now else ())))),
         notices=tuple(_notices(cleaned.replaced, len(text), len(distinct))),
     )
 

@@ -7,9 +7,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 
-from ..analysis.datewords import date_words
+from ..analysis.datewords import asked_dates, date_words
 from ..analysis.documents import embedded_text, searchable_text
 from ..analysis.names import names_of
+from ..analysis.reldates import told_dates
 from ..analysis.words import tokens_and_language
 from ..columns import MemoryId
 from ..ports import Entry
@@ -39,9 +40,12 @@ def entry_for(memory: Memory, language: str) -> Entry:
 
 
 def _date_words(memory: Memory) -> tuple[str, ...]:
-    """Return the date words of a memory; the time it was written down is nobody's date."""
-    is_dated = memory.date is not None and memory.date != memory.created
-    return date_words(memory.date) if memory.date is not None and is_dated else ()
+    """Return the date words of a memory: its own, those it names, those it tells from where it stands."""
+    named = asked_dates(memory.text)
+    # The time it was written down is nobody's date.
+    if memory.date is None or memory.date == memory.created:
+        return named
+    return tuple(dict.fromkeys((*date_words(memory.date), *named, *told_dates(memory.text, memory.date))))
 
 
 def content_hash(text: str) -> str:

@@ -54,7 +54,7 @@ def retrieve(
 ) -> Retrieved:
     """Ask every run of the recipe for its candidates, then score the union by every signal."""
     with watch.timing("analysis"):
-        analysis = analyse(query.text, language)
+        analysis = analyse(query.text, language, query.where.moment)
     notices = list(analysis.notices)
     with watch.timing("embedding"):
         vector = _query_vector(analysis, recipe, embedder, notices)
