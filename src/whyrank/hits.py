@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from .trail import Key, Step, Trail, apply, render
 from .types import Analysis, Memory, MemoryId, NameMatch, Notice, Query, Signal, Statistics, Verdict
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Unread(Protocol):
@@ -91,7 +95,11 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All that a stage may read, gathered before ranking starts."""
+    """All that a stage may read, gathered before ranking starts.
+
+    Vectors and tokens are gathered only for recipes with a stage that compares memories, opinions (what a reranker
+    says of the memories it has read) only for those with a reranker.
+    """
 
     query: Query
     analysis: Analysis
@@ -99,6 +107,9 @@ class Context:
     signals: Mapping[str, Signal] = field(default_factory=dict)
     names: Mapping[MemoryId, NameMatch] = field(default_factory=dict)
     statistics: Statistics | None = None
+    vectors: Mapping[MemoryId, NDArray[np.float32]] = field(default_factory=dict)
+    tokens: Mapping[MemoryId, frozenset[str]] = field(default_factory=dict)
+    opinions: Mapping[MemoryId, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,6 +176,12 @@ class SqliteStore:
                 signals.append(Signal("vector", self._vectors.score(view, space, vector, rows, where)))
             return signals
 
+    def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
+        """Return the unit vectors `nearest` compares, of those of these memories that have one and may be seen."""
+        with self.view() as view:
+            rows = {place[0]: key for key, place in self._recent.places(*view[:2], ids).items()}
+            return self._vectors.vectors(view, space, rows, scopes)
+
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""
         with self.view() as view:
