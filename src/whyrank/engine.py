@@ -31,9 +31,10 @@ from .embedding.providers import embedder_named
 from .errors import ConfigError, NotFound, StoreError
 from .hits import Ranking, Results
 from .ingest.entries import content_hash, entry_for, id_for
-from .ports import Changes, Embedder, Store, StoreStatus, Vector
+from .ports import Changes, Embedder, Reranker, Store, StoreStatus, Vector
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
+from .ranking.reranking import Rerank
 from .search.searcher import Searcher
 from .search.why import Why, why
 from .types import GLOBAL, Document, Memory, MemoryId, Query, Run, Scope, Source, Where, visible
@@ -49,9 +50,15 @@ class Engine:
     """A memory that can be searched and can say why."""
 
     def __init__(
-        self, store: Store, embedder: Embedder | None, config: settings.Config, clock: Callable[[], float] = time.time
+        self,
+        store: Store,
+        embedder: Embedder | None,
+        config: settings.Config,
+        clock: Callable[[], float] = time.time,
+        reranker: Reranker | None = None,
     ) -> None:
         self._store = store
+        self._reranker = reranker
         self._embedder = embedder
         self._config = config
         self._clock = clock
@@ -251,7 +258,12 @@ class Engine:
         return Query(text, Filters(**filters).where(self._clock()), size, offset)
 
     def _recipe(self, recipe: str | Recipe | None) -> Recipe:
-        return self._config.recipe(recipe)
+        chosen = self._config.recipe(recipe)
+        if self._reranker is None:
+            return chosen
+        own = next((stage for stage in chosen.stages if isinstance(stage, Rerank)), Rerank())
+        # A recipe that brings a reranker keeps it.
+        return chosen.with_stages(own if own.reranker is not None else replace(own, reranker=self._reranker))
 
 
 class AsyncEngine:
@@ -275,7 +287,13 @@ class AsyncEngine:
         return partial(asyncio.to_thread, attribute) if callable(attribute) else attribute
 
 
-def open_engine(store: str | Path | None = None, *, workspace: str | Path | None = None, **options: Any) -> Engine:
+def open_engine(
+    store: str | Path | None = None,
+    *,
+    workspace: str | Path | None = None,
+    reranker: Reranker | None = None,
+    **options: Any,
+) -> Engine:
     """Open a store, or make it; options are settings, with `_` for `.` (`chunk_tokens=200`)."""
     names = {key.replace(".", "_"): key for key in settings.SETTINGS}
     given = {names.get(option, option): value for option, value in options.items()}
@@ -283,7 +301,7 @@ def open_engine(store: str | Path | None = None, *, workspace: str | Path | None
         given["store"] = str(Path(store).expanduser().absolute())
     config = settings.load(given, workspace=Path(workspace) if workspace is not None else None)
     opened = _open_store(config.store, config["keyword"], config["cache.megabytes"])
-    return Engine(opened, embedder_named(config["embedding"]), config)
+    return Engine(opened, embedder_named(config["embedding"]), config, reranker=reranker)
 
 
 async def open_engine_async(store: str | Path | None = None, **options: Any) -> AsyncEngine:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from whyrank.analysis.query import analyse
 from whyrank.hits import Context
 from whyrank.ingest.entries import content_hash
+from whyrank.ranking.diversity import MMR
 from whyrank.ranking.fusion import Fuse, Vote
 from whyrank.ranking.normalisers import (
     Above,
@@ -25,6 +26,7 @@ from whyrank.ranking.normalisers import (
 )
 from whyrank.ranking.order import Stage
 from whyrank.ranking.recipes import Plan, Recipe
+from whyrank.ranking.reranking import Rerank
 from whyrank.ranking.stages import (
     Dedup,
     Evidence,
@@ -36,6 +38,8 @@ from whyrank.ranking.stages import (
     Recency,
     Superseded,
 )
+from whyrank.testing.embedder import WordDirections
+from whyrank.testing.reranker import SharedWords
 from whyrank.types import GLOBAL, Candidate, Memory, NameMatch, Query, Run, Scope, Signal, Source, Statistics, Where
 
 NOW = 1_700_000_000.0
@@ -101,7 +105,23 @@ def worlds(draw: st.DrawFn, visible_only: bool = False) -> World:
     }
     analysis = analyse(text)
     statistics = Statistics(count, 4.0, {term: draw(st.integers(0, count)) for term in analysis.terms})
-    return World(runs, Context(query, analysis, found, signals, names, statistics))
+    some = st.sets(st.sampled_from(sorted(found))) if found else st.just(set[str]())
+    vectors = WordDirections(4).documents([memory.text for memory in found.values()])
+    embedded = draw(some)
+    return World(
+        runs,
+        Context(
+            query,
+            analysis,
+            found,
+            signals,
+            names,
+            statistics,
+            vectors={key: row for key, row in zip(found, vectors, strict=True) if key in embedded},
+            tokens={key: frozenset(memory.text.split()) for key, memory in found.items()},
+            opinions={key: draw(st.sampled_from([-2.5, 0.0, 7.0])) for key in sorted(draw(some))},
+        ),
+    )
 
 
 def _signal(draw: st.DrawFn, name: str, ids: list[str], low: float, high: float) -> Signal:
@@ -150,12 +170,17 @@ STAGES: tuple[Stage, ...] = (
     NotExpired(),
     GroupBySource(),
     GroupBySource(2),
+    MMR(),
+    MMR(0.2),
+    Rerank(SharedWords()),
 )
 
 
 @st.composite
 def recipes(draw: st.DrawFn) -> Recipe:
-    stages = draw(st.lists(st.sampled_from(STAGES), max_size=6))
+    drawn = draw(st.lists(st.sampled_from(STAGES), max_size=6))
+    # A recipe may have one reranker only.
+    stages = [stage for i, stage in enumerate(drawn) if not isinstance(stage, Rerank) or stage not in drawn[:i]]
     return Recipe("generated", draw(fusions()), (InScope(), *stages), Plan())
 
 

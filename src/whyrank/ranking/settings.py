@@ -1,10 +1,11 @@
-"""Recipes changed by settings: weights, evidence, recency and grouping, each one setting away."""
+"""Recipes changed by settings: weights, evidence, recency, grouping and diversity, each one setting away."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from ..types import Notice
+from .diversity import MMR
 from .fusion import Fuse, Vote
 from .recipes import Recipe
 from .stages import Evidence, GroupBySource, Recency
@@ -20,6 +21,7 @@ class Adjustments:
     min_vector: float | None = None
     min_coverage: float | None = None
     max_per_file: int = 1
+    mmr_lambda: float | None = None
 
 
 def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
@@ -30,6 +32,8 @@ def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
         recipe = recipe.with_stages(Recency(wish.recency_half_life_days, wish.recency_weight))
     if wish.min_vector is not None or wish.min_coverage is not None:
         recipe = recipe.with_stages(Evidence(wish.min_vector, wish.min_coverage))
+    if wish.mmr_lambda is not None:
+        recipe = recipe.with_stages(MMR(wish.mmr_lambda))
     stages = tuple(
         GroupBySource(wish.max_per_file) if isinstance(stage, GroupBySource) else stage for stage in recipe.stages
     )

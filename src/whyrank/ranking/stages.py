@@ -18,8 +18,15 @@ SECONDS_PER_DAY = 86_400.0
 _TIER_STEP = 4
 _TIERS: dict[NameRelation, int] = {"equal": 4, "same words": 3, "one edit": 2, "two edits": 1}
 EXACT_TIER = _TIERS["same words"] * _TIER_STEP  # from here on the query is the name, not a slip of the finger
+# More than any name is lifted, so that what a reranker has read stands above the rest and names above names.
+WINDOW_LIFT = 64
 # What a partial name is worth, before the share of the name it covers is added.
 _PARTIAL: dict[NameRelation, float] = {"first words": 1.0, "all words": 0.8, "prefixes": 0.5}
+
+
+def name_tier(tier: int) -> int:
+    """Return the tier a hit has for its name, lifted by a reranker or not."""
+    return tier % WINDOW_LIFT
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,7 @@ class Evidence:
                 return None
             if self.min_coverage is not None:
                 failed.append(f"coverage {coverage:.3f} is below {self.min_coverage:g}")
-        return ", ".join(failed) if failed and not hit.tier else None
+        return ", ".join(failed) if failed and not name_tier(hit.tier) else None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from ..ranking.recipes import Recipe, guarded, rank
 from ..types import Memory, MemoryId, Notice, Query
 from .budget import within_budget
 from .confidence import UNCALIBRATED, judged
+from .gathering import gathered
 from .retrieval import Retrieved, Stopwatch, retrieve
 
 EMPTY = Notice("nothing-stored", "there is no memory in this scope yet; `whyrank ingest PATH` adds files")
@@ -59,6 +60,7 @@ class Searcher:
     def ranked(self, query: Query, recipe: Recipe, watch: Stopwatch) -> tuple[Retrieved, Ranking]:
         """Retrieve and rank, and keep what was retrieved for those who ask why."""
         retrieved = retrieve(query, recipe, self.store, self.embedder, self.language, watch)
+        retrieved = gathered(retrieved, self.store, self.language)
         with watch.timing("ranking"):
             ranking = rank(retrieved.runs, retrieved.recipe, retrieved.context)
         with watch.timing("reading"):
