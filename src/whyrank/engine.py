@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from . import config as settings
 from .analysis.text import clean
@@ -35,6 +35,7 @@ from .ports import Changes, Embedder, Reranker, Store, StoreStatus, Vector
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
 from .ranking.reranking import Rerank
+from .search.contrast import Contrast, contrast
 from .search.searcher import Searcher
 from .search.why import Why, why
 from .types import GLOBAL, Document, Memory, MemoryId, Query, Run, Scope, Source, Where, visible
@@ -216,18 +217,46 @@ class Engine:
         results = self._searcher.search(asked, chosen)
         return replace(results, notices=(*results.notices, *self._config.unhonoured(chosen)))
 
+    @overload
     def why(
         self,
         query: str,
         identity: MemoryId,
         *,
+        over: None = None,
         limit: int | None = None,
         recipe: str | Recipe | None = None,
         **filters: Any,
-    ) -> Why:
-        """Explain the place of one memory among the results, or where it was lost."""
-        asked = self._query(query, limit, 0, filters)
-        return why(self._searcher, asked, self._recipe(recipe), clean(identity).text)
+    ) -> Why: ...
+    @overload
+    def why(
+        self,
+        query: str,
+        identity: MemoryId,
+        *,
+        over: MemoryId,
+        limit: int | None = None,
+        recipe: str | Recipe | None = None,
+        **filters: Any,
+    ) -> Contrast: ...
+    def why(
+        self,
+        query: str,
+        identity: MemoryId,
+        *,
+        over: MemoryId | None = None,
+        limit: int | None = None,
+        recipe: str | Recipe | None = None,
+        **filters: Any,
+    ) -> Why | Contrast:
+        """Explain the place of one memory among the results, or where it was lost; or what would put it `over` another.
+
+        With `over` the answer is the smallest change, one setting at a time, that would make the two change places.
+        """
+        asked, chosen, wanted = self._query(query, limit, 0, filters), self._recipe(recipe), clean(identity).text
+        if over is None:
+            return why(self._searcher, asked, chosen, wanted)
+        return contrast(self._searcher, asked, chosen, wanted, clean(over).text)
 
     def get(self, identity: MemoryId, *, scope: Scopes = None) -> Memory:
         """Return one memory; one that the scope may not see does not exist."""

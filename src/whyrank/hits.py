@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
@@ -93,12 +93,19 @@ class Ranking:
         return iter(self.hits)
 
 
+class Likeness(Protocol):
+    """Knows how like each other memories are, from 0 to 1."""
+
+    def between(self, ids: Sequence[MemoryId]) -> Callable[[int], NDArray[np.float64]]:
+        """Return a function from the place of one of these memories to how like it each of them is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """All that a stage may read, gathered before ranking starts.
 
-    Vectors and tokens are gathered only for recipes with a stage that compares memories, opinions (what a reranker
-    says of the memories it has read) only for those with a reranker.
+    Likeness is gathered only for recipes with a stage that compares memories, opinions (what a reranker says of the
+    memories it has read) only for those with a reranker.
     """
 
     query: Query
@@ -107,8 +114,7 @@ class Context:
     signals: Mapping[str, Signal] = field(default_factory=dict)
     names: Mapping[MemoryId, NameMatch] = field(default_factory=dict)
     statistics: Statistics | None = None
-    vectors: Mapping[MemoryId, NDArray[np.float32]] = field(default_factory=dict)
-    tokens: Mapping[MemoryId, frozenset[str]] = field(default_factory=dict)
+    likeness: Likeness | None = None
     opinions: Mapping[MemoryId, float] = field(default_factory=dict)
 
 

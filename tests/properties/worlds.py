@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from whyrank.analysis.query import analyse
 from whyrank.hits import Context
 from whyrank.ingest.entries import content_hash
-from whyrank.ranking.diversity import MMR
+from whyrank.ranking.diversity import MMR, Comparison
 from whyrank.ranking.fusion import Fuse, Vote
 from whyrank.ranking.normalisers import (
     Above,
@@ -117,8 +117,10 @@ def worlds(draw: st.DrawFn, visible_only: bool = False) -> World:
             signals,
             names,
             statistics,
-            vectors={key: row for key, row in zip(found, vectors, strict=True) if key in embedded},
-            tokens={key: frozenset(memory.text.split()) for key, memory in found.items()},
+            likeness=Comparison(
+                {key: row for key, row in zip(found, vectors, strict=True) if key in embedded},
+                {key: frozenset(memory.text.split()) for key, memory in found.items()},
+            ),
             opinions={key: draw(st.sampled_from([-2.5, 0.0, 7.0])) for key in sorted(draw(some))},
         ),
     )

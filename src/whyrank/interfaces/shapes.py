@@ -11,6 +11,8 @@ from ..config import Config
 from ..hits import Hit, Results
 from ..ingest.ingestor import Report
 from ..ports import StoreStatus
+from ..ranking.counterfactuals import Change, DroppedTerm
+from ..search.contrast import Contrast
 from ..search.why import Why
 from ..trail import Step
 from ..types import Memory, Notice
@@ -148,6 +150,34 @@ def why(answer: Why) -> dict[str, Any]:
         "score": answer.hit.score if answer.hit else None,
         "trail": [step(taken) for taken in answer.hit.trail] if answer.hit else [],
         "format": FORMAT,
+    }
+
+
+def contrast(answer: Contrast) -> dict[str, Any]:
+    """Return the answer to "why this one and not that one"."""
+    return {
+        "query": answer.query,
+        "id": answer.memory.id,
+        "over": answer.over.id,
+        "outcome": answer.outcome,
+        "summary": answer.summary,
+        "first": answer.first,
+        "changes": [_change(change) for change in answer.changes],
+        "details": list(answer.details),
+        "format": FORMAT,
+    }
+
+
+def _change(change: Change | DroppedTerm) -> dict[str, Any]:
+    if isinstance(change, DroppedTerm):
+        return {"kind": "term", "term": change.term, "text": str(change)}
+    return {
+        "kind": "setting",
+        "setting": change.setting,
+        "key": change.key,
+        "before": change.before,
+        "after": change.after,
+        "text": str(change),
     }
 
 

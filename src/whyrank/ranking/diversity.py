@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import ConfigError
 from ..hits import Context, Hit, Ranking
 from ..trail import Step
+from ..types import MemoryId
 from .normalisers import MinMax
 from .order import in_order
 from .stages import WINDOW_LIFT
@@ -48,22 +50,20 @@ class MMR:
         import numpy as np
 
         relevance = np.array(_relevance(hits))
-        tiers = np.array([hit.tier for hit in hits])
-        likeness = Likeness(hits, context)
+        likeness = (context.likeness or Comparison({}, {})).between([hit.id for hit in hits])
         most, like = np.zeros(len(hits)), np.full(len(hits), -1)
-        gains = self.lambda_ * relevance
-        left = np.ones(len(hits), np.bool_)
-        for _ in hits:
-            able = np.flatnonzero(left & (tiers == tiers[left].max()))
-            ties = able[gains[able] == gains[able].max()].tolist()
-            best = min(ties, key=lambda i: hits[i].memory.content_key) if len(ties) > 1 else ties[0]
-            nearest = hits[like[best]].id if like[best] >= 0 else ""
-            yield best, Gain(float(gains[best]), float(relevance[best]), float(most[best]), nearest)
-            left[best] = False
-            alike = likeness.to(best)
-            nearer = alike > most
-            most[nearer], like[nearer] = alike[nearer], best
-            gains = self.lambda_ * relevance - (1 - self.lambda_) * most
+        for tier in sorted({hit.tier for hit in hits}, reverse=True):
+            left = np.array([hit.tier == tier for hit in hits])
+            while left.any():
+                gains = np.where(left, self.lambda_ * relevance - (1 - self.lambda_) * most, -np.inf)
+                ties = np.flatnonzero(gains == gains.max()).tolist()
+                best = min(ties, key=lambda i: hits[i].memory.content_key) if len(ties) > 1 else ties[0]
+                nearest = hits[like[best]].id if like[best] >= 0 else ""
+                yield best, Gain(float(gains[best]), float(relevance[best]), float(most[best]), nearest)
+                left[best] = False
+                alike = likeness(best)
+                like[alike > most] = best
+                np.maximum(most, alike, out=most)
 
     def _step(self, gain: Gain) -> Step:
         told = f"{self.lambda_:g} × relevance {gain.relevance:.4f}"
@@ -91,31 +91,67 @@ class Gain(NamedTuple):
     most_like: str
 
 
-class Likeness:
-    """How like each other hits are: by their vectors, else by the words they share; never below nothing."""
+class Comparison:
+    """How like each other memories are: by their vectors, else by the words they share; never below nothing.
 
-    def __init__(self, hits: Sequence[Hit], context: Context) -> None:
+    Each memory is compared with the others once, however often a pool is ranked.
+    """
+
+    def __init__(
+        self, vectors: Mapping[MemoryId, NDArray[np.float32]], tokens: Mapping[MemoryId, frozenset[str]]
+    ) -> None:
+        self._vectors = vectors
+        self._tokens = tokens
+        self._ids = sorted({*vectors, *tokens})
+        self._places = {identity: place for place, identity in enumerate(self._ids)}
+        self._known: dict[int, Floats] = {}
+
+    def between(self, ids: Sequence[MemoryId]) -> Callable[[int], Floats]:
+        """Return a function from the place of one of these memories to how like it each of them is."""
         import numpy as np
 
-        self._vectors = [context.vectors.get(hit.id) for hit in hits]
-        self._tokens = [context.tokens.get(hit.id, frozenset()) for hit in hits]
-        self._embedded = np.array([vector is not None for vector in self._vectors])
-        known = [vector for vector in self._vectors if vector is not None]
-        self._rows: Floats = np.array(known, np.float64) if known else np.zeros((0, 0))
+        nowhere = len(self._ids)
+        places = np.array([self._places.get(identity, nowhere) for identity in ids], np.int64)
+        return lambda place: self._row(int(places[place]))[places]
 
-    def to(self, place: int) -> Floats:
-        """Return how like one hit each is."""
+    def _row(self, place: int) -> Floats:
+        """Return how like one memory all are; the last is what nothing is known of."""
         import numpy as np
 
-        own = self._vectors[place]
-        alike = np.zeros(len(self._vectors))
-        compared = self._embedded if own is not None else np.zeros_like(self._embedded)
-        for i in np.flatnonzero(~compared).tolist():
-            alike[i] = _shared(self._tokens[place], self._tokens[i])
+        known = self._known.get(place)
+        if known is None:
+            known = self._known[place] = np.zeros(len(self._ids) + 1)
+            if place < len(self._ids):
+                known[:-1] = self._compared(self._ids[place])
+        return known
+
+    def _compared(self, identity: MemoryId) -> Floats:
+        import numpy as np
+
+        own, words = self._vectors.get(identity), self._tokens.get(identity, _NO_WORDS)
+        alike = np.zeros(len(self._ids))
+        by_vector = self._embedded if own is not None else np.zeros_like(self._embedded)
+        for i in np.flatnonzero(~by_vector).tolist():
+            alike[i] = _shared(words, self._tokens.get(self._ids[i], _NO_WORDS))
         if own is not None:
             # Row by row, so that a cosine depends on its two vectors alone and not on the company.
-            alike[compared] = np.maximum(0.0, np.vecdot(self._rows, own.astype(np.float64)))
+            alike[by_vector] = np.clip(np.vecdot(self._rows, own.astype(np.float64)), 0.0, 1.0)
         return alike
+
+    @cached_property
+    def _embedded(self) -> NDArray[np.bool_]:
+        import numpy as np
+
+        return np.array([identity in self._vectors for identity in self._ids], np.bool_)
+
+    @cached_property
+    def _rows(self) -> Floats:
+        import numpy as np
+
+        return np.array([self._vectors[identity] for identity in self._ids if identity in self._vectors], np.float64)
+
+
+_NO_WORDS: frozenset[str] = frozenset()
 
 
 def _shared(one: frozenset[str], other: frozenset[str]) -> float:

@@ -11,6 +11,7 @@ from ..analysis.documents import embedded_text
 from ..analysis.words import tokens_of
 from ..hits import Context
 from ..ports import Store
+from ..ranking.diversity import Comparison
 from ..ranking.recipes import rank_pool
 from ..ranking.reranking import Rerank
 from ..types import MemoryId, Notice
@@ -36,7 +37,7 @@ def _with_likeness(retrieved: Retrieved, store: Store, language: str) -> Context
     tokens: dict[MemoryId, frozenset[str]] = {}
     if len(vectors) < len(ids):
         tokens = {key: frozenset(tokens_of(memory.text, language)) for key, memory in store.get(ids, scopes).items()}
-    return replace(context, vectors=vectors, tokens=tokens)
+    return replace(context, likeness=Comparison(vectors, tokens))
 
 
 def _with_opinions(retrieved: Retrieved, stage: Rerank, place: int) -> Retrieved:

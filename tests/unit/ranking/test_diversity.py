@@ -11,7 +11,7 @@ import pytest
 from tests.unit.ranking.builders import context, hit, memory, ranking
 from whyrank.errors import ConfigError
 from whyrank.hits import Context, Hit, Ranking
-from whyrank.ranking.diversity import MMR
+from whyrank.ranking.diversity import MMR, Comparison
 from whyrank.ranking.recipes import RECIPES
 from whyrank.ranking.settings import Adjustments, adjusted
 from whyrank.trail import Step, replay
@@ -24,7 +24,7 @@ def asked(
 ) -> Context:
     rows = {key: np.array(vector, np.float32) for key, vector in (vectors or {}).items()}
     words = {key: frozenset(found) for key, found in (tokens or {}).items()}
-    return replace(context(A, B, C), vectors=rows, tokens=words)
+    return replace(context(A, B, C), likeness=Comparison(rows, words))
 
 
 def placed(ranked: Ranking) -> list[tuple[str, float]]:

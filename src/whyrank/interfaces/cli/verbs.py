@@ -14,6 +14,8 @@ from ... import config as settings
 from ...engine import Engine, open_engine, workspace_of
 from ...errors import StoreError
 from ...ranking.recipes import RECIPES, recipe_named
+from ...search.contrast import Contrast
+from ...search.why import Why
 from .. import shapes
 from ..failures import OK, PARTLY_READ
 from . import output
@@ -87,9 +89,13 @@ def search(asked: argparse.Namespace) -> int:
 def why(asked: argparse.Namespace) -> int:
     """Explain a rank or an absence."""
     with _engine(asked) as engine:
-        answer = engine.why(asked.query, asked.id, limit=asked.limit, recipe=asked.recipe, **_filters(asked))
+        known: dict[str, Any] = {"limit": asked.limit, "recipe": asked.recipe, **_filters(asked)}
+        if asked.over is None:
+            answer: Why | Contrast = engine.why(asked.query, asked.id, **known)
+        else:
+            answer = engine.why(asked.query, asked.id, over=asked.over, **known)
     if asked.json:
-        output.say_json(shapes.why(answer))
+        output.say_json(shapes.why(answer) if isinstance(answer, Why) else shapes.contrast(answer))
     else:
         output.say(str(answer))
     return OK
