@@ -35,13 +35,13 @@ from .ports import Changes, Embedder, Reranker, Store, StoreStatus, Vector
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
 from .ranking.reranking import Rerank
-from .search.contrast import Contrast, contrast
 from .search.searcher import Searcher
 from .search.why import Why, why
 from .types import GLOBAL, Document, Memory, MemoryId, Query, Run, Scope, Source, Where, visible
 
 if TYPE_CHECKING:
     from .ingest.ingestor import Progress, Report
+    from .search.contrast import Contrast
 
 _DOCUMENTS_PER_TRANSACTION = 256
 STORE_FOLDER = ".whyrank"
@@ -256,6 +256,8 @@ class Engine:
         asked, chosen, wanted = self._query(query, limit, 0, filters), self._recipe(recipe), clean(identity).text
         if over is None:
             return why(self._searcher, asked, chosen, wanted)
+        from .search.contrast import contrast  # what a search does not need it does not wait for
+
         return contrast(self._searcher, asked, chosen, wanted, clean(over).text)
 
     def get(self, identity: MemoryId, *, scope: Scopes = None) -> Memory:

@@ -284,7 +284,18 @@ def test_why_over_tells_what_would_turn_two_notes_round(call: Run, engine: whyra
     first, second = [hit.id for hit in engine.search("green tea compost", limit=2)]
     words = ("why", "green tea compost", second, "--over", first)
     told = call(*words, "--json").data
-    assert set(told) == {"query", "id", "over", "outcome", "summary", "first", "changes", "details", "format"}
+    assert set(told) == {
+        "query",
+        "id",
+        "over",
+        "outcome",
+        "summary",
+        "first",
+        "changes",
+        "details",
+        "notices",
+        "format",
+    }
     assert (told["id"], told["over"], told["first"]) == (second, first, first)
     said = call(*words).out
     for change in told["changes"]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.snippets import snippet
 from ..config import Config
 from ..hits import Hit, Results
 from ..ingest.ingestor import Report
 from ..ports import StoreStatus
-from ..ranking.counterfactuals import Change, DroppedTerm
-from ..search.contrast import Contrast
 from ..search.why import Why
 from ..trail import Step
 from ..types import Memory, Notice
+
+if TYPE_CHECKING:
+    from ..ranking.counterfactuals import Change, DroppedTerm
+    from ..search.contrast import Contrast
 
 FORMAT = 1
 MARK = "**"
@@ -164,11 +166,14 @@ def contrast(answer: Contrast) -> dict[str, Any]:
         "first": answer.first,
         "changes": [_change(change) for change in answer.changes],
         "details": list(answer.details),
+        "notices": notices(answer.notices),
         "format": FORMAT,
     }
 
 
 def _change(change: Change | DroppedTerm) -> dict[str, Any]:
+    from ..ranking.counterfactuals import DroppedTerm
+
     if isinstance(change, DroppedTerm):
         return {"kind": "term", "term": change.term, "text": str(change)}
     return {

@@ -11,7 +11,7 @@ from ..hits import Hit, Ranking
 from ..ports import Store
 from ..ranking.counterfactuals import Change, DroppedTerm, Pool, are_level, changes, glance, is_above, seek, standing
 from ..ranking.recipes import Recipe
-from ..types import Memory, MemoryId, Query
+from ..types import Memory, MemoryId, Notice, Query
 from .retrieval import Retrieved, Stopwatch
 from .searcher import Searcher, within_limits
 from .why import asked_about, why
@@ -36,6 +36,7 @@ class Contrast:
     first: MemoryId | None = None
     changes: tuple[Change | DroppedTerm, ...] = ()
     details: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
     def __str__(self) -> str:
         lines = [*self.details, self.summary]
@@ -62,8 +63,10 @@ def contrast(searcher: Searcher, query: Query, recipe: Recipe, one: str, other: 
         if memory.id == over.id:
             raise ConfigError(f"{one!r} and {other!r} are the same memory", "name two")
         if missing:
-            return _never_met(searcher, query, recipe, memory, over, missing)
-        return _compared(_Case(query, memory, over, pool, ranking), searcher.store, retrieved)
+            answer = _never_met(searcher, query, recipe, memory, over, missing)
+        else:
+            answer = _compared(_Case(query, memory, over, pool, ranking), searcher.store, retrieved)
+        return replace(answer, notices=retrieved.notices)
 
 
 def _pool(retrieved: Retrieved, store: Store) -> Pool:

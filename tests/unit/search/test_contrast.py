@@ -143,6 +143,13 @@ def test_a_foreign_memory_does_not_exist(place: Path) -> None:
                 memory.why("tea", pair[0], over=pair[1], scope="user:1")
 
 
+def test_what_went_wrong_meanwhile_is_a_notice(place: Path) -> None:
+    with opened(place) as memory:
+        green, black = memory.add(GREEN), memory.add(BLACK)
+        answer = memory.why(QUESTION, black.id, over=green.id, recipe=RECIPES["default"].with_stages(Rerank()))
+    assert [notice.code for notice in answer.notices] == ["rerank-off"]
+
+
 def test_a_memory_cannot_be_over_itself(place: Path) -> None:
     with opened(place, embedding="none") as memory:
         tea = memory.add("tea")

@@ -8,17 +8,19 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import config as settings
 from ...engine import Engine, open_engine, workspace_of
 from ...errors import StoreError
 from ...ranking.recipes import RECIPES, recipe_named
-from ...search.contrast import Contrast
 from ...search.why import Why
 from .. import shapes
 from ..failures import OK, PARTLY_READ
 from . import output
+
+if TYPE_CHECKING:
+    from ...search.contrast import Contrast
 
 Verb = Callable[[argparse.Namespace], int]
 
@@ -96,8 +98,9 @@ def why(asked: argparse.Namespace) -> int:
             answer = engine.why(asked.query, asked.id, over=asked.over, **known)
     if asked.json:
         output.say_json(shapes.why(answer) if isinstance(answer, Why) else shapes.contrast(answer))
-    else:
-        output.say(str(answer))
+        return OK
+    output.say(str(answer))
+    output.show_notices(() if isinstance(answer, Why) else answer.notices)
     return OK
 
 
