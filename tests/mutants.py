@@ -46,7 +46,7 @@ MUTANTS = (
     Mutant(
         "threshold on the fused score",
         "ranking/stages.py",
-        'return ", ".join(failed) if failed and not hit.tier else None',
+        'return ", ".join(failed) if failed and not name_tier(hit.tier) else None',
         'return None if hit.score >= 0.35 else "low"',
         "tests/regressions tests/unit/ranking",
     ),
