@@ -13,6 +13,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 LAWS = "tests/properties/test_ranking_laws.py"
 SEARCH_LAWS = "tests/properties/test_search_laws.py"
+COUNTERFACTUALS = "tests/unit/ranking/test_counterfactuals.py tests/properties/test_counterfactual_laws.py"
 CONTRACT = "tests/contract"
 
 
@@ -45,7 +46,7 @@ MUTANTS = (
     Mutant(
         "threshold on the fused score",
         "ranking/stages.py",
-        'return ", ".join(failed) if failed and not hit.tier else None',
+        'return ", ".join(failed) if failed and not name_tier(hit.tier) else None',
         'return None if hit.score >= 0.35 else "low"',
         "tests/regressions tests/unit/ranking",
     ),
@@ -153,6 +154,41 @@ MUTANTS = (
         'return Step("name", "lift", tier,',
         'return Step("name", "add", 0.1,',
         "tests/regressions",
+    ),
+    Mutant(
+        "a change that is too small",
+        "ranking/counterfactuals.py",
+        "        if flips(middle):\n            outer = middle",
+        "        if not flips(middle):\n            outer = middle",
+        COUNTERFACTUALS,
+    ),
+    Mutant(
+        "a change that is larger than it must be",
+        "ranking/counterfactuals.py",
+        "_NARROW = 0.996",
+        "_NARROW = 0.5",
+        COUNTERFACTUALS,
+    ),
+    Mutant(
+        "diversity that looks at the page",
+        "ranking/diversity.py",
+        "hits = list(ranking.hits)",
+        "hits = list(ranking.hits)[: context.query.limit]",
+        f"{LAWS} tests/regressions/test_17_limit_changes_the_first.py",
+    ),
+    Mutant(
+        "reranked window not lifted",
+        "ranking/reranking.py",
+        'Step("rerank", "lift", WINDOW_LIFT,',
+        'Step("rerank", "note", WINDOW_LIFT,',
+        "tests/unit/ranking/test_reranking.py",
+    ),
+    Mutant(
+        "vectors of a foreign scope handed out",
+        "storage/sqlite/store.py",
+        "return self._vectors.vectors(view, space, rows, scopes)",
+        "return self._vectors.vectors(view, space, rows, scopes | {Scope('user', '2')})",
+        CONTRACT,
     ),
 )
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .errors import WhyrankError
     from .hits import Hit, Ranking, Results
     from .ranking.recipes import RECIPES, Recipe
+    from .search.contrast import Contrast
     from .search.why import Why
     from .trail import Part, Step, replay
     from .types import Memory, Run, Scope
@@ -30,6 +31,7 @@ _HOMES = {
     "WhyrankError": ("errors", "WhyrankError"),
     "RECIPES": ("ranking.recipes", "RECIPES"),
     "Recipe": ("ranking.recipes", "Recipe"),
+    "Contrast": ("search.contrast", "Contrast"),
     "Why": ("search.why", "Why"),
     "Part": ("trail", "Part"),
     "Step": ("trail", "Step"),
@@ -43,8 +45,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "RECIPES", "AsyncEngine", "Engine", "Hit", "Memory", "Part", "Ranking", "Recipe", "Results", "Run", "Scope",
-    "Step", "Why", "WhyrankError", "open", "open_async", "rank", "replay",
+    "RECIPES", "AsyncEngine", "Contrast", "Engine", "Hit", "Memory", "Part", "Ranking", "Recipe", "Results", "Run",
+    "Scope", "Step", "Why", "WhyrankError", "open", "open_async", "rank", "replay",
 ]  # fmt: skip
 
 

@@ -111,6 +111,12 @@ SETTINGS: dict[str, Setting] = {
         Setting("ranking.min_vector", None, _number(-1, 1, optional=True), "drop hits below this cosine and coverage"),
         Setting("ranking.min_coverage", None, _number(0, 1, optional=True), "drop hits below this coverage and cosine"),
         Setting("ranking.max_per_file", 1, _whole(1, CHUNKS_PER_SOURCE), "how many chunks of one file may be results"),
+        Setting(
+            "ranking.mmr_lambda",
+            None,
+            _number(0, 1, optional=True),
+            "relevance against diversity: 1 relevance alone, 0.7 some diversity; unset: none",
+        ),
     )
 }
 

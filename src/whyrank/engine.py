@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from . import config as settings
 from .analysis.text import clean
@@ -32,15 +32,17 @@ from .embedding.providers import embedder_named
 from .errors import ConfigError, NotFound, StoreError
 from .hits import Ranking, Results
 from .ingest.entries import content_hash, entry_for, id_for
-from .ports import Changes, Embedder, Store, StoreStatus, Vector
+from .ports import Changes, Embedder, Reranker, Store, StoreStatus, Vector
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
+from .ranking.reranking import Rerank
 from .search.searcher import Searcher
 from .search.why import Why, why
 from .types import GLOBAL, Document, Memory, Query, Run, Scope, Source, Where, visible
 
 if TYPE_CHECKING:
     from .ingest.ingestor import Progress, Report
+    from .search.contrast import Contrast
 
 _DOCUMENTS_PER_TRANSACTION = 256
 STORE_FOLDER = ".whyrank"
@@ -50,9 +52,15 @@ class Engine:
     """A memory that can be searched and can say why."""
 
     def __init__(
-        self, store: Store, embedder: Embedder | None, config: settings.Config, clock: Callable[[], float] = time.time
+        self,
+        store: Store,
+        embedder: Embedder | None,
+        config: settings.Config,
+        clock: Callable[[], float] = time.time,
+        reranker: Reranker | None = None,
     ) -> None:
         self._store = store
+        self._reranker = reranker
         self._embedder = embedder
         self._config = config
         self._clock = clock
@@ -210,18 +218,48 @@ class Engine:
         results = self._searcher.search(asked, chosen)
         return replace(results, notices=(*results.notices, *self._config.unhonoured(chosen)))
 
+    @overload
     def why(
         self,
         query: str,
         identity: MemoryId,
         *,
+        over: None = None,
         limit: int | None = None,
         recipe: str | Recipe | None = None,
         **filters: Any,
-    ) -> Why:
-        """Explain the place of one memory among the results, or where it was lost."""
-        asked = self._query(query, limit, 0, filters)
-        return why(self._searcher, asked, self._recipe(recipe), clean(identity).text)
+    ) -> Why: ...
+    @overload
+    def why(
+        self,
+        query: str,
+        identity: MemoryId,
+        *,
+        over: MemoryId,
+        limit: int | None = None,
+        recipe: str | Recipe | None = None,
+        **filters: Any,
+    ) -> Contrast: ...
+    def why(
+        self,
+        query: str,
+        identity: MemoryId,
+        *,
+        over: MemoryId | None = None,
+        limit: int | None = None,
+        recipe: str | Recipe | None = None,
+        **filters: Any,
+    ) -> Why | Contrast:
+        """Explain the place of one memory among the results, or where it was lost; or what would put it `over` another.
+
+        With `over` the answer is the smallest change, one setting at a time, that would make the two change places.
+        """
+        asked, chosen, wanted = self._query(query, limit, 0, filters), self._recipe(recipe), clean(identity).text
+        if over is None:
+            return why(self._searcher, asked, chosen, wanted)
+        from .search.contrast import contrast  # what a search does not need it does not wait for
+
+        return contrast(self._searcher, asked, chosen, wanted, clean(over).text)
 
     def get(self, identity: MemoryId, *, scope: Scopes = None) -> Memory:
         """Return one memory; one that the scope may not see does not exist."""
@@ -252,7 +290,12 @@ class Engine:
         return Query(text, Filters(**filters).where(self._clock()), size, offset)
 
     def _recipe(self, recipe: str | Recipe | None) -> Recipe:
-        return self._config.recipe(recipe)
+        chosen = self._config.recipe(recipe)
+        if self._reranker is None:
+            return chosen
+        own = next((stage for stage in chosen.stages if isinstance(stage, Rerank)), Rerank())
+        # A recipe that brings a reranker keeps it.
+        return chosen.with_stages(own if own.reranker is not None else replace(own, reranker=self._reranker))
 
 
 class AsyncEngine:
@@ -276,7 +319,13 @@ class AsyncEngine:
         return partial(asyncio.to_thread, attribute) if callable(attribute) else attribute
 
 
-def open_engine(store: str | Path | None = None, *, workspace: str | Path | None = None, **options: Any) -> Engine:
+def open_engine(
+    store: str | Path | None = None,
+    *,
+    workspace: str | Path | None = None,
+    reranker: Reranker | None = None,
+    **options: Any,
+) -> Engine:
     """Open a store, or make it; options are settings, with `_` for `.` (`chunk_tokens=200`)."""
     names = {key.replace(".", "_"): key for key in settings.SETTINGS}
     given = {names.get(option, option): value for option, value in options.items()}
@@ -284,7 +333,7 @@ def open_engine(store: str | Path | None = None, *, workspace: str | Path | None
         given["store"] = str(Path(store).expanduser().absolute())
     config = settings.load(given, workspace=Path(workspace) if workspace is not None else None)
     opened = _open_store(config.store, config["keyword"], config["cache.megabytes"])
-    return Engine(opened, embedder_named(config["embedding"]), config)
+    return Engine(opened, embedder_named(config["embedding"]), config, reranker=reranker)
 
 
 async def open_engine_async(store: str | Path | None = None, **options: Any) -> AsyncEngine:

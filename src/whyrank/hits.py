@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from .columns import MemoryId
 from .trail import Key, Step, Trail, apply, render
 from .types import Analysis, Memory, NameMatch, Notice, Query, Signal, Statistics, Verdict
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Unread(Protocol):
@@ -118,9 +122,20 @@ class Ranking:
         return iter(self.hits)
 
 
+class Likeness(Protocol):
+    """Knows how like each other memories are, from 0 to 1."""
+
+    def between(self, ids: Sequence[MemoryId]) -> Callable[[int], NDArray[np.float64]]:
+        """Return a function from the place of one of these memories to how like it each of them is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All that a stage may read, gathered before ranking starts."""
+    """All that a stage may read, gathered before ranking starts.
+
+    Likeness is gathered only for recipes with a stage that compares memories, opinions (what a reranker says of the
+    memories it has read) only for those with a reranker.
+    """
 
     query: Query
     analysis: Analysis
@@ -128,6 +143,8 @@ class Context:
     signals: Mapping[str, Signal] = field(default_factory=dict)
     names: Mapping[MemoryId, NameMatch] = field(default_factory=dict)
     statistics: Statistics | None = None
+    likeness: Likeness | None = None
+    opinions: Mapping[MemoryId, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

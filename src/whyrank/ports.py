@@ -1,4 +1,4 @@
-"""The seams: what whyrank asks of a store and of an embedder, and nothing more."""
+"""The seams: what whyrank asks of a store, of an embedder and of a reranker, and nothing more."""
 
 from __future__ import annotations
 
@@ -125,6 +125,9 @@ class Store(Protocol):
     ) -> list[Signal]:
         """Score the given candidates by every signal, listed by its run or not."""
 
+    def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
+        """Return the unit vectors `nearest` compares, of those of these memories that have one and may be seen."""
+
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""
 
@@ -179,3 +182,10 @@ class Embedder(Protocol):
 
     def query(self, text: str) -> Vector:
         """Return the unit vector of a question, or zeros if it has no direction."""
+
+
+class Reranker(Protocol):
+    """Reads a question and texts together, and says how well each text answers; its repr is in the trail."""
+
+    def scores(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return one finite number for each text; higher is better, and only their order matters."""

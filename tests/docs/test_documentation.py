@@ -59,6 +59,18 @@ def test_the_page_on_stores_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert run(engine) == "Robin prefers tea\n"
 
 
+@pytest.mark.parametrize("name", ["why-not-that-one", "rerank"])
+def test_the_pages_on_why_and_on_reranking_say_what_they_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / f"docs/how-to/{name}.md"
+    [code] = python_in(page)
+    expected = re.search(r"```text\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
+    assert expected is not None
+    assert run(code) == expected.group(1)
+
+
 def test_every_verb_and_option_is_in_the_reference() -> None:
     verbs = next(action for action in build()._actions if action.dest == "verb").choices
     assert verbs

@@ -280,6 +280,31 @@ def test_why_names_the_run_that_did_not_propose_a_memory(call: Run, engine: whyr
 # -- one answer through every door ---------------------------------------------------------------------------
 
 
+def test_why_over_tells_what_would_turn_two_notes_round(call: Run, engine: whyrank.Engine) -> None:
+    first, second = [hit.id for hit in engine.search("green tea compost", limit=2)]
+    words = ("why", "green tea compost", second, "--over", first)
+    told = call(*words, "--json").data
+    assert set(told) == {
+        "query",
+        "id",
+        "over",
+        "outcome",
+        "summary",
+        "first",
+        "changes",
+        "details",
+        "notices",
+        "format",
+    }
+    assert (told["id"], told["over"], told["first"]) == (second, first, first)
+    said = call(*words).out
+    for change in told["changes"]:
+        assert change["text"] in said
+        keys = {"kind", "setting", "key", "before", "after", "text"}
+        assert set(change) == (keys if change["kind"] == "setting" else {"kind", "term", "text"})
+    assert told["summary"] in said
+
+
 @pytest.mark.parametrize("recipe", sorted(whyrank.RECIPES))
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_library_and_command_line_give_the_same_answer(

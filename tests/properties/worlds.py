@@ -11,6 +11,7 @@ from whyrank.analysis.query import analyse
 from whyrank.columns import Candidate
 from whyrank.hits import Context
 from whyrank.ingest.entries import content_hash
+from whyrank.ranking.diversity import MMR, Comparison
 from whyrank.ranking.fusion import Fuse, Vote
 from whyrank.ranking.normalisers import (
     Above,
@@ -26,6 +27,7 @@ from whyrank.ranking.normalisers import (
 )
 from whyrank.ranking.order import Stage
 from whyrank.ranking.recipes import Plan, Recipe
+from whyrank.ranking.reranking import Rerank
 from whyrank.ranking.stages import (
     Dedup,
     Evidence,
@@ -37,6 +39,8 @@ from whyrank.ranking.stages import (
     Recency,
     Superseded,
 )
+from whyrank.testing.embedder import WordDirections
+from whyrank.testing.reranker import SharedWords
 from whyrank.types import GLOBAL, Memory, NameMatch, Query, Run, Scope, Signal, Source, Statistics, Where
 
 NOW = 1_700_000_000.0
@@ -102,7 +106,25 @@ def worlds(draw: st.DrawFn, visible_only: bool = False) -> World:
     }
     analysis = analyse(text)
     statistics = Statistics(count, 4.0, {term: draw(st.integers(0, count)) for term in analysis.terms})
-    return World(runs, Context(query, analysis, found, signals, names, statistics))
+    some = st.sets(st.sampled_from(sorted(found))) if found else st.just(set[str]())
+    vectors = WordDirections(4).documents([memory.text for memory in found.values()])
+    embedded = draw(some)
+    return World(
+        runs,
+        Context(
+            query,
+            analysis,
+            found,
+            signals,
+            names,
+            statistics,
+            likeness=Comparison(
+                {key: row for key, row in zip(found, vectors, strict=True) if key in embedded},
+                {key: frozenset(memory.text.split()) for key, memory in found.items()},
+            ),
+            opinions={key: draw(st.sampled_from([-2.5, 0.0, 7.0])) for key in sorted(draw(some))},
+        ),
+    )
 
 
 def _signal(draw: st.DrawFn, name: str, ids: list[str], low: float, high: float) -> Signal:
@@ -151,12 +173,17 @@ STAGES: tuple[Stage, ...] = (
     NotExpired(),
     GroupBySource(),
     GroupBySource(2),
+    MMR(),
+    MMR(0.2),
+    Rerank(SharedWords()),
 )
 
 
 @st.composite
 def recipes(draw: st.DrawFn) -> Recipe:
-    stages = draw(st.lists(st.sampled_from(STAGES), max_size=6))
+    drawn = draw(st.lists(st.sampled_from(STAGES), max_size=6))
+    # A recipe may have one reranker only.
+    stages = [stage for i, stage in enumerate(drawn) if not isinstance(stage, Rerank) or stage not in drawn[:i]]
     return Recipe("generated", draw(fusions()), (InScope(), *stages), Plan())
 
 

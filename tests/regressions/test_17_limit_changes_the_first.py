@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.regressions.conftest import OpenEngine
+from whyrank.ranking.diversity import MMR
 from whyrank.ranking.recipes import RECIPES
+from whyrank.ranking.reranking import Rerank
+from whyrank.testing.reranker import SharedWords
 
 
 @pytest.mark.parametrize("recipe", list(RECIPES))
@@ -23,3 +26,23 @@ def test_pages_join_to_the_whole(open_engine: OpenEngine) -> None:
     whole = [hit.id for hit in engine.search("tea note", limit=30)]
     pages = [hit.id for offset in (0, 10, 20) for hit in engine.search("tea note", limit=10, offset=offset)]
     assert pages == whole
+
+
+@pytest.mark.parametrize("lambda_", [0.0, 0.5, 0.9])
+def test_diversity_is_made_over_the_pool_and_not_over_the_page(open_engine: OpenEngine, lambda_: float) -> None:
+    engine = open_engine(*(f"note {i} about tea, pots and leaves number {i * 7 % 13}" for i in range(40)))
+    recipe = RECIPES["default"].with_stages(MMR(lambda_))
+    everything = [hit.id for hit in engine.search("tea leaves number 5", limit=50, recipe=recipe)]
+    assert everything != [hit.id for hit in engine.search("tea leaves number 5", limit=50)]
+    for limit in (1, 2, 5, 20):
+        found = [hit.id for hit in engine.search("tea leaves number 5", limit=limit, recipe=recipe)]
+        assert found == everything[:limit]
+
+
+def test_a_reranker_reads_its_window_and_not_the_page(open_engine: OpenEngine) -> None:
+    engine = open_engine(*(f"note {i} about tea, pots and leaves number {i * 7 % 13}" for i in range(40)))
+    recipe = RECIPES["default"].with_stages(Rerank(SharedWords(), top=10))
+    everything = [hit.id for hit in engine.search("tea leaves number 5", limit=50, recipe=recipe)]
+    for limit in (1, 2, 5, 20):
+        found = [hit.id for hit in engine.search("tea leaves number 5", limit=limit, recipe=recipe)]
+        assert found == everything[:limit]

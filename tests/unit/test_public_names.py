@@ -8,8 +8,8 @@ import sys
 import whyrank
 
 PUBLIC = {
-    "RECIPES", "AsyncEngine", "Engine", "Hit", "Memory", "Part", "Ranking", "Recipe", "Results", "Run", "Scope", "Step",
-    "Why", "WhyrankError", "open", "open_async", "rank", "replay",
+    "RECIPES", "AsyncEngine", "Contrast", "Engine", "Hit", "Memory", "Part", "Ranking", "Recipe", "Results", "Run",
+    "Scope", "Step", "Why", "WhyrankError", "open", "open_async", "rank", "replay",
 }  # fmt: skip
 
 

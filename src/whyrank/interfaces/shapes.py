@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.snippets import snippet
 from ..config import Config
@@ -14,6 +14,10 @@ from ..ports import StoreStatus
 from ..search.why import Why
 from ..trail import Step
 from ..types import Memory, Notice
+
+if TYPE_CHECKING:
+    from ..ranking.counterfactuals import Change, DroppedTerm
+    from ..search.contrast import Contrast
 
 FORMAT = 1
 MARK = "**"
@@ -148,6 +152,37 @@ def why(answer: Why) -> dict[str, Any]:
         "score": answer.hit.score if answer.hit else None,
         "trail": [step(taken) for taken in answer.hit.trail] if answer.hit else [],
         "format": FORMAT,
+    }
+
+
+def contrast(answer: Contrast) -> dict[str, Any]:
+    """Return the answer to "why this one and not that one"."""
+    return {
+        "query": answer.query,
+        "id": answer.memory.id,
+        "over": answer.over.id,
+        "outcome": answer.outcome,
+        "summary": answer.summary,
+        "first": answer.first,
+        "changes": [_change(change) for change in answer.changes],
+        "details": list(answer.details),
+        "notices": notices(answer.notices),
+        "format": FORMAT,
+    }
+
+
+def _change(change: Change | DroppedTerm) -> dict[str, Any]:
+    from ..ranking.counterfactuals import DroppedTerm
+
+    if isinstance(change, DroppedTerm):
+        return {"kind": "term", "term": change.term, "text": str(change)}
+    return {
+        "kind": "setting",
+        "setting": change.setting,
+        "key": change.key,
+        "before": change.before,
+        "after": change.after,
+        "text": str(change),
     }
 
 

@@ -8,12 +8,14 @@ from dataclasses import replace
 from ..errors import ConfigError
 from ..hits import Context, Ranking
 from ..types import Analysis, Memory, NameProbe, Notice, Query, Run
+from .diversity import MMR
 from .fusion import Vote, listed_by
 from .recipes import Recipe, rank
+from .reranking import Rerank
 from .stages import Dedup, GroupBySource, NameFirst, Recency
 
 # What these stages read is in memories, and foreign lists bring only ids.
-_NEED_MEMORIES = (Dedup, GroupBySource, NameFirst, Recency)
+_NEED_MEMORIES = (Dedup, GroupBySource, MMR, NameFirst, Recency, Rerank)
 
 
 def rank_foreign(

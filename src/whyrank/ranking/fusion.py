@@ -66,8 +66,8 @@ class Fuse:
     def __call__(self, runs: Sequence[Run], context: Context) -> Ranking:
         """Score every candidate of every run by every signal that found something."""
         ids = listed_by(runs)
-        columns = [self._column(vote, runs, context, ids) for vote in self._live(runs)]
-        shared = _share_out([column.weight for column in columns])
+        columns = [self._column(vote, runs, context, ids) for vote in self.live(runs)]
+        shared = share_out([column.weight for column in columns])
         board = _Board(columns, self._silent(context, {column.name for column in columns}, ids), self.absent, shared)
         scores = board.scores(len(ids))
         memories = context.memories
@@ -81,7 +81,7 @@ class Fuse:
             order.sort(key=lambda place: (-scores[place], memory_of(memories[ids[place]]).content_key))
         return Ranking(Lineup(order, ids, origins_of(memories, ids), hit))
 
-    def _live(self, runs: Sequence[Run]) -> list[Vote]:
+    def live(self, runs: Sequence[Run]) -> list[Vote]:
         """Return the votes of the runs that found something; a run that found nothing changes nothing."""
         if self.absent == "zero":
             return list(self.votes)
@@ -147,7 +147,7 @@ class _Board:
         has = [column.normalised[place] is not None for column in self.columns]
         if self.absent == "zero" or all(has):
             return self.shared
-        return _share_out([weight if present else 0.0 for weight, present in zip(self.shared, has, strict=True)])
+        return share_out([weight if present else 0.0 for weight, present in zip(self.shared, has, strict=True)])
 
 
 @dataclass(frozen=True)
@@ -209,6 +209,7 @@ def as_signal(run: Run, ids: Sequence[MemoryId], unlisted: float | None = None) 
     return Signal(run.name, {**dict.fromkeys(ids, other), **listed})
 
 
-def _share_out(weights: Sequence[float]) -> list[float]:
+def share_out(weights: Sequence[float]) -> list[float]:
+    """Return what share of the whole each weight is."""
     whole = sum(weights)
     return [weight / whole for weight in weights] if whole else [0.0 for _ in weights]

@@ -11,9 +11,11 @@ from typing import Literal
 from ..errors import ConfigError
 from ..hits import Context, Ranking
 from ..types import Join, Run
+from .diversity import MMR
 from .fusion import Fuse, Vote
 from .normalisers import Binary, Clamped, MinMax, ReciprocalRank, Saturating, Theoretical
 from .order import Stage
+from .reranking import Rerank
 from .stages import Dedup, GroupBySource, InScope, MinScore, NameFirst, NotExpired, OpenClawSelection, Superseded, Top
 
 RunName = Literal["keyword", "vector", "name"]
@@ -45,17 +47,36 @@ class Recipe:
     stages: tuple[Stage, ...] = ()
     plan: Plan = Plan()
 
+    def __post_init__(self) -> None:
+        if sum(isinstance(stage, Rerank) for stage in self.stages) > 1:
+            raise ConfigError(f"the recipe {self.name!r} has two Rerank stages", "leave one")
+
     def with_stages(self, *stages: Stage) -> Recipe:
-        """Return the recipe with further stages before the grouping of files, which must see the final scores."""
-        first = [stage for stage in self.stages if not isinstance(stage, GroupBySource)]
-        last = [stage for stage in self.stages if isinstance(stage, GroupBySource)]
-        return replace(self, stages=(*first, *stages, *last))
+        """Return the recipe with further stages, each in place of one of its kind.
+
+        They go before the grouping of files, which must see the final scores; diversity comes after it, among what
+        is shown.
+        """
+        kinds = tuple(type(stage) for stage in stages)
+        others = [stage for stage in self.stages if not isinstance(stage, kinds)]
+        late = (GroupBySource, MMR)
+        first = (stage for stage in (*others, *stages) if not isinstance(stage, late))
+        last = sorted((stage for stage in (*others, *stages) if isinstance(stage, late)), key=_is_diversity)
+        return replace(self, stages=(*first, *last))
+
+
+def _is_diversity(stage: Stage) -> bool:
+    return isinstance(stage, MMR)
 
 
 def rank(runs: Sequence[Run], recipe: Recipe, context: Context) -> Ranking:
     """Fuse the runs, then pass the ranking through each stage in order, then cut the page asked for."""
-    stages: tuple[Stage, ...] = (*recipe.stages, Top(context.query.limit, context.query.offset))
-    return reduce(lambda ranking, stage: stage(ranking, context), stages, recipe.fusion(runs, context))
+    return Top(context.query.limit, context.query.offset)(rank_pool(runs, recipe, context), context)
+
+
+def rank_pool(runs: Sequence[Run], recipe: Recipe, context: Context) -> Ranking:
+    """Do the same without the cut."""
+    return reduce(lambda ranking, stage: stage(ranking, context), recipe.stages, recipe.fusion(runs, context))
 
 
 # Behind the store's own filters, a last look at what is handed out; none of these should ever find anything.

@@ -1,10 +1,11 @@
-"""Recipes changed by settings: weights, evidence, recency and grouping, each one setting away."""
+"""Recipes changed by settings: weights, evidence, recency, grouping and diversity, each one setting away."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from ..types import Notice
+from .diversity import MMR
 from .fusion import Fuse, Vote
 from .recipes import Recipe
 from .stages import Evidence, GroupBySource, Recency
@@ -20,16 +21,19 @@ class Adjustments:
     min_vector: float | None = None
     min_coverage: float | None = None
     max_per_file: int = 1
+    mmr_lambda: float | None = None
 
 
 def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
     """Return the recipe with the wishes carried out."""
-    if wish.vector_weight is not None and _is_balanced(recipe):
+    if wish.vector_weight is not None and is_balanced(recipe):
         recipe = replace(recipe, fusion=_balanced(recipe.fusion, wish.vector_weight))
     if wish.recency_weight:
         recipe = recipe.with_stages(Recency(wish.recency_half_life_days, wish.recency_weight))
     if wish.min_vector is not None or wish.min_coverage is not None:
         recipe = recipe.with_stages(Evidence(wish.min_vector, wish.min_coverage))
+    if wish.mmr_lambda is not None:
+        recipe = recipe.with_stages(MMR(wish.mmr_lambda))
     stages = tuple(
         GroupBySource(wish.max_per_file) if isinstance(stage, GroupBySource) else stage for stage in recipe.stages
     )
@@ -39,14 +43,15 @@ def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
 def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
     """Say which wishes a recipe has no place for."""
     unused = []
-    if wish.vector_weight is not None and not _is_balanced(recipe):
+    if wish.vector_weight is not None and not is_balanced(recipe):
         unused.append("ranking.vector_weight")
     if wish.max_per_file != 1 and not any(isinstance(stage, GroupBySource) for stage in recipe.stages):
         unused.append("ranking.max_per_file")
     return tuple(Notice("setting-unused", f"{key} has no place in the recipe {recipe.name!r}") for key in unused)
 
 
-def _is_balanced(recipe: Recipe) -> bool:
+def is_balanced(recipe: Recipe) -> bool:
+    """Tell whether words and vectors share the vote, so that one weight says it all."""
     return {"vector", "keyword"} <= {vote.signal for vote in recipe.fusion.votes}
 
 

@@ -16,10 +16,18 @@ SECONDS_PER_DAY = 86_400.0
 
 # Tiers leave room for the three degrees of path specificity inside each.
 _TIER_STEP = 4
-_TIERS: dict[NameRelation, int] = {"equal": 4, "same words": 3, "one edit": 2, "two edits": 1}
-EXACT_TIER = _TIERS["same words"] * _TIER_STEP  # from here on the query is the name, not a slip of the finger
+# Relations that put a name into a tier of its own.
+TIERS: dict[NameRelation, int] = {"equal": 4, "same words": 3, "one edit": 2, "two edits": 1}
+EXACT_TIER = TIERS["same words"] * _TIER_STEP  # from here on the query is the name, not a slip of the finger
+# More than any name is lifted, so that what a reranker has read stands above the rest and names above names.
+WINDOW_LIFT = 64
 # What a partial name is worth, before the share of the name it covers is added.
 _PARTIAL: dict[NameRelation, float] = {"first words": 1.0, "all words": 0.8, "prefixes": 0.5}
+
+
+def name_tier(tier: int) -> int:
+    """Return the tier a hit has for its name, lifted by a reranker or not."""
+    return tier % WINDOW_LIFT
 
 
 @dataclass(frozen=True)
@@ -41,8 +49,8 @@ class NameFirst:
             match = context.names.get(hit.id)
             if match is None:
                 return None
-            if match.relation in _TIERS:
-                tier = _TIERS[match.relation] * _TIER_STEP + match.specificity
+            if match.relation in TIERS:
+                tier = TIERS[match.relation] * _TIER_STEP + match.specificity
                 return Step("name", "lift", tier, f"{match.relation}: {match.name!r}")
             if match.relation in _PARTIAL:
                 return Step("name", "add", self._partial(match), f"{match.relation} of {match.name!r}")
@@ -126,7 +134,7 @@ class Evidence:
                 return None
             if self.min_coverage is not None:
                 failed.append(f"coverage {coverage:.3f} is below {self.min_coverage:g}")
-        return ", ".join(failed) if failed and not hit.tier else None
+        return ", ".join(failed) if failed and not name_tier(hit.tier) else None
 
 
 @dataclass(frozen=True)

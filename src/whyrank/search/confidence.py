@@ -14,7 +14,7 @@ from ..columns import MemoryId, by_id
 from ..hits import Hit, Ranking
 from ..ports import Embedder, Thresholds
 from ..ranking.lineup import dropped_by, ids_of, top_tier
-from ..ranking.stages import EXACT_TIER
+from ..ranking.stages import EXACT_TIER, name_tier
 from ..trail import Step
 from ..types import Notice, Signal, Verdict
 
@@ -48,7 +48,7 @@ def judged(ranking: Ranking, embedder: Embedder | None, signals: Mapping[str, Si
     hits = tuple(
         curve.judge(hit, max(0.0, cosines.get(hit.id, 0.0)) + coverages.get(hit.id, 0.0)) for hit in ranking.hits
     )
-    tier = max(top_tier(hits) for hits in answering)
+    tier = name_tier(max(top_tier(hits) for hits in answering))
     verdict = _verdict(tier, evidence(ids, cosines, coverages), thresholds) if ids else "nothing"
     return replace(ranking, hits=hits), verdict
 
@@ -73,9 +73,10 @@ class _Curve:
 
     def judge(self, hit: Hit, found: float) -> Hit:
         """Read a hit's confidence off the curve; a name that is the query is certain."""
-        is_named = hit.tier >= EXACT_TIER
+        tier = name_tier(hit.tier)
+        is_named = tier >= EXACT_TIER
         curve = 1 / (1 + math.exp(-(self._low + self._slope * (found - self._weak))))
-        confidence = 1.0 if is_named else max(curve, CONFIDENCE_IN_A_SLIP if hit.tier else 0.0)
+        confidence = 1.0 if is_named else max(curve, CONFIDENCE_IN_A_SLIP if tier else 0.0)
         reason = "its name is the query" if is_named else f"cosine + coverage = {found:.3f}; {self._scale}"
         note = Step("confidence", "note", confidence, f"{confidence:.0%}, {reason}")
         return Hit(hit.held, hit.tier, hit.score, (*hit.trail, note), hit.beside, confidence)

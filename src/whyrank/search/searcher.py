@@ -13,6 +13,7 @@ from ..ranking.recipes import Recipe, guarded, rank
 from ..types import Memory, Notice, Query
 from .budget import within_budget
 from .confidence import UNCALIBRATED, judged
+from .gathering import gathered
 from .retrieval import Retrieved, Stopwatch, retrieve
 
 EMPTY = Notice("nothing-stored", "there is no memory in this scope yet; `whyrank ingest PATH` adds files")
@@ -59,12 +60,17 @@ class Searcher:
 
     def ranked(self, query: Query, recipe: Recipe, watch: Stopwatch) -> tuple[Retrieved, Ranking]:
         """Retrieve and rank, and keep what was retrieved for those who ask why."""
-        retrieved = retrieve(query, recipe, self.store, self.embedder, self.language, watch)
+        retrieved = self.retrieved(query, recipe, watch)
         with watch.timing("ranking"):
             ranking = rank(retrieved.runs, retrieved.recipe, retrieved.context)
         with watch.timing("reading"):
             ranking = guarded(self._read(ranking, query), retrieved.context)
         return retrieved, ranking
+
+    def retrieved(self, query: Query, recipe: Recipe, watch: Stopwatch) -> Retrieved:
+        """Retrieve, and gather what the stages of the recipe ask for besides."""
+        retrieved = retrieve(query, recipe, self.store, self.embedder, self.language, watch)
+        return gathered(retrieved, self.store, self.language)
 
     def _read(self, ranking: Ranking, query: Query) -> Ranking:
         """Read what is shown, all at once; what is not shown is read when somebody looks at it."""

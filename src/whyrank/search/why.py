@@ -11,6 +11,7 @@ from ..errors import NotFound
 from ..hits import Hit, Ranking
 from ..ports import Store
 from ..ranking.recipes import Recipe
+from ..ranking.stages import name_tier
 from ..types import Memory, Query, Run, Where
 from .confidence import judged
 from .retrieval import Retrieved, Stopwatch
@@ -48,7 +49,7 @@ def why(searcher: Searcher, query: Query, recipe: Recipe, identity: str) -> Why:
 
 
 def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) -> Why:
-    asked = _asked_about(searcher.store, query, identity)
+    asked = asked_about(searcher.store, query, identity)
     refusals = [query.where.refusal(memory) for memory in asked]
     if all(refusals):
         return Why(query.text, asked[0], "filtered", f"it cannot answer: {refusals[0]}")
@@ -64,7 +65,7 @@ def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) 
     return _placed(query, found, ranking)
 
 
-def _asked_about(store: Store, query: Query, identity: str) -> list[Memory]:
+def asked_about(store: Store, query: Query, identity: str) -> list[Memory]:
     """Return the memory with this id, or the chunks of the file; what the caller may not see does not exist."""
     if not identity:
         raise NotFound("no memory was named", "give an id or a path")
@@ -98,7 +99,8 @@ def _distance(hit: Hit, ranking: Ranking) -> tuple[str, ...]:
         return ()
     last = ranking.hits[-1]
     if last.tier > hit.tier:
-        return (f"the last result, {last.id}, is in a higher tier ({last.tier} against {hit.tier}): its name matches",)
+        why = "its name matches" if name_tier(last.tier) > name_tier(hit.tier) else "a reranker has read it"
+        return (f"the last result, {last.id}, is in a higher tier ({last.tier} against {hit.tier}): {why}",)
     return (f"the last result, {last.id}, has {last.score:.4f}; this has {hit.score:.4f}",)
 
 

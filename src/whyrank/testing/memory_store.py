@@ -154,6 +154,11 @@ class MemoryStore:
             signals.append(Signal("vector", found))
         return signals
 
+    def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
+        """Return the unit vectors of those of these memories that have one and may be seen."""
+        hashes = {identity: self._entries[identity].embed_hash for identity in self.get(ids, scopes)}
+        return {key: self._vectors[space, known] for key, known in hashes.items() if (space, known) in self._vectors}
+
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""
         seen = [entry for entry in self._entries.values() if entry.memory.scope in scopes]

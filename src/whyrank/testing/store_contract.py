@@ -221,6 +221,20 @@ class StoreContract:
             values = next(signal.values for signal in signals if signal.name == run.name)
             assert {candidate.id: candidate.score for candidate in run.candidates}.items() <= values.items()
 
+    def test_vectors_are_those_nearest_compares_and_stay_behind_the_wall(self, tmp_path: Path) -> None:
+        """A vector comes back at unit length and gives the cosine of the run; foreign and missing ones do not."""
+        foreign = fact("m_3", "tea pot", scope=OTHER)
+        store = self.filled(tmp_path, [fact("m_1", "green tea"), fact("m_2", "coffee"), foreign])
+        store.write(Changes(put=[entry_for(fact("m_4", "no vector yet"), "en")]))
+        question, space = self.embedder.query("tea"), self.embedder.fingerprint
+        vectors = store.vectors(["m_1", "m_2", "m_3", "m_4", "m_5"], space, MINE)
+        assert sorted(vectors) == ["m_1", "m_2"]
+        for identity, cosine in store.nearest(question, space, self.where(), 9).candidates:
+            assert abs(float((vectors[identity] * question).sum()) - cosine) < 1e-5
+            assert abs(float((vectors[identity] ** 2).sum()) - 1.0) < 1e-5
+        assert store.vectors(["m_1"], "another space", MINE) == {}
+        assert store.vectors([], space, MINE) == {}
+
     def test_statistics_are_those_of_the_scope(self, tmp_path: Path) -> None:
         """Another user's inserts change nothing for this one."""
         store = self.filled(tmp_path, [fact("m_1", "tea", scope=USER), fact("m_2", "two words")])

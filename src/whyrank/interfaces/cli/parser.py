@@ -84,7 +84,10 @@ _SEARCH = """Find memories by words, meaning and names.
 _WHY = """Say why a memory has its rank, or in which run or stage it was lost and by how much.
 Ids and paths are in the output of search and list.
 
-  whyrank why "what does Suzy drink?" notes/tea.md"""
+With --over, say which of two is above, and the smallest change of one setting that would turn them round.
+
+  whyrank why "what does Suzy drink?" notes/tea.md
+  whyrank why "what does Suzy drink?" notes/tea.md --over notes/coffee.md"""
 _CONFIG = """Without arguments, print every setting and where it came from. With a key, print that one.
 With a key and a value, write it into whyrank.toml of the workspace.
 
@@ -165,6 +168,7 @@ def _search(parser: argparse.ArgumentParser) -> None:
 def _why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", help="the question that was asked")
     parser.add_argument("id", metavar="ID-OR-PATH", help="the memory in question, or its file")
+    parser.add_argument("--over", metavar="ID-OR-PATH", help="another one: say what would make the two change places")
     parser.add_argument("--limit", type=int, metavar="N", help="how many results were asked for")
     _filters(parser)
     parser.add_argument("--recipe", metavar="R", help="how results are ranked")

@@ -8,15 +8,19 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import config as settings
 from ...engine import Engine, open_engine, workspace_of
 from ...errors import StoreError
 from ...ranking.recipes import RECIPES, recipe_named
+from ...search.why import Why
 from .. import shapes
 from ..failures import OK, PARTLY_READ
 from . import output
+
+if TYPE_CHECKING:
+    from ...search.contrast import Contrast
 
 Verb = Callable[[argparse.Namespace], int]
 
@@ -87,11 +91,16 @@ def search(asked: argparse.Namespace) -> int:
 def why(asked: argparse.Namespace) -> int:
     """Explain a rank or an absence."""
     with _engine(asked) as engine:
-        answer = engine.why(asked.query, asked.id, limit=asked.limit, recipe=asked.recipe, **_filters(asked))
+        known: dict[str, Any] = {"limit": asked.limit, "recipe": asked.recipe, **_filters(asked)}
+        if asked.over is None:
+            answer: Why | Contrast = engine.why(asked.query, asked.id, **known)
+        else:
+            answer = engine.why(asked.query, asked.id, over=asked.over, **known)
     if asked.json:
-        output.say_json(shapes.why(answer))
-    else:
-        output.say(str(answer))
+        output.say_json(shapes.why(answer) if isinstance(answer, Why) else shapes.contrast(answer))
+        return OK
+    output.say(str(answer))
+    output.show_notices(() if isinstance(answer, Why) else answer.notices)
     return OK
 
 

@@ -172,6 +172,13 @@ class SqliteStore:
                 signals.append(Signal("vector", Column(places.ids, cosines)))
             return signals
 
+    def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
+        """Return the unit vectors `nearest` compares, of those of these memories that have one and may be seen."""
+        with self.view() as view:
+            places = self._recent.places(*view[:2], ids)
+            rows = dict(zip(places.rows, places.ids, strict=True))
+            return self._vectors.vectors(view, space, rows, scopes)
+
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""
         with self.view() as view:

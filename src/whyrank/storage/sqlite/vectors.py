@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...columns import MemoryId
 from ...errors import SpaceMismatch
 from ...ports import Vector
-from ...types import Notice, Where
+from ...types import Notice, Scope, Where
 from .catalogue import BLOCK, NOWHERE, Flags, Floats, Integers, Shelf
 from .connection import Connection
 from .held import STEP_BACK, Held, blended, read_range, renewed
@@ -105,6 +106,27 @@ class VectorIndex:
             found[there] = _cosines(view.connection, shelf, held, places[there], vector)
         cosines: list[float] = found.tolist()
         return cosines if not np.isnan(found).any() else [None if value != value else value for value in cosines]
+
+    def vectors(
+        self, view: View, space: str, rows: Mapping[int, MemoryId], scopes: frozenset[Scope]
+    ) -> dict[MemoryId, Vector]:
+        """Return the vector of each given row that has a sound one, turns mixed with what was said before."""
+        shelves = view.shelves(scopes)
+        whole = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
+        numbers = np.array(list(rows), np.int64)
+        found: dict[MemoryId, Vector] = {}
+        for shelf in shelves:
+            held = self._shelf(view.connection, space, shelf, whole=whole)
+            places = shelf.places_of(numbers)
+            there = places != NOWHERE
+            there[there] = held.has[places[there]]
+            if not there.any():
+                continue
+            own = places[there]
+            read = held.vectors[own] if held.vectors is not None else _fetched(view.connection, shelf, held, own)
+            pairs = zip(numbers[there].tolist(), read, strict=True)
+            found.update((rows[row], vector) for row, vector in pairs if not np.isnan(vector[0]))
+        return found
 
     def damaged(self, connection: Connection, space: str) -> list[str]:
         """Return the hashes of the texts whose vectors fail their checksum."""

@@ -1,0 +1,354 @@
+"""What would have to be different for two memories to change places: the nearest such value of one number at a time.
+
+Turning a weight, k or a bonus refolds the trails of the few memories concerned, with the numbers of the pool as they
+are; where the scores are straight lines, the lines cross where the places change, else the value is searched for.
+Whatever is found is held against the ranking of the whole pool before it is told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import combinations
+
+from ..columns import Candidate, MemoryId
+from ..hits import Context, Hit, Ranking, memory_of
+from ..trail import Key, Part, Step, total
+from ..types import Run, Signal
+from .fusion import Fuse, Vote, share_out
+from .knobs import Knob, knobs
+from .lineup import Lineup, ids_of
+from .order import in_order
+from .recipes import Recipe, rank_pool
+from .stages import Evidence, GroupBySource, InScope, MinScore, NameFirst, NotExpired, Recency, Superseded
+
+LEVEL = 1e-9  # scores closer than this are level: rounding, and not evidence, would decide between them
+NEARLY = 0.99  # this share of a change must not be enough
+_JUST = 1e-3  # how far before and behind a crossing is looked, as a share of the change
+_NARROW = 0.996  # a bracket is narrow enough when its inner end is this share of the outer
+_HALVINGS = 60
+_STEPS = 24  # places looked at in each direction where a number has to be searched for …
+_STEPS_OF_THE_WHOLE = 8  # … and where each look ranks the whole pool
+_STRAIGHT = 1e-9
+_DIGITS = 15
+
+# What these do to a hit does not depend on the others, but for files, whose other chunks are looked at as well.
+_ONE_BY_ONE = (Evidence, GroupBySource, InScope, MinScore, NameFirst, NotExpired, Recency, Superseded)
+
+Judge = Callable[[Recipe], Ranking]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One number of the recipe, and the nearest other value at which two memories change places."""
+
+    setting: str
+    before: float
+    after: float
+    key: str | None = None
+    recipe: Recipe | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def size(self) -> float:
+        """Return how large the change is, as a share of the number."""
+        return abs(self.after - self.before) / (abs(self.before) or 1.0)
+
+    def __str__(self) -> str:
+        return f"{self.setting} {_shown(self.before, self.after)} → {_shown(self.after, self.after)}"
+
+
+def _shown(value: float, beside: float) -> str:
+    """Write a number with as many decimals as the one beside it needs, and at least two below ten."""
+    decimals = len(f"{beside:.{_DIGITS}f}".rstrip("0").partition(".")[2])
+    return f"{value:.{max(decimals, 2 if abs(beside) < 10 else 0)}f}"
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedTerm:
+    """A word of the question without which two memories change places."""
+
+    term: str
+
+    def __str__(self) -> str:
+        return f"without the word {self.term!r}"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """All candidates of a query as they were retrieved, and the recipe they are ranked by."""
+
+    runs: tuple[Run, ...]
+    context: Context
+    recipe: Recipe
+
+    def ranked(self, recipe: Recipe) -> Ranking:
+        """Rank the whole pool by another recipe."""
+        return rank_pool(self.runs, recipe, self.context)
+
+    def without(self, term: str, words: Signal) -> Pool:
+        """Return the pool as it is when a word is not asked for, and the words say this instead of what they said."""
+        analysis = self.context.analysis
+        asked = replace(
+            analysis,
+            terms=tuple(known for known in analysis.terms if known != term),
+            dates=tuple(known for known in analysis.dates if known != term),
+        )
+        context = replace(self.context, analysis=asked, signals={**self.context.signals, words.name: words})
+        by_rank = any(vote.normaliser.by_rank for vote in self.recipe.fusion.live(self.runs))
+        runs = tuple(_reranked(run, words, context, by_rank) if run.name == words.name else run for run in self.runs)
+        return Pool(runs, context, self.recipe)
+
+
+def _reranked(run: Run, signal: Signal, context: Context, by_rank: bool) -> Run:
+    """Return what a run listed, in the order of other scores; what scores nothing any more is not listed.
+
+    Memories are read to break ties, and only where the rank counts.
+    """
+    listed = [candidate.id for candidate in run.candidates if signal.values.get(candidate.id, 0.0) > 0.0]
+    tied = Counter(signal.values[key] for key in listed) if by_rank else Counter[float]()
+
+    def place(key: MemoryId) -> tuple[object, ...]:
+        value = signal.values[key]
+        return -value, memory_of(context.memories[key]).content_key if tied[value] > 1 else ()
+
+    listed.sort(key=place)
+    return Run(run.name, tuple(Candidate(key, signal.values[key]) for key in listed), run.notices)
+
+
+def changes(pool: Pool, ranking: Ranking, upper: MemoryId, lower: MemoryId) -> tuple[Change, ...]:
+    """Return what would put the lower above the upper, one number at a time, the smallest change first."""
+    pair = [*seek(ranking, {upper, lower})]
+    judges = _judges(pool, upper, lower)
+    found = []
+    for knob in knobs(pool.recipe, pool.runs, pool.context, pair):
+        value = _nearest(knob, judges, upper, lower)
+        if value is not None:
+            found.append(Change(knob.name, knob.value, value, knob.key, knob.turned(value)))
+    return tuple(sorted(found, key=lambda change: change.size))
+
+
+def glance(pool: Pool, upper: MemoryId, lower: MemoryId) -> Ranking:
+    """Rank two memories as they stand in the whole pool, with as few of the others as that takes."""
+    return _judges(pool, upper, lower).quick(pool.recipe)
+
+
+def seek(ranking: Ranking, wanted: set[MemoryId]) -> Iterator[Hit]:
+    """Yield these hits, kept or dropped, without making the others."""
+    for hits in (ranking.hits, ranking.dropped):
+        yield from (hits[place] for place, key in enumerate(ids_of(hits)) if key in wanted)
+
+
+# -- who is above whom -------------------------------------------------------------------------------------------------
+
+
+def is_above(ranking: Ranking, one: MemoryId, other: MemoryId) -> bool:
+    """Tell whether one memory stands and the other stands below it or does not stand at all."""
+    first, second = standing(ranking, one), standing(ranking, other)
+    return first is not None and (second is None or first < second)
+
+
+def standing(ranking: Ranking, identity: MemoryId) -> tuple[int, int] | None:
+    """Return where a memory stands: its place, or right behind the chunk that stands for its file; None if nowhere."""
+    ids = ids_of(ranking.hits)
+    if identity in ids:
+        return ids.index(identity), 0
+    if isinstance(ranking.hits, Lineup):
+        return None
+    for place, hit in enumerate(ranking.hits):
+        for behind, held in enumerate(hit.beside, 1):
+            if held.id == identity:
+                return place, behind
+    return None
+
+
+def are_level(ranking: Ranking, one: MemoryId, other: MemoryId) -> bool:
+    """Tell whether nothing but place and content decides between two memories that stand."""
+    first, second = standing(ranking, one), standing(ranking, other)
+    if first is None or second is None:
+        return False
+    if first[0] == second[0]:
+        a, b = (next(seek(ranking, {identity})) for identity in (one, other))
+    else:
+        a, b = ranking.hits[first[0]], ranking.hits[second[0]]
+    return a.tier == b.tier and abs(a.score - b.score) <= LEVEL
+
+
+# -- two ways to see ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Judges:
+    """The quick look at the few memories concerned, and the whole pool, which has the last word."""
+
+    quick: Judge
+    whole: Judge
+    few: frozenset[MemoryId]
+    is_smooth: bool
+
+    @property
+    def steps(self) -> int:
+        return _STEPS_OF_THE_WHOLE if self.quick is self.whole else _STEPS
+
+
+def _judges(pool: Pool, upper: MemoryId, lower: MemoryId) -> _Judges:
+    stages = pool.recipe.stages
+    whole: Judge = pool.ranked
+    pair = frozenset({upper, lower})
+    if not all(isinstance(stage, _ONE_BY_ONE) for stage in stages):
+        return _Judges(whole, whole, pair, is_smooth=False)
+    fused = pool.recipe.fusion(pool.runs, pool.context)
+    memories = pool.context.memories
+    origins = {memories[identity].origin for identity in pair}
+    is_grouped = any(isinstance(stage, GroupBySource) for stage in stages)
+    few = {key for key, held in memories.items() if held.origin in origins} if is_grouped else pair
+    refold = _Refold(pool, tuple(seek(fused, set(few))))
+    is_smooth = not any(isinstance(stage, MinScore) for stage in stages)
+    return _Judges(refold, whole, frozenset(hit.id for hit in refold.hits), is_smooth)
+
+
+@dataclass(frozen=True)
+class _Refold:
+    """Folds the trails of a few hits anew: the parts of the pool under other weights, then the stages themselves."""
+
+    pool: Pool
+    hits: tuple[Hit, ...]
+
+    def __call__(self, recipe: Recipe) -> Ranking:
+        hits: Iterable[Hit] = self.hits
+        if recipe.fusion != self.pool.recipe.fusion:
+            votes = recipe.fusion.live(self.pool.runs)
+            hits = [_refused(hit, recipe.fusion, votes) for hit in hits]
+        return reduce(lambda ranking, stage: stage(ranking, self.pool.context), recipe.stages, Ranking(in_order(hits)))
+
+
+def _refused(hit: Hit, fusion: Fuse, votes: Sequence[Vote]) -> Hit:
+    """Return a fused hit as other votes would have fused it."""
+    known = {part.signal: part for part in hit.trail[0].parts}
+    weights = share_out([vote.weight or 0.0 for vote in votes])
+    if fusion.absent == "shared" and any(vote.signal not in known for vote in votes):
+        weights = share_out([w if vote.signal in known else 0.0 for vote, w in zip(votes, weights, strict=True)])
+    voting = {vote.signal for vote in votes}
+    parts = [
+        _revalued(known[vote.signal], vote, weight)
+        for vote, weight in zip(votes, weights, strict=True)
+        if vote.signal in known
+    ]
+    parts += [
+        part._replace(value=0.0, weight=0.0, normalised=0.0) for part in known.values() if part.signal not in voting
+    ]
+    score = total(parts)
+    return Hit(hit.held, 0, score, (Step("fusion", "set", score, "", tuple(parts)),))
+
+
+def _revalued(part: Part, vote: Vote, weight: float) -> Part:
+    value = vote.normaliser([part.raw or 0.0], [part.rank])[0] if vote.normaliser.by_rank else part.normalised
+    return part._replace(value=weight * value, weight=weight, normalised=value)
+
+
+# -- the nearest value -------------------------------------------------------------------------------------------------
+
+
+def _nearest(knob: Knob, judges: _Judges, upper: MemoryId, lower: MemoryId) -> float | None:
+    """Return the nearest value that puts the lower above the upper, the whole pool being the witness."""
+
+    def flips(judge: Judge) -> Callable[[float], bool]:
+        return lambda value: is_above(judge(knob.turned(value)), lower, upper)
+
+    looks = [(judges.quick, judges)]
+    if judges.quick is not judges.whole:
+        looks.append((judges.whole, _Judges(judges.whole, judges.whole, judges.few, is_smooth=False)))
+    holds = flips(judges.whole)
+    for judge, seen in looks:
+        value = _searched(knob, _probes(knob, seen), flips(judge))
+        if value is None:
+            return None
+        if holds(value) and not holds(knob.value + NEARLY * (value - knob.value)):
+            return value
+    return None
+
+
+def _searched(knob: Knob, probes: Sequence[float], flips: Callable[[float], bool]) -> float | None:
+    """Walk outwards in both directions to the first flip, close in on it, and take the nearer of the two."""
+    found = []
+    for direction in (-1.0, 1.0):
+        inner = knob.value
+        for probe in sorted((p for p in probes if (p - knob.value) * direction > 0), key=lambda p: abs(p - knob.value)):
+            if flips(probe):
+                found.append(_tidy(knob, *_closed_in(knob.value, inner, probe, flips)))
+                break
+            inner = probe
+    return min(found, key=lambda value: abs(value - knob.value), default=None)
+
+
+def _closed_in(start: float, inner: float, outer: float, flips: Callable[[float], bool]) -> tuple[float, float]:
+    """Halve the bracket between a value that does not flip and one that does, until it is narrow."""
+    for _ in range(_HALVINGS):
+        if abs(inner - start) >= _NARROW * abs(outer - start):
+            break
+        middle = (inner + outer) / 2
+        if flips(middle):
+            outer = middle
+        else:
+            inner = middle
+    return inner, outer
+
+
+def _tidy(knob: Knob, inner: float, outer: float) -> float:
+    """Return the number with the fewest digits that flips, and 99 % of which is still no further than `inner`."""
+    furthest = knob.value + (inner - knob.value) / NEARLY
+    low, high = sorted((outer, furthest)) if abs(furthest - knob.value) > abs(outer - knob.value) else (outer, outer)
+    low, high = max(low, knob.low), min(high, knob.high)
+    for digits in range(_DIGITS):
+        short = round(outer, digits)
+        for candidate in (short, short - 10.0**-digits, short + 10.0**-digits):
+            rounded = round(candidate, digits)
+            if low <= rounded <= high:
+                return rounded
+    return outer
+
+
+def _probes(knob: Knob, judges: _Judges) -> list[float]:
+    """Return where to look: around the crossings of straight lines, else along the whole way; at the ends always."""
+    crossings = None if knob.wide or knob.stepped else _crossings(knob, judges)
+    around = [
+        knob.value + (crossing - knob.value) * (1 + share) for crossing in crossings or () for share in (-_JUST, _JUST)
+    ]
+    along = [] if crossings is not None and judges.is_smooth else [*_along(knob, judges.steps)]
+    return [probe for probe in (*around, *along, knob.low, knob.high) if knob.low <= probe <= knob.high]
+
+
+def _along(knob: Knob, steps: int) -> Iterator[float]:
+    for end in (knob.low, knob.high):
+        for step in range(1, steps):
+            share = step / steps
+            if knob.wide:
+                yield knob.value * math.exp(share * math.log(end / knob.value))
+            else:
+                yield knob.value + share * (end - knob.value)
+
+
+def _crossings(knob: Knob, judges: _Judges) -> list[float] | None:
+    """Return where the scores of two memories in one tier cross, or None where they are no straight lines."""
+    reach = knob.high - knob.low
+    # Away from the ends, where a vote may fall silent; and away from each other.
+    places = [knob.low + reach * share for share in (0.2, 0.5, 0.8)]
+    first, middle, last = (_keys(judges.quick(knob.turned(place)), judges.few) for place in places)
+    lines: dict[MemoryId, tuple[int, float, float]] = {}
+    for identity in first.keys() & middle.keys() & last.keys():
+        (tier, start), (_, between), (_, end) = first[identity], middle[identity], last[identity]
+        if abs((start + end) / 2 - between) > _STRAIGHT:
+            return None
+        slope = (end - start) / (places[2] - places[0])
+        lines[identity] = tier, start - slope * places[0], slope
+    crossings = []
+    for (tier, height, slope), (other_tier, other_height, other_slope) in combinations(lines.values(), 2):
+        if tier == other_tier and slope != other_slope:
+            crossings.append((other_height - height) / (slope - other_slope))
+    return crossings
+
+
+def _keys(ranking: Ranking, wanted: Iterable[MemoryId]) -> dict[MemoryId, Key]:
+    return {hit.id: hit.key for hit in seek(ranking, set(wanted))}

@@ -1,0 +1,150 @@
+"""The numbers of a recipe that could be other numbers: what a counterfactual may turn, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from ..hits import Context, Hit
+from ..types import Run
+from .diversity import MMR
+from .fusion import Fuse, Vote, share_out
+from .normalisers import ReciprocalRank
+from .recipes import Recipe
+from .settings import is_balanced
+from .stages import TIERS, Evidence, MinScore, NameFirst, OpenClawSelection, Recency
+
+K_RANGE = (0.01, 10_000.0)  # from "only the first counts" to "every rank counts the same"
+MOST_BONUS = 2.0  # more than the whole reach of a fused score
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One number of a recipe: what it is called, where it stands, how far it goes, and the recipe after a turn.
+
+    A wide knob is turned by factors; a stepped one (a threshold) changes all or nothing.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    turned: Callable[[float], Recipe]
+    key: str | None = None
+    wide: bool = False
+    stepped: bool = False
+
+
+class Dial(NamedTuple):
+    """A number of a stage that can be turned, and the step in a trail that shows the stage at work."""
+
+    kind: type[Any]
+    field: str
+    name: str
+    step: str
+    low: float
+    high: float
+    key: str | None = None
+    wide: bool = False
+    stepped: bool = False
+
+
+DIALS = (
+    Dial(NameFirst, "partial_bonus", "bonus for a part of a name", "name", 0.0, MOST_BONUS),
+    Dial(NameFirst, "covered_weight", "weight of the covered share of a name", "name", 0.0, MOST_BONUS),
+    Dial(NameFirst, "sentence_bonus", "bonus for a name in the question", "name", 0.0, MOST_BONUS),
+    Dial(NameFirst, "min_sentence_share", "least share of a name in the question", "name", 0.0, 1.0, stepped=True),
+    Dial(Recency, "weight", "recency weight", "recency", 0.0, 1.0, "ranking.recency_weight"),
+    Dial(Recency, "half_life_days", "half-life in days", "recency", 0.001, 1e6, "ranking.recency_half_life_days", True),
+    Dial(Evidence, "min_vector", "least cosine", "evidence", -1.0, 1.0, "ranking.min_vector", stepped=True),
+    Dial(Evidence, "min_coverage", "least coverage", "evidence", 0.0, 1.0, "ranking.min_coverage", stepped=True),
+    Dial(MinScore, "at_least", "least score", "min-score", 0.0, 1.0, stepped=True),
+    Dial(OpenClawSelection, "min_score", "least score", "openclaw-selection", 0.0, 1.0, stepped=True),
+    Dial(MMR, "lambda_", "λ of diversity", "mmr", 0.0, 1.0, "ranking.mmr_lambda"),
+)
+
+
+def knobs(recipe: Recipe, runs: Sequence[Run], context: Context, hits: Sequence[Hit]) -> list[Knob]:
+    """Return every number of a recipe that has a say in the place of one of these hits."""
+    votes = recipe.fusion.live(runs)
+    return [*_weights(recipe, votes), *_constants(recipe, votes), *_dials(recipe, context, hits)]
+
+
+def _weights(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
+    """Yield the share of each vote, the others keeping their proportions; of two votes one says it all."""
+    if len(votes) < 2:
+        return
+    shares = share_out([vote.weight or 0.0 for vote in votes])
+    told = range(len(votes))
+    if len(votes) == 2:
+        told = range(1) if votes[0].signal == "vector" or votes[1].signal != "vector" else range(1, 2)
+    for i in told:
+        if 0.0 < shares[i] < 1.0:
+            name = votes[i].signal
+            key = "ranking.vector_weight" if name == "vector" and is_balanced(recipe) else None
+            yield Knob(f"{name} weight", shares[i], 0.0, 1.0, _weight_turned(recipe, votes, shares, i), key)
+
+
+def _weight_turned(
+    recipe: Recipe, votes: Sequence[Vote], shares: Sequence[float], turned: int
+) -> Callable[[float], Recipe]:
+    def turn(value: float) -> Recipe:
+        rest = (1 - value) / (1 - shares[turned])
+        weights = [value if i == turned else share * rest for i, share in enumerate(shares)]
+        return _with_votes(recipe, [replace(vote, weight=w) for vote, w in zip(votes, weights, strict=True)])
+
+    return turn
+
+
+def _constants(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
+    """Yield k of reciprocal rank fusion; votes that share a k keep sharing it."""
+    values = dict.fromkeys(vote.normaliser.k for vote in votes if isinstance(vote.normaliser, ReciprocalRank))
+    for k in values:
+        same = ReciprocalRank(k)
+        name = (
+            "k"
+            if len(values) == 1
+            else f"k of {' and '.join(vote.signal for vote in votes if vote.normaliser == same)}"
+        )
+        yield Knob(name, k, min(k, K_RANGE[0]), max(k, K_RANGE[1]), _constant_turned(recipe, votes, same), wide=True)
+
+
+def _constant_turned(recipe: Recipe, votes: Sequence[Vote], same: ReciprocalRank) -> Callable[[float], Recipe]:
+    def turn(value: float) -> Recipe:
+        other = ReciprocalRank(value)
+        return _with_votes(
+            recipe, [replace(vote, normaliser=other) if vote.normaliser == same else vote for vote in votes]
+        )
+
+    return turn
+
+
+def _with_votes(recipe: Recipe, votes: Sequence[Vote]) -> Recipe:
+    fusion: Fuse = replace(recipe.fusion, votes=tuple(votes), others=None)
+    return replace(recipe, fusion=fusion)
+
+
+def _dials(recipe: Recipe, context: Context, hits: Sequence[Hit]) -> Iterator[Knob]:
+    """Yield the numbers of the stages that left a step in one of the trails, or that weighed one of the names."""
+    steps = {step.stage for hit in hits for step in hit.trail}
+    matches = (context.names.get(hit.id) for hit in hits)
+    if any(match is not None and match.relation not in TIERS for match in matches):
+        steps.add("name")
+    for place, stage in enumerate(recipe.stages):
+        for dial in DIALS:
+            value = getattr(stage, dial.field, None) if isinstance(stage, dial.kind) else None
+            if value is None or dial.step not in steps:
+                continue
+            low, high = min(dial.low, value), max(dial.high, value)
+            turned = _stage_turned(recipe, place, dial.field)
+            yield Knob(dial.name, value, low, high, turned, dial.key, dial.wide, dial.stepped)
+
+
+def _stage_turned(recipe: Recipe, place: int, field: str) -> Callable[[float], Recipe]:
+    def turn(value: float) -> Recipe:
+        stage: Any = recipe.stages[place]
+        stages = (*recipe.stages[:place], replace(stage, **{field: value}), *recipe.stages[place + 1 :])
+        return replace(recipe, stages=stages)
+
+    return turn

@@ -1,0 +1,193 @@
+"""Why one memory and not the other: the smallest change that would make them change places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ..columns import MemoryId
+from ..errors import ConfigError
+from ..hits import Hit, Ranking
+from ..ports import Store
+from ..ranking.counterfactuals import Change, DroppedTerm, Pool, are_level, changes, glance, is_above, seek, standing
+from ..ranking.recipes import Recipe
+from ..types import Memory, Notice, Query
+from .retrieval import Retrieved, Stopwatch
+from .searcher import Searcher, within_limits
+from .why import asked_about, why
+
+MOST_TERMS = 6  # the pool is scored anew for each, in a millisecond or two
+
+Outcome = Literal["flips", "nothing flips it", "another tier", "level", "not a candidate", "dropped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """The answer to "why this one and not that one?": who is above, and the least that would turn them round.
+
+    `first` is the one above, None if neither stands. Every change is one setting alone, the pool as it is.
+    """
+
+    query: str
+    memory: Memory
+    over: Memory
+    outcome: Outcome
+    summary: str
+    first: MemoryId | None = None
+    changes: tuple[Change | DroppedTerm, ...] = ()
+    details: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [*self.details, self.summary]
+        lines += [f"  {_line(change)}" for change in self.changes]
+        return "\n".join(lines)
+
+
+def _line(change: Change | DroppedTerm) -> str:
+    key = change.key if isinstance(change, Change) else None
+    return f"{change}  ({key})" if key else str(change)
+
+
+def contrast(searcher: Searcher, query: Query, recipe: Recipe, one: str, other: str) -> Contrast:
+    """Say why one memory (by id, or a file by path) is above or below another, and what would turn them round."""
+    query, _ = within_limits(query)
+    with searcher.store.reading():
+        asked = [asked_about(searcher.store, query, identity) for identity in (one, other)]
+        retrieved = searcher.retrieved(query, recipe, Stopwatch())
+        pool = _pool(retrieved, searcher.store)
+        ranking = pool.ranked(pool.recipe)
+        pair = [_stands_for(memories, ranking, retrieved) for memories in asked]
+        missing = [name for name, memory in zip((one, other), pair, strict=True) if memory is None]
+        memory, over = (found or memories[0] for found, memories in zip(pair, asked, strict=True))
+        if memory.id == over.id:
+            raise ConfigError(f"{one!r} and {other!r} are the same memory", "name two")
+        if missing:
+            answer = _never_met(searcher, query, recipe, memory, over, missing)
+        else:
+            answer = _compared(_Case(query, memory, over, pool, ranking), searcher.store, retrieved)
+        return replace(answer, notices=retrieved.notices)
+
+
+def _pool(retrieved: Retrieved, store: Store) -> Pool:
+    """Return the pool; where ranks count, ties are many and break by content, so all memories are read at once."""
+    context, recipe = retrieved.context, retrieved.recipe
+    if any(vote.normaliser.by_rank for vote in recipe.fusion.live(retrieved.runs)):
+        memories = store.get(list(context.memories), context.query.where.scopes)
+        context = replace(context, memories={**context.memories, **memories})
+    return Pool(retrieved.runs, context, recipe)
+
+
+def _stands_for(memories: Sequence[Memory], ranking: Ranking, retrieved: Retrieved) -> Memory | None:
+    """Return the one that stands best, or else any that was a candidate."""
+    candidates = [memory for memory in memories if memory.id in retrieved.context.memories]
+    behind = len(retrieved.context.memories)
+    return min(candidates, key=lambda memory: standing(ranking, memory.id) or (behind, 0), default=None)
+
+
+def _never_met(
+    searcher: Searcher, query: Query, recipe: Recipe, memory: Memory, over: Memory, missing: Sequence[str]
+) -> Contrast:
+    """Say of those that were no candidates where they were lost: no number of the recipe brings them in."""
+    details = []
+    for name in missing:
+        lost = why(searcher, query, recipe, name)
+        details += [f"{name}: {lost.summary}", *(f"  {detail}" for detail in lost.details)]
+    whom = " and ".join(missing)
+    summary = f"{whom} {'is no candidate' if len(missing) == 1 else 'are no candidates'}, so nothing here compares them"
+    return Contrast(query.text, memory, over, "not a candidate", summary, details=tuple(details))
+
+
+@dataclass(frozen=True)
+class _Case:
+    """Two candidates of one pool, as they are ranked."""
+
+    query: Query
+    memory: Memory
+    over: Memory
+    pool: Pool
+    ranking: Ranking
+
+    def said(
+        self, outcome: Outcome, summary: str, found: Sequence[Change | DroppedTerm] = (), remarks: Sequence[str] = ()
+    ) -> Contrast:
+        hits = {hit.id: hit for hit in seek(self.ranking, {self.memory.id, self.over.id})}
+        places = [_place(self.ranking, hits[memory.id]) for memory in (self.memory, self.over)]
+        return Contrast(
+            self.query.text, self.memory, self.over, outcome, summary, self.first, tuple(found), (*places, *remarks)
+        )
+
+    @property
+    def first(self) -> MemoryId | None:
+        one, other = self.memory.id, self.over.id
+        if is_above(self.ranking, one, other):
+            return one
+        return other if is_above(self.ranking, other, one) else None
+
+
+def _compared(case: _Case, store: Store, retrieved: Retrieved) -> Contrast:
+    one, other, upper = case.memory.id, case.over.id, case.first
+    if upper is None:
+        return case.said("dropped", "neither is a result, so there is no order between them")
+    lower = other if upper == one else one
+    if are_level(case.ranking, one, other):
+        return case.said("level", "they are level: place and content break the tie, and the least change decides it")
+    found: list[Change | DroppedTerm] = [*changes(case.pool, case.ranking, upper, lower)]
+    words = _words(case, upper, lower)
+    found += _terms(case.pool, words[:MOST_TERMS], store, retrieved, upper, lower)
+    untried = len(words) - MOST_TERMS
+    remarks = [f"of {len(words)} words the {MOST_TERMS} that matter most were tried without"] if untried > 0 else []
+    if found:
+        summary = f"{upper} is above {lower}; each of these alone would put {lower} above:"
+        return case.said("flips", summary, found, remarks)
+    return case.said(*_unmoved(case, upper, lower), remarks=remarks)
+
+
+def _unmoved(case: _Case, upper: MemoryId, lower: MemoryId) -> tuple[Outcome, str]:
+    hits = {hit.id: hit for hit in seek(case.ranking, {upper, lower})}
+    above, below = hits[upper], hits[lower]
+    if above.tier > below.tier and standing(case.ranking, lower) is not None:
+        lifted = "; ".join(f"{step.stage}: {step.why}" for step in above.trail if step.op == "lift")
+        tiers = f"tier {above.tier} against {below.tier}"
+        return "another tier", f"{upper} is in another tier ({tiers}; {lifted}), and no number outweighs a tier"
+    return (
+        "nothing flips it",
+        f"{upper} is above {lower}, and no single number or word turns that round",
+    )
+
+
+def _words(case: _Case, upper: MemoryId, lower: MemoryId) -> list[str]:
+    """Return the words that could be left out, those of the two first; the last word of a question stays."""
+    asked = case.pool.context.analysis.asked
+    signal = case.pool.context.signals.get("keyword")
+    if len(asked) < 2 or signal is None:
+        return []
+    labels = {label for key in (upper, lower) for label, _ in signal.terms.get(key, ())}
+    theirs = {word for label in labels for word in (label, *label.split(" "))}
+    return sorted(asked, key=lambda term: term not in theirs)
+
+
+def _terms(
+    pool: Pool, words: Sequence[str], store: Store, retrieved: Retrieved, upper: MemoryId, lower: MemoryId
+) -> Iterator[DroppedTerm]:
+    """Yield the words without which the lower is above: the pool scored anew, parts and maxima alike."""
+    context = pool.context
+    ids, where = sorted(context.memories), context.query.where
+    for word in words:
+        others = [term for term in context.analysis.asked if term != word]
+        for signal in store.score(ids, others, None, retrieved.space, where):
+            ranking = glance(pool.without(word, signal), upper, lower)
+            if is_above(ranking, lower, upper) and not are_level(ranking, lower, upper):
+                yield DroppedTerm(word)
+
+
+def _place(ranking: Ranking, hit: Hit) -> str:
+    source = hit.memory.source
+    name = f"{hit.id}  {source if source and source.path else repr(hit.memory.text[:60])}"
+    found = standing(ranking, hit.id)
+    key = f"score {hit.score:.4f}" + (f" in tier {hit.tier}" if hit.tier else "")
+    if found is None:
+        return f"{name}: dropped by {hit.trail[-1].stage}: {hit.trail[-1].why}"
+    place, behind = found
+    return f"{name}: place {place + 1}, {key}" + (f", behind {ranking.hits[place].id} of its file" if behind else "")

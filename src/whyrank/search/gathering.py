@@ -1,0 +1,93 @@
+"""What only some recipes ask for, gathered before ranking: vectors and words to compare, and a reranker's opinions."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..analysis.documents import embedded_text
+from ..analysis.words import tokens_of
+from ..columns import MemoryId
+from ..hits import Context
+from ..ports import Store
+from ..ranking.diversity import Comparison
+from ..ranking.recipes import rank_pool
+from ..ranking.reranking import Rerank
+from ..types import Notice
+from .retrieval import Retrieved
+
+
+def gathered(retrieved: Retrieved, store: Store, language: str) -> Retrieved:
+    """Return what was retrieved with all that the stages of its recipe read; most recipes read no more."""
+    stages = retrieved.recipe.stages
+    if any(getattr(stage, "reads_likeness", False) for stage in stages):
+        retrieved = replace(retrieved, context=_with_likeness(retrieved, store, language))
+    for place, stage in enumerate(stages):
+        if isinstance(stage, Rerank):
+            return _with_opinions(retrieved, stage, place)
+    return retrieved
+
+
+def _with_likeness(retrieved: Retrieved, store: Store, language: str) -> Context:
+    """Gather vectors, and words as well where a candidate has no vector."""
+    context = retrieved.context
+    ids, scopes = sorted(context.memories), context.query.where.scopes
+    vectors = store.vectors(ids, retrieved.space, scopes) if retrieved.space else {}
+    tokens: dict[MemoryId, frozenset[str]] = {}
+    if len(vectors) < len(ids):
+        tokens = {key: frozenset(tokens_of(memory.text, language)) for key, memory in store.get(ids, scopes).items()}
+    return replace(context, likeness=Comparison(vectors, tokens))
+
+
+def _with_opinions(retrieved: Retrieved, stage: Rerank, place: int) -> Retrieved:
+    """Rank as far as the reranker's stage, and let it read the head of that."""
+    if stage.reranker is None:
+        return _without(retrieved, "there is no reranker", "hand one to whyrank.open or to the stage")
+    before = replace(retrieved.recipe, stages=retrieved.recipe.stages[:place])
+    window = rank_pool(retrieved.runs, before, retrieved.context).hits[: stage.top]
+    if not window:
+        return retrieved
+    scores = _answered(stage, retrieved.context.analysis.text, [embedded_text(hit.memory) for hit in window])
+    if isinstance(scores, str):
+        return _without(retrieved, scores, "the order is that of the stages before it")
+    opinions = {hit.id: score for hit, score in zip(window, scores, strict=True)}
+    return replace(retrieved, context=replace(retrieved.context, opinions=opinions))
+
+
+def _without(retrieved: Retrieved, failure: str, instead: str) -> Retrieved:
+    notice = Notice("rerank-off", f"the results were not reranked: {failure}; {instead}")
+    return replace(retrieved, notices=(*retrieved.notices, notice))
+
+
+def _answered(stage: Rerank, question: str, texts: Sequence[str]) -> list[float] | str:
+    """Return the reranker's scores, or what kept it from giving any."""
+    said: list[Sequence[float] | Exception] = []
+
+    def ask() -> None:
+        assert stage.reranker is not None
+        try:
+            said.append(stage.reranker.scores(question, texts))
+        except Exception as error:  # whatever a provider throws, the order before it must be given out
+            said.append(error)
+
+    # A thread of its own can be left behind when it is late; as a daemon it does not keep the process from leaving.
+    asking = threading.Thread(target=ask, name="whyrank-rerank", daemon=True)
+    asking.start()
+    asking.join(stage.deadline_ms / 1000)
+    if not said:
+        return f"it took longer than {stage.deadline_ms:g} ms"
+    return _checked(said[0], len(texts))
+
+
+def _checked(said: Sequence[float] | Exception, wanted: int) -> list[float] | str:
+    if isinstance(said, Exception):
+        return f"it failed ({type(said).__name__}: {said})"
+    try:
+        scores = [float(score) for score in said]
+    except (TypeError, ValueError):
+        return "it gave scores that are no numbers"
+    if len(scores) != wanted:
+        return f"it gave {len(scores)} scores for {wanted} texts"
+    return scores if all(map(math.isfinite, scores)) else "it gave scores that are no finite numbers"
