@@ -282,8 +282,10 @@ def open_engine(store: str | Path | None = None, *, workspace: str | Path | None
     if store is not None:
         given["store"] = str(Path(store).expanduser().absolute())
     config = settings.load(given, workspace=Path(workspace) if workspace is not None else None)
+    # First, so that a model that is not there leaves no store behind.
+    embedder = embedder_named(config["embedding"], config.models, config["model.threads"])
     opened = _open_store(config.store, config["keyword"], config["cache.megabytes"])
-    return Engine(opened, embedder_named(config["embedding"]), config)
+    return Engine(opened, embedder, config)
 
 
 async def open_engine_async(store: str | Path | None = None, **options: Any) -> AsyncEngine:

@@ -111,7 +111,7 @@ def _common() -> Parser:
     common = Parser(add_help=False)
     common.add_argument("--store", metavar="PATH", help="the store (else WHYRANK_STORE, else .whyrank/memory.db)")
     common.add_argument("--workspace", metavar="DIR", help="the workspace (else WHYRANK_WORKSPACE, else this folder)")
-    common.add_argument("--embedding", metavar="NAME", help="the embedder: wordllama or none")
+    common.add_argument("--embedding", metavar="NAME", help="the embedder: wordllama, minilm, minilm-int8 or none")
     common.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     return common
 
