@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.minilm import MODELS, installed
 from whyrank import errors
 from whyrank.config import SETTINGS
 from whyrank.interfaces.cli.parser import build
@@ -57,6 +58,14 @@ def test_the_page_on_stores_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     contract, engine = python_in(ROOT / "docs/how-to/write-a-store.md")
     run(contract)
     assert run(engine) == "Robin prefers tea\n"
+
+
+def test_the_page_on_models_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed()
+    monkeypatch.setenv("WHYRANK_MODEL_FOLDER", str(MODELS))
+    monkeypatch.chdir(tmp_path)
+    [code] = python_in(ROOT / "docs/how-to/models.md")
+    assert run(code) == "The tin behind the flour holds green leaves for hot water\n"
 
 
 def test_every_verb_and_option_is_in_the_reference() -> None:
