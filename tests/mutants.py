@@ -190,6 +190,34 @@ MUTANTS = (
         "return self._vectors.vectors(view, space, rows, scopes | {Scope('user', '2')})",
         CONTRACT,
     ),
+    Mutant(
+        "a file accepted without its hash",
+        "embedding/minilm/files.py",
+        "and sha256_of(path) == self.sha256",
+        "",
+        "tests/unit/embedding/minilm/test_fetch.py",
+    ),
+    Mutant(
+        "the last part stands for a long text",
+        "embedding/minilm/embedder.py",
+        "sums[piece.text] += len(piece.ids) * vector",
+        "sums[piece.text] = vector",
+        "tests/unit/embedding/minilm/test_embedder.py",
+    ),
+    Mutant(
+        "texts of a batch scaled together",
+        "embedding/minilm/embedder.py",
+        '1 if self._precision == "int8" else _PIECES_PER_BATCH',
+        "_PIECES_PER_BATCH",
+        "tests/unit/embedding/minilm/test_embedder.py",
+    ),
+    Mutant(
+        "the setting written before the store is filled",
+        "interfaces/cli/models.py",
+        "    if config.store.is_file():\n        with (",
+        '    settings.save(config, "embedding", asked.name)\n    if config.store.is_file():\n        with (',
+        "tests/e2e/test_models.py",
+    ),
 )
 
 

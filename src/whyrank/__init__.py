@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .engine import AsyncEngine, Engine, rank
+    from .engine import AsyncEngine, Engine, fetch_model, rank
     from .engine import open_engine as open
     from .engine import open_engine_async as open_async
     from .errors import WhyrankError
@@ -25,6 +25,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "open": ("engine", "open_engine"),
     "open_async": ("engine", "open_engine_async"),
+    "fetch_model": ("engine", "fetch_model"),
     "rank": ("engine", "rank"),
     "Engine": ("engine", "Engine"),
     "AsyncEngine": ("engine", "AsyncEngine"),
@@ -46,7 +47,7 @@ _HOMES = {
 
 __all__ = [
     "RECIPES", "AsyncEngine", "Contrast", "Engine", "Hit", "Memory", "Part", "Ranking", "Recipe", "Results", "Run",
-    "Scope", "Step", "Why", "WhyrankError", "open", "open_async", "rank", "replay",
+    "Scope", "Step", "Why", "WhyrankError", "fetch_model", "open", "open_async", "rank", "replay",
 ]  # fmt: skip
 
 

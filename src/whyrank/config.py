@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +42,10 @@ def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise ValueError("must be a text")
     return value.strip()
+
+
+def _path(value: Any) -> str | None:
+    return None if value in (None, "", "none") else _text(value)
 
 
 def _whole(low: int, high: int) -> Callable[[Any], int]:
@@ -93,6 +97,10 @@ SETTINGS: dict[str, Setting] = {
     for setting in (
         Setting("store", DEFAULT_STORE, _text, "where memories live: a path, taken from the workspace"),
         Setting("embedding", "wordllama", _one_of(*EMBEDDERS), "the embedder; none for words and names alone"),
+        Setting(
+            "model.folder", None, _path, "where fetched models are kept; unset: whyrank/models in the user's cache"
+        ),
+        Setting("model.threads", 1, _whole(1, 256), "how many threads a model may take"),
         Setting("keyword", "postings", _one_of("postings", "fts5"), "the keyword index; a store is switched in place"),
         Setting(
             "cache.megabytes", 224, _whole(8, 1_000_000), "memory an open store may keep for pages and vectors, about"
@@ -134,6 +142,7 @@ class Config:
 
     workspace: Path
     values: Mapping[str, Value]
+    cache: Path = Path()
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key].value
@@ -141,10 +150,18 @@ class Config:
     @property
     def store(self) -> Path:
         """Return where the store is."""
+        return self._place("store")
+
+    @property
+    def models(self) -> Path:
+        """Return where fetched models are kept."""
+        return self._place("model.folder") if self["model.folder"] else self.cache / "models"
+
+    def _place(self, key: str) -> Path:
         try:
-            return (self.workspace / Path(self["store"]).expanduser()).absolute()
+            return (self.workspace / Path(self[key]).expanduser()).absolute()
         except RuntimeError as error:
-            raise ConfigError(f"store = {self['store']!r}: {error}", "name a path that exists") from error
+            raise ConfigError(f"{key} = {self[key]!r}: {error}", "name a path that exists") from error
 
     def recipe(self, asked: str | Recipe | None = None) -> Recipe:
         """Return the recipe asked for, with the settings that change it."""
@@ -172,7 +189,7 @@ def load(
     for origin, given in _sources(place, environment, arguments or {}):
         for key, raw in given.items():
             values[key] = Value(_read(key, raw, origin), origin)
-    return _checked(Config(place, values))
+    return _checked(Config(place, values, user_cache(environment)))
 
 
 def _sources(
@@ -194,6 +211,12 @@ def user_file(environment: Mapping[str, str]) -> Path:
     """Return where a user keeps settings for all workspaces."""
     base = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME") or Path.home()) / ".config")
     return Path(base) / "whyrank" / "config.toml"
+
+
+def user_cache(environment: Mapping[str, str]) -> Path:
+    """Return where a user keeps what can be fetched again."""
+    base = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME") or Path.home()) / ".cache")
+    return Path(base).absolute() / "whyrank"
 
 
 def _toml(file: Path) -> dict[str, Any]:
@@ -241,15 +264,24 @@ def _checked(config: Config) -> Config:
             f"chunk.overlap is {overlap.value} ({overlap.origin}), chunk.tokens {tokens.value} ({tokens.origin})",
             "chunk.overlap must be smaller; change it first",
         )
-    # A file that comes with somebody's workspace must not point at files outside it.
-    value = config.values["store"]
-    came_with_workspace = value.origin == str(config.workspace / WORKSPACE_FILE)
-    if came_with_workspace and not config.store.resolve().is_relative_to(config.workspace.resolve()):
+    _check_workspace_file(config)
+    return config
+
+
+def _check_workspace_file(config: Config) -> None:
+    """A file that comes with somebody's workspace must not point at files outside it, nor bring a model of its own."""
+    file = str(config.workspace / WORKSPACE_FILE)
+    store, models = config.values["store"], config.values["model.folder"]
+    if store.origin == file and not config.store.resolve().is_relative_to(config.workspace.resolve()):
         raise ConfigError(
-            f"store = {value.value!r} in {value.origin} leads out of the workspace",
+            f"store = {store.value!r} in {file} leads out of the workspace",
             "set it with --store, WHYRANK_STORE or the user file",
         )
-    return config
+    if models.origin == file and models.value is not None:
+        raise ConfigError(
+            f"model.folder = {models.value!r} in {file}: a workspace may not say which models are loaded",
+            "set it with WHYRANK_MODEL_FOLDER or in the user file",
+        )
 
 
 def save(config: Config, key: str, raw: Any) -> Path:
@@ -258,7 +290,7 @@ def save(config: Config, key: str, raw: Any) -> Path:
 
     value = _read(key, raw, "argument")
     file = config.workspace / WORKSPACE_FILE
-    _checked(Config(config.workspace, {**config.values, key: Value(value, str(file))}))
+    _checked(replace(config, values={**config.values, key: Value(value, str(file))}))
     document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()
     table: Any = document
     *outer, last = key.split(".")

@@ -41,7 +41,8 @@ from .search.why import Why, why
 from .types import GLOBAL, Document, Memory, Query, Run, Scope, Source, Where, visible
 
 if TYPE_CHECKING:
-    from .ingest.ingestor import Progress, Report
+    from .ingest.filling import Embedded, Progress
+    from .ingest.ingestor import Report
     from .search.contrast import Contrast
 
 _DOCUMENTS_PER_TRANSACTION = 256
@@ -276,9 +277,17 @@ class Engine:
             Filters(**filters).where(self._clock()), min(limit, MAX_LISTED), min(offset, MAX_LISTED)
         )
 
-    def status(self) -> StoreStatus:
-        """Count what the store holds."""
-        return self._store.status(self.space)
+    def embed(self, progress: Progress | None = None) -> Embedded:
+        """Give a vector to every memory that has none in this space; stopped and called again, it goes on."""
+        from .ingest.filling import Embedded, embed_all
+
+        if self._embedder is None:
+            return Embedded("", 0, 0)
+        return embed_all(self._store, self._embedder, progress or (lambda done, total, label: None))
+
+    def status(self, space: str | None = None) -> StoreStatus:
+        """Count what the store holds, and what is without a vector in this space or another."""
+        return self._store.status(self.space if space is None else space)
 
     def close(self) -> None:
         """Release the store."""
@@ -332,8 +341,19 @@ def open_engine(
     if store is not None:
         given["store"] = str(Path(store).expanduser().absolute())
     config = settings.load(given, workspace=Path(workspace) if workspace is not None else None)
+    # First, so that a model that is not there leaves no store behind.
+    embedder = embedder_named(config["embedding"], config.models, config["model.threads"])
     opened = _open_store(config.store, config["keyword"], config["cache.megabytes"])
-    return Engine(opened, embedder_named(config["embedding"]), config, reranker=reranker)
+    return Engine(opened, embedder, config, reranker=reranker)
+
+
+def fetch_model(name: str = "minilm", *, workspace: str | Path | None = None, progress: Progress | None = None) -> Path:
+    """Get a model that is not part of the installation, once per machine; return the folder of all models."""
+    from .embedding.models import fetch
+
+    config = settings.load(workspace=Path(workspace) if workspace is not None else None)
+    fetch(name, config.models, progress or (lambda done, total, label: None))
+    return config.models
 
 
 async def open_engine_async(store: str | Path | None = None, **options: Any) -> AsyncEngine:

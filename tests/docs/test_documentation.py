@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.minilm import MODELS, installed
 from whyrank import errors
 from whyrank.config import SETTINGS
 from whyrank.interfaces.cli.parser import build
@@ -69,6 +70,14 @@ def test_the_pages_on_why_and_on_reranking_say_what_they_print(
     expected = re.search(r"```text\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
     assert expected is not None
     assert run(code) == expected.group(1)
+
+
+def test_the_page_on_models_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed()
+    monkeypatch.setenv("WHYRANK_MODEL_FOLDER", str(MODELS))
+    monkeypatch.chdir(tmp_path)
+    [code] = python_in(ROOT / "docs/how-to/models.md")
+    assert run(code) == "The tin behind the flour holds green leaves for hot water\n"
 
 
 def test_every_verb_and_option_is_in_the_reference() -> None:

@@ -217,7 +217,12 @@ ARGUMENTS = [
     Refused(["search", "tea", "--since", "soon"], "config", "since is 'soon'", "2026-03-14"),
     Refused(["search", "tea", "--before", "2026-02-30"], "config", "before is '2026-02-30'", "2026-03-14"),
     Refused(["list", "--as-of", "9" * 400], "config", "no date", "2026-03-14"),
-    Refused(["search", "tea", "--embedding", "oracle"], "config", "embedding = 'oracle'", "wordllama, none"),
+    Refused(
+        ["search", "tea", "--embedding", "oracle"],
+        "config",
+        "embedding = 'oracle'",
+        "wordllama, minilm, minilm-int8, none",
+    ),
     Refused(["search"], "config", "required: query", "whyrank search --help"),
     Refused(["search", "tea", "--colour"], "config", "--colour", "--help"),
     Refused(["serch", "tea"], "config", "'serch'", "search"),
@@ -628,7 +633,7 @@ BAD_SETTINGS = {
     "out of range": ("limit = 5000", "must be from 1 to 1000", "how many results a search gives"),
     "wrong type": ("limit = true", "must be a whole number", "how many results a search gives"),
     "no number": ("[ranking]\nrecency_weight = nan", "must be from 0 to 1", "how much age may cost"),
-    "unknown embedder": ("embedding = 'oracle'", "must be one of wordllama, none", "the embedder"),
+    "unknown embedder": ("embedding = 'oracle'", "must be one of wordllama, minilm, minilm-int8, none", "the embedder"),
     "store outside": ("store = '../../other.db'", "leads out of the workspace", "--store"),
 }
 bad_settings = pytest.mark.parametrize("name", BAD_SETTINGS)

@@ -17,7 +17,7 @@ from whyrank import Part, Step, replay
 
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 
-VERBS = ("ingest", "search", "why", "show", "list", "status", "config", "recipes", "eval", "bench")
+VERBS = ("ingest", "search", "why", "show", "list", "status", "config", "recipes", "model", "eval", "bench")
 
 # An example of every verb, a word its text must hold, and the keys its JSON must have.
 EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
@@ -29,6 +29,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "status": (["status"], "memories: 7", {"store", "schema", "memories", "files", "scopes", "spaces"}),
     "config": (["config"], "limit = 6", {"settings", "workspace"}),
     "recipes": (["recipes"], "default", {"recipes"}),
+    "model": (["model", "list"], "wordllama", {"models", "folder"}),
     "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),
     "bench": (["bench", "--sizes", "100", "--queries", "2", "--peers", "none"], "CPU p50", {"machine", "sizes"}),
 }

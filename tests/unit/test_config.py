@@ -205,6 +205,25 @@ def test_a_workspace_file_may_not_point_outside_through_a_link(
         load(workspace=workspace, environment=home)
 
 
+def test_models_are_kept_in_the_users_cache(workspace: Path, home: dict[str, str], tmp_path: Path) -> None:
+    assert load(workspace=workspace, environment=home).models == tmp_path / "home/.cache/whyrank/models"
+    elsewhere = {**home, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert load(workspace=workspace, environment=elsewhere).models == tmp_path / "cache/whyrank/models"
+
+
+def test_or_where_the_user_says(workspace: Path, home: dict[str, str], tmp_path: Path) -> None:
+    write_user_file(home, f'model.folder = "{tmp_path / "disk"}"')
+    assert load(workspace=workspace, environment=home).models == tmp_path / "disk"
+    named = {**home, "WHYRANK_MODEL_FOLDER": "none"}
+    assert load(workspace=workspace, environment=named).models == tmp_path / "home/.cache/whyrank/models"
+
+
+def test_a_workspace_file_may_not_bring_a_model_of_its_own(workspace: Path, home: dict[str, str]) -> None:
+    write_workspace_file(workspace, 'model.folder = "models"\n')
+    with pytest.raises(ConfigError, match="WHYRANK_MODEL_FOLDER"):
+        load(workspace=workspace, environment=home)
+
+
 def test_a_workspace_file_may_point_inside_the_workspace(workspace: Path, home: dict[str, str]) -> None:
     write_workspace_file(workspace, 'store = "data/memory.db"\n')
 

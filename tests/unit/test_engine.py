@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import whyrank
+from tests.minilm import MODELS, installed
 from whyrank.errors import ConfigError, NotFound, StoreError
 from whyrank.types import Document, Scope
 
@@ -344,3 +345,21 @@ def test_a_closed_engine_says_so(tmp_path: Path) -> None:
     engine.close()
     with pytest.raises(StoreError, match="was closed"):
         engine.search("tea")
+
+
+def test_fetching_a_model_that_is_there_returns_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    installed()
+    monkeypatch.setenv("WHYRANK_MODEL_FOLDER", str(MODELS))
+    assert whyrank.fetch_model("minilm", workspace=tmp_path) == MODELS
+    with pytest.raises(ConfigError, match="did you mean 'minilm'"):
+        whyrank.fetch_model("minillm", workspace=tmp_path)
+
+
+def test_a_store_is_embedded_again_for_another_model(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", embedding="none") as memory:
+        memory.add("Suzy prefers tea")
+        assert memory.embed().embedded == 0
+    with whyrank.open(tmp_path / "memory.db", embedding="wordllama") as memory:
+        done = memory.embed()
+        assert (done.space, done.embedded, done.without_vector) == (memory.space, 1, 0)
+        assert memory.status().without_vector == 0

@@ -9,7 +9,7 @@ import whyrank
 
 PUBLIC = {
     "RECIPES", "AsyncEngine", "Contrast", "Engine", "Hit", "Memory", "Part", "Ranking", "Recipe", "Results", "Run",
-    "Scope", "Step", "Why", "WhyrankError", "open", "open_async", "rank", "replay",
+    "Scope", "Step", "Why", "WhyrankError", "fetch_model", "open", "open_async", "rank", "replay",
 }  # fmt: skip
 
 

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 
 from ..errors import ConfigError
 from ..ports import Embedder
+from .minilm.files import Place, Precision
 
-NAMES = ("wordllama", "none")
+# Models that are fetched once, and how their weights are stored.
+FETCHED: dict[str, Precision] = {"minilm": "fp16", "minilm-int8": "int8"}
+NAMES = ("wordllama", *FETCHED, "none")
 
 
 @cache  # an embedder has no state but its model, which need not be loaded twice
-def embedder_named(name: str) -> Embedder | None:
+def embedder_named(name: str, models: Path = Path(), threads: int = 1) -> Embedder | None:
     """Return an embedder, or None for `none`, which is a mode of its own: keywords and names alone."""
+    check_name(name)
     if name == "none":
         return None
     if name == "wordllama":
         from .wordllama import WordLlama
 
         return WordLlama()
+    from .minilm.embedder import MiniLm
+
+    return MiniLm(Place.below(models), FETCHED[name], threads)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that no embedder has, with a suggestion."""
+    if name in NAMES:
+        return
     close = get_close_matches(name, NAMES, n=1)
     meant = f"did you mean {close[0]!r}?" if close else f"the embedders are {', '.join(NAMES)}"
     raise ConfigError(f"there is no embedder {name!r}", meant)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Weight of the vector vote against the keyword vote, measured over all visible sets (docs/decisions).
+TRANSFORMER_WEIGHT = 0.7
 STATIC_WEIGHT = 0.6
 UNKNOWN_LANGUAGE_WEIGHT = 0.4
 

@@ -37,6 +37,10 @@ class WordLlama:
         """Name the space: provider, model, revision, dimension and prompts."""
         return f"wordllama/l2_supercat@{importlib.metadata.version('wordllama')}/{DIMENSION}/no-prompt"
 
+    def bytes(self) -> int:
+        """Return the room its files take on the disk."""
+        return sum((self._folder / part).stat().st_size for part in (TABLE, TOKENIZER))
+
     def weight(self, language: str) -> float:
         """Return what its vote is worth in a language."""
         return STATIC_WEIGHT if language in LANGUAGES else UNKNOWN_LANGUAGE_WEIGHT

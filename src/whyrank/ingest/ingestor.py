@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -16,10 +16,10 @@ from ..types import Scope
 from .chunks import ChunkSize
 from .entries import entry_for
 from .files import memories_in
+from .filling import Progress, fill, with_direction
 from .walk import Found, Skipped, read, walk
 
 Action = Literal["new", "changed", "renamed", "touched", "deleted"]
-Progress = Callable[[int, int, str], None]
 
 READER_VERSION = 1  # raised whenever the same file would give other chunks or tokens
 
@@ -115,17 +115,7 @@ class Ingestor:
         space = self.embedder.fingerprint
         if mended := self.store.drop_damaged_vectors(space):
             report.remarks.append(("vectors", f"{mended} failed their checksum and were made anew"))
-        given_up: set[str] = set()
-        while True:
-            waiting = self.store.without_vector(space, _CHUNKS_PER_TRANSACTION + len(given_up))
-            batch = {text_hash: text for text_hash, text in waiting if text_hash not in given_up}
-            if not batch:
-                break
-            vectors = self._embed(batch, report)
-            given_up |= batch.keys() - vectors.keys()
-            if vectors:
-                self.store.write(Changes(space=space, vectors=vectors))
-        report.without_vector = len(given_up)
+        report.without_vector = fill(self.store, space, lambda texts: self._embed(texts, report))
 
     # -- planning --------------------------------------------------------------------------------------------
 
@@ -261,11 +251,10 @@ class Ingestor:
         if not texts or self.embedder is None:
             return {}
         try:
-            rows = self.embedder.documents(list(texts.values()))
+            vectors = with_direction(texts, self.embedder)
         except WhyrankError as error:
             report.remarks.append(("embedding", f"failed, the words can be searched meanwhile: {error}"))
             return {}
-        vectors = {key: row for key, row in zip(texts, rows, strict=True) if row.any()}
         report.embedded += len(vectors)
         return vectors
 

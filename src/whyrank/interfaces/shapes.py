@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.snippets import snippet
 from ..config import Config
+from ..embedding.models import Model
 from ..hits import Hit, Results
 from ..ingest.ingestor import Report
 from ..ports import StoreStatus
@@ -227,3 +228,23 @@ def config(values: Config) -> dict[str, Any]:
         "workspace": str(values.workspace),
         "format": FORMAT,
     }
+
+
+def models(known: Iterable[Model], in_use: str, vectors: Mapping[str, int], folder: str) -> dict[str, Any]:
+    """Return what models there are."""
+    listed = [
+        {
+            "name": model.name,
+            "about": model.about,
+            "in_use": model.name == in_use,
+            "installed": model.installed,
+            "needs": model.needs or None,
+            "dimension": model.dimension or None,
+            "languages": list(model.languages),
+            "bytes": model.bytes,
+            "space": model.space or None,
+            "vectors": vectors.get(model.space, 0),
+        }
+        for model in known
+    ]
+    return {"models": listed, "folder": folder, "format": FORMAT}

@@ -69,6 +69,10 @@ def _run(given: list[str]) -> int:
         from .benching import bench
 
         return bench(asked)
+    if asked.verb == "model":
+        from .models import model
+
+        return model(asked)
     from . import verbs
 
     known: dict[str, verbs.Verb] = {

@@ -124,14 +124,14 @@ def show_notices(notices: tuple[Notice, ...]) -> None:
 
 
 @contextmanager
-def progress(label: str, *, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
+def progress(label: str, *, quiet: bool, unit: str = "") -> Iterator[Callable[[int, int, str], None]]:
     """Show a progress bar on a terminal; nothing in a pipe."""
     if quiet or not sys.stderr.isatty():
         yield lambda done, total, name: None
         return
     from tqdm import tqdm
 
-    with tqdm(desc=label, unit="", leave=False, file=sys.stderr) as bar:
+    with tqdm(desc=label, unit=unit, unit_scale=bool(unit), leave=False, file=sys.stderr) as bar:
 
         def tick(done: int, total: int, name: str) -> None:
             bar.total = total

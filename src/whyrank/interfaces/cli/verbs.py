@@ -28,7 +28,7 @@ Verb = Callable[[argparse.Namespace], int]
 def ingest(asked: argparse.Namespace) -> int:
     """Index files and report what happened."""
     with _writable(asked) as engine, output.progress("ingest", quiet=asked.json) as tick:
-        base = workspace_of(_settings(asked))
+        base = workspace_of(settings_of(asked))
         report = engine.ingest(*asked.paths, scope=asked.scope, dry_run=asked.dry_run, base=base, progress=tick)
     if asked.json:
         output.say_json(shapes.report(report))
@@ -40,7 +40,7 @@ def ingest(asked: argparse.Namespace) -> int:
 @contextmanager
 def _writable(asked: argparse.Namespace) -> Iterator[Engine]:
     """Open or make the store; a dry run where there is none uses one that is thrown away."""
-    if not asked.dry_run or _settings(asked).store.exists():
+    if not asked.dry_run or settings_of(asked).store.exists():
         with _open(asked) as engine:
             yield engine
         return
@@ -148,11 +148,11 @@ def status(asked: argparse.Namespace) -> int:
 
 def config(asked: argparse.Namespace) -> int:
     """Show or change settings."""
-    values = _settings(asked)
+    values = settings_of(asked)
     if asked.value is not None:
         settings.setting_named(asked.key)
         file = settings.save(values, asked.key, asked.value)
-        values = _settings(asked)
+        values = settings_of(asked)
         if not asked.json:
             output.say(f"written to {file}")
     keys = [settings.setting_named(asked.key).key] if asked.key else list(settings.SETTINGS)
@@ -189,7 +189,7 @@ def recipes(asked: argparse.Namespace) -> int:
 
 def _engine(asked: argparse.Namespace) -> Engine:
     """Open the store that is there; a question to a store that is not there should not make one."""
-    store = _settings(asked).store
+    store = settings_of(asked).store
     if not os.path.lexists(store):
         raise StoreError(f"there is no store at {store}", "`whyrank ingest PATH` makes one; --store names another")
     return _open(asked)
@@ -199,7 +199,8 @@ def _open(asked: argparse.Namespace) -> Engine:
     return open_engine(asked.store, workspace=asked.workspace, embedding=asked.embedding)
 
 
-def _settings(asked: argparse.Namespace) -> settings.Config:
+def settings_of(asked: argparse.Namespace) -> settings.Config:
+    """Return the settings as they stand for this call."""
     store = None if asked.store is None else os.path.abspath(os.path.expanduser(asked.store))
     given = {"store": store, "embedding": asked.embedding}
     return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)

@@ -1,0 +1,159 @@
+"""`whyrank model`: from one model to another and back, with the real ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import whyrank
+from tests.minilm import MODELS, installed
+from whyrank.embedding.minilm.embedder import fingerprint
+
+from .conftest import COMMAND, SECONDS, STORE, Finished, Run
+
+MINILM = fingerprint("fp16")
+MEMORIES = 7  # of the workspace
+
+
+@pytest.fixture
+def model(call: Run) -> Run:
+    """Run `whyrank model` with the models of the tests."""
+    installed()
+
+    def run(*arguments: str, **variables: str) -> Finished:
+        return call("model", *arguments, **{"WHYRANK_MODEL_FOLDER": str(MODELS), **variables})
+
+    return run
+
+
+def spaces(workspace: Path) -> dict[str, int]:
+    with whyrank.open(workspace / STORE, embedding="none") as memory:
+        return dict(memory.status().spaces)
+
+
+@pytest.mark.usefixtures("workspace")
+def test_the_list_says_what_there_is_what_is_ready_and_what_is_in_use(model: Run) -> None:
+    told = {line.strip("* ").split()[0]: line for line in model().out.splitlines() if not line.startswith("    ")}
+    assert {"wordllama", "minilm", "minilm-int8", "none"} < set(told)
+    assert told["wordllama"].startswith("* ")
+    assert told["minilm"].startswith("  ")
+    listed = {found["name"]: found for found in model("list", "--json").data["models"]}
+    assert (listed["wordllama"]["in_use"], listed["wordllama"]["vectors"]) == (True, MEMORIES)
+    assert (listed["minilm"]["dimension"], listed["minilm"]["languages"]) == (384, ["en"])
+    assert 45_000_000 < listed["minilm"]["bytes"] < 46_000_000
+    assert (listed["minilm"]["space"], listed["minilm"]["vectors"], listed["minilm"]["needs"]) == (MINILM, 0, None)
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_model_that_is_not_there_says_what_gets_it(model: Run, tmp_path: Path) -> None:
+    listed = model("list", "--json", WHYRANK_MODEL_FOLDER=str(tmp_path / "empty")).data["models"]
+    assert [found["needs"] for found in listed] == [
+        None, "whyrank model fetch minilm", "whyrank model fetch minilm-int8", None,
+    ]  # fmt: skip
+    done = model("use", "minilm", "--dry-run", WHYRANK_MODEL_FOLDER=str(tmp_path / "empty"))
+    assert done.out.splitlines()[0] == "minilm would be fetched first"
+
+
+def test_to_another_model_and_back(model: Run, call: Run, workspace: Path) -> None:
+    file = workspace / "whyrank.toml"
+    file.write_text("# mine\nlimit = 4  # four\n", encoding="utf-8")
+    done = model("use", "minilm")
+    assert done.out.splitlines()[0] == f"{MEMORIES} texts were embedded; vectors of other models stay"
+    assert file.read_text(encoding="utf-8") == '# mine\nlimit = 4  # four\nembedding = "minilm"\n'
+    answer = call("search", "what hot drink is hidden in the kitchen?", "--json", WHYRANK_MODEL_FOLDER=str(MODELS)).data
+    assert answer["hits"][0]["path"] == "notes/tea.md"
+    assert not {"no-vectors", "vectors-missing", "vector-off"} & {notice["code"] for notice in answer["notices"]}
+    assert len(spaces(workspace)) == 2
+    back = model("use", "wordllama", "--json").data
+    assert (back["embedded"], back["in_use"], back["fetched"]) == (0, "wordllama", False)
+    assert 'embedding = "wordllama"' in file.read_text(encoding="utf-8")
+
+
+def test_a_dry_run_counts_and_changes_nothing(model: Run, workspace: Path) -> None:
+    would = model("use", "minilm", "--dry-run", "--json").data
+    assert (would["waiting"], would["embedded"], would["dry_run"], would["in_use"]) == (MEMORIES, 0, True, "wordllama")
+    assert not (workspace / "whyrank.toml").exists()
+    assert MINILM not in spaces(workspace)
+
+
+def test_without_a_store_only_the_setting_is_written(model: Run, workspace: Path) -> None:
+    (workspace / STORE).unlink()
+    assert model("use", "minilm").status == 0
+    assert (workspace / "whyrank.toml").read_text(encoding="utf-8") == 'embedding = "minilm"\n'
+    assert not (workspace / STORE).exists()
+
+
+@pytest.mark.usefixtures("workspace")
+def test_what_is_stronger_than_the_file_is_named(model: Run) -> None:
+    done = model("use", "minilm", WHYRANK_EMBEDDING="none")
+    assert "none stays in use, because of environment (WHYRANK_EMBEDDING)" in done.err
+
+
+def test_the_other_model_before_it_is_filled_serves_words_and_says_so(call: Run, workspace: Path) -> None:
+    installed()
+    asked = ["search", "green tea", "--embedding", "minilm", "--json"]
+    answer = call(*asked, WHYRANK_MODEL_FOLDER=str(MODELS)).data
+    assert answer["hits"][0]["path"] == "notes/tea.md"
+    assert "no-vectors" in {notice["code"] for notice in answer["notices"]}
+    assert MINILM not in spaces(workspace)
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    ("typed", "complaint"),
+    [
+        (("use", "minilmm"), "did you mean 'minilm'?"),
+        (("use",), "the models are wordllama, minilm"),
+        (("list", "minilm"), "`whyrank model use minilm` changes to one"),
+        (("drop", "minilm"), "invalid choice: 'drop'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_what_does(model: Run, typed: tuple[str, ...], complaint: str) -> None:
+    done = model(*typed)
+    assert done.status == 2
+    assert complaint in done.err
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_model_that_was_not_fetched_does_not_open(call: Run, tmp_path: Path) -> None:
+    done = call("search", "tea", "--embedding", "minilm", WHYRANK_MODEL_FOLDER=str(tmp_path))
+    assert done.status == 10
+    assert "`whyrank model fetch minilm` gets it" in done.err
+
+
+def test_fetching_what_is_there_says_so(model: Run) -> None:
+    assert model("fetch", "minilm").out == f"minilm is already in {MODELS}\n"
+    assert model("fetch", "minilm", "--json").data["fetched"] is False
+
+
+def test_killed_while_embedding_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    installed()
+    store, notes = tmp_path / "memory.db", 400
+    with whyrank.open(store, workspace=tmp_path, embedding="wordllama") as memory:
+        for number in range(notes):
+            memory.add(
+                f"Parcel {number} for the harbour office weighs {number * 7} grams and waits in row {number % 9}"
+            )
+    environment = {**os.environ, "WHYRANK_MODEL_FOLDER": str(MODELS), "WHYRANK_STORE": str(store)}
+    command = [str(COMMAND), "model", "use", "minilm", "--json"]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + SECONDS
+        while not (before := vectors_in(store)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.kill()
+    assert 0 < before < notes
+    assert not (tmp_path / "whyrank.toml").exists()  # the model before it is still the one in use
+    kept = vectors_in(store)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True, timeout=SECONDS)
+    assert json.loads(done.stdout)["embedded"] == notes - kept
+    assert vectors_in(store) == notes
+
+
+def vectors_in(store: Path) -> int:
+    with whyrank.open(store, embedding="none") as memory:
+        return memory.status().spaces.get(MINILM, 0)
