@@ -20,6 +20,7 @@ from .types import Notice
 
 WORKSPACE_FILE = "whyrank.toml"
 DEFAULT_STORE = ".whyrank/memory.db"
+PINS_SUFFIX = ".pins"  # lines of JSON; not called so, because logs of turns are, and are ingested
 _PREFIX = "WHYRANK_"
 WORKSPACE_VARIABLE = "WHYRANK_WORKSPACE"
 
@@ -42,6 +43,10 @@ def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise ValueError("must be a text")
     return value.strip()
+
+
+def _optional_text(value: Any) -> str | None:
+    return None if value in (None, "", "none") else _text(value)
 
 
 def _whole(low: int, high: int) -> Callable[[Any], int]:
@@ -100,6 +105,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("language", "en", _one_of(*LANGUAGES), "the language of texts that do not show theirs (ISO 639-1)"),
         Setting("recipe", "default", lambda name: recipe_named(_text(name)).name, "how results are ranked"),
         Setting("limit", 6, _whole(1, 1_000), "how many results a search gives"),
+        Setting("pins", None, _optional_text, "where pins are kept, taken from the workspace; unset: beside the store"),
         Setting("chunk.tokens", 400, _whole(16, 4_000), "the length of a chunk, in estimated tokens"),
         Setting("chunk.overlap", 80, _whole(0, 2_000), "how much of a chunk the next one repeats"),
         Setting("ingest.max_bytes", 10 * 1024 * 1024, _whole(1, 2**31), "files larger than this are skipped"),
@@ -135,10 +141,18 @@ class Config:
     @property
     def store(self) -> Path:
         """Return where the store is."""
+        return self._place("store")
+
+    @property
+    def pins(self) -> Path:
+        """Return where the pins are: beside the store and called after it, if no place was named."""
+        return self.store.with_suffix(PINS_SUFFIX) if self["pins"] is None else self._place("pins")
+
+    def _place(self, key: str) -> Path:
         try:
-            return (self.workspace / Path(self["store"]).expanduser()).absolute()
+            return (self.workspace / Path(self[key]).expanduser()).absolute()
         except RuntimeError as error:
-            raise ConfigError(f"store = {self['store']!r}: {error}", "name a path that exists") from error
+            raise ConfigError(f"{key} = {self[key]!r}: {error}", "name a path that exists") from error
 
     def recipe(self, asked: str | Recipe | None = None) -> Recipe:
         """Return the recipe asked for, with the settings that change it."""
@@ -236,13 +250,17 @@ def _checked(config: Config) -> Config:
             "chunk.overlap must be smaller; change it first",
         )
     # A file that comes with somebody's workspace must not point at files outside it.
-    value = config.values["store"]
-    came_with_workspace = value.origin == str(config.workspace / WORKSPACE_FILE)
-    if came_with_workspace and not config.store.resolve().is_relative_to(config.workspace.resolve()):
-        raise ConfigError(
-            f"store = {value.value!r} in {value.origin} leads out of the workspace",
-            "set it with --store, WHYRANK_STORE or the user file",
-        )
+    for key, place, elsewhere in (
+        ("store", config.store, "--store, WHYRANK_STORE"),
+        ("pins", config.pins, "WHYRANK_PINS"),
+    ):
+        value = config.values[key]
+        came_with_workspace = value.origin == str(config.workspace / WORKSPACE_FILE)
+        if came_with_workspace and not place.resolve().is_relative_to(config.workspace.resolve()):
+            raise ConfigError(
+                f"{key} = {value.value!r} in {value.origin} leads out of the workspace",
+                f"set it with {elsewhere} or the user file",
+            )
     return config
 
 

@@ -31,6 +31,7 @@ from .embedding.providers import embedder_named
 from .errors import ConfigError, NotFound, StoreError
 from .hits import Ranking, Results
 from .ingest.entries import content_hash, entry_for, id_for
+from .pinning import Pinning
 from .ports import Changes, Embedder, Store, StoreStatus, Vector
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
@@ -39,13 +40,14 @@ from .search.why import Why, why
 from .types import GLOBAL, Document, Memory, MemoryId, Query, Run, Scope, Source, Where, visible
 
 if TYPE_CHECKING:
+    from .evaluation.pinboard import Pinboard
     from .ingest.ingestor import Progress, Report
 
 _DOCUMENTS_PER_TRANSACTION = 256
 STORE_FOLDER = ".whyrank"
 
 
-class Engine:
+class Engine(Pinning):
     """A memory that can be searched and can say why."""
 
     def __init__(
@@ -236,6 +238,11 @@ class Engine:
         return self._store.browse(
             Filters(**filters).where(self._clock()), min(limit, MAX_LISTED), min(offset, MAX_LISTED)
         )
+
+    def _pinboard(self) -> Pinboard:
+        from .evaluation.pinboard import Pinboard
+
+        return Pinboard(self._config.pins, self)
 
     def status(self) -> StoreStatus:
         """Count what the store holds."""

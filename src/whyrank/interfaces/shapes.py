@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.snippets import snippet
 from ..config import Config
@@ -14,6 +14,10 @@ from ..ports import StoreStatus
 from ..search.why import Why
 from ..trail import Step
 from ..types import Memory, Notice
+
+if TYPE_CHECKING:
+    from ..evaluation.pinboard import Checkup
+    from ..evaluation.pins import Pin
 
 FORMAT = 1
 MARK = "**"
@@ -147,6 +151,40 @@ def why(answer: Why) -> dict[str, Any]:
         "rank": answer.rank,
         "score": answer.hit.score if answer.hit else None,
         "trail": [step(taken) for taken in answer.hit.trail] if answer.hit else [],
+        "format": FORMAT,
+    }
+
+
+def pin(held: Pin) -> dict[str, Any]:
+    """Return one pin."""
+    return {
+        "query": held.query,
+        "scopes": list(held.scopes),
+        "within": held.within,
+        "id": held.id or None,
+        "path": held.path or None,
+        "line": held.line or None,
+        "headings": list(held.headings),
+    }
+
+
+def checkup(done: Checkup) -> dict[str, Any]:
+    """Return what became of the pins."""
+    return {
+        "pins": len(done.checked),
+        "kept": done.count("kept"),
+        "moved": done.count("moved"),
+        "lost": done.count("lost"),
+        "checked": [
+            {
+                **pin(one.pin),
+                "status": one.status,
+                "rank": one.rank,
+                "now": one.memory.id if one.memory else None,
+                "why": one.why,
+            }
+            for one in done.checked
+        ],
         "format": FORMAT,
     }
 

@@ -69,6 +69,10 @@ def _run(given: list[str]) -> int:
         from .benching import bench
 
         return bench(asked)
+    if asked.verb in ("pin", "check"):
+        from . import pinning
+
+        return pinning.pin(asked) if asked.verb == "pin" else pinning.check(asked)
     from . import verbs
 
     known: dict[str, verbs.Verb] = {
