@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,6 +116,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("ranking.recency_half_life_days", 30.0, _number(0.001, 1e6), "after how many days that is half"),
         Setting("ranking.min_vector", None, _number(-1, 1, optional=True), "drop hits below this cosine and coverage"),
         Setting("ranking.min_coverage", None, _number(0, 1, optional=True), "drop hits below this coverage and cosine"),
+        Setting("ranking.name_bonus", 1.0, _number(0, 10), "how much parts of names and names in sentences count"),
         Setting("ranking.max_per_file", 1, _whole(1, CHUNKS_PER_SOURCE), "how many chunks of one file may be results"),
     )
 }
@@ -154,10 +155,10 @@ class Config:
         except RuntimeError as error:
             raise ConfigError(f"{key} = {self[key]!r}: {error}", "name a path that exists") from error
 
-    def recipe(self, asked: str | Recipe | None = None) -> Recipe:
-        """Return the recipe asked for, with the settings that change it."""
+    def recipe(self, asked: str | Recipe | None = None, **wishes: Any) -> Recipe:
+        """Return the recipe asked for, with the settings that change it, or with others in their place."""
         recipe = asked if isinstance(asked, Recipe) else recipe_named(asked or self["recipe"])
-        return adjusted(recipe, self._adjustments())
+        return adjusted(recipe, replace(self._adjustments(), **wishes))
 
     def unhonoured(self, recipe: Recipe) -> tuple[Notice, ...]:
         """Say which settings a recipe has no place for."""

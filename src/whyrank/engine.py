@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +20,7 @@ from .arguments import (
     Scopes,
     check_budget,
     check_category,
+    check_count,
     check_importance,
     check_page,
     fact_text,
@@ -41,6 +44,7 @@ from .types import GLOBAL, Document, Memory, MemoryId, Query, Run, Scope, Source
 
 if TYPE_CHECKING:
     from .evaluation.pinboard import Pinboard
+    from .evaluation.tuning import Tuning
     from .ingest.ingestor import Progress, Report
 
 _DOCUMENTS_PER_TRANSACTION = 256
@@ -243,6 +247,41 @@ class Engine(Pinning):
         from .evaluation.pinboard import Pinboard
 
         return Pinboard(self._config.pins, self)
+
+    def tune(
+        self,
+        *,
+        scope: Scopes = None,
+        recipe: str | Recipe | None = None,
+        queries: int = 600,
+        seed: int = 1,
+        apply: bool = False,
+        progress: Progress | None = None,
+    ) -> Tuning:
+        """Fit the fusion to these memories, on up to so many made questions; write it only if told to."""
+        from .rehearsal import Stage, tuned
+
+        check_count("queries", queries)
+        where = Filters(scope=scope).where(self._clock())
+        with self._copied() as store:
+            stage = Stage(store, self._embedder, self._config, where)
+            tuning = tuned(stage, recipe, queries, seed, progress or (lambda *_: None))
+        for key, value in tuning.changes.items() if apply else ():
+            settings.save(self._config, key, value)
+        return tuning
+
+    @contextmanager
+    def _copied(self) -> Iterator[Store]:
+        """Open a copy of the store that may be changed and is thrown away."""
+        from .storage.sqlite.copying import copy_store
+
+        if not self._config.store.is_file():
+            raise StoreError("only a store in a file can be copied", "open the store by its path")
+        with tempfile.TemporaryDirectory(prefix="whyrank-copy-") as place:
+            copy = Path(place) / "memory.db"
+            copy_store(self._config.store, copy)
+            with closing(_open_store(copy, self._config["keyword"], self._config["cache.megabytes"])) as store:
+                yield store
 
     def status(self) -> StoreStatus:
         """Count what the store holds."""

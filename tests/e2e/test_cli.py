@@ -17,7 +17,9 @@ from whyrank import Part, Step, replay
 
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 
-VERBS = ("ingest", "search", "why", "show", "list", "status", "config", "recipes", "eval", "pin", "check", "bench")
+VERBS = (
+    "ingest", "search", "why", "show", "list", "status", "config", "recipes", "eval", "pin", "check", "tune", "bench",
+)  # fmt: skip
 
 # An example of every verb, a word its text must hold, and the keys its JSON must have.
 EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
@@ -32,6 +34,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),
     "pin": (["pin", "green tea", "TEA"], "within 5", {"pins", "file"}),
     "check": (["check"], "loses none of 1", {"pins", "kept", "moved", "lost", "checked"}),
+    "tune": (["tune"], "Nothing to change: the memories give", {"decision", "reason", "changes", "fits", "choices"}),
     "bench": (["bench", "--sizes", "100", "--queries", "2", "--peers", "none"], "CPU p50", {"machine", "sizes"}),
 }
 DOCUMENTED_KEYS = {"query", "verdict", "notices", "hits", "timings", "format"}

@@ -1,11 +1,14 @@
-"""`pin` and `check` as they are typed."""
+"""`pin`, `check` and `tune` as they are typed."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from tests.unit.test_rehearsal import notes
 from whyrank.interfaces.failures import PINS_LOST
 
 from .conftest import Run
@@ -54,6 +57,9 @@ def test_the_json_of_a_check_tells_all(call: Run) -> None:
         (("pin", "green tea", "notes/tea.md", "--within", "0"), "within is 0"),
         (("pin", "green tea", "notes/nowhere.md"), "there is no memory"),
         (("pin", "--remove", "green tea"), "nothing is pinned"),
+        (("tune", "--queries", "0"), "queries is 0"),
+        (("tune", "--recipe", "nope"), "there is no recipe"),
+        (("tune", "--plot", "no/such/folder.svg"), "cannot be written"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_words(call: Run, typed: tuple[str, ...], said: str) -> None:
@@ -69,3 +75,20 @@ def test_pins_of_other_scopes_are_asked_for_by_name(call: Run) -> None:
     assert call("check", "--all-scopes").out == "loses none of 1\n"
     assert "user:1" not in call("pin", "--list").out
     assert "user:1" in call("pin", "--list", "--all-scopes").out
+
+
+def test_a_small_memory_is_told_that_it_is_too_small_and_nothing_is_written(call: Run, workspace: Path) -> None:
+    done = call("tune", "--apply", "--plot", "tuning.svg")
+    assert (done.status, done.err) == (0, "")
+    assert "it takes 80 and 30 to tell a better setting from chance" in done.out
+    assert not (workspace / "whyrank.toml").exists()
+    assert ElementTree.parse(workspace / "tuning.svg").getroot().tag.endswith("svg")
+
+
+def test_a_tuned_setting_that_something_stronger_overrides_is_said(call: Run, workspace: Path) -> None:
+    notes(workspace / "made", 50)
+    call("ingest", "made", "--scope", "user:1")
+    typed = ("tune", "--apply", "--queries", "200", "--scope", "user:1")
+    done = call(*typed, WHYRANK_RANKING_VECTOR_WEIGHT="1.0")
+    assert re.search(r"^ranking\.vector_weight = \S+ \(written\)$", done.out, re.M)
+    assert "ranking.vector_weight is still 1, from environment (WHYRANK_RANKING_VECTOR_WEIGHT)" in done.err

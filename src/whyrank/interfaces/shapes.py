@@ -18,6 +18,7 @@ from ..types import Memory, Notice
 if TYPE_CHECKING:
     from ..evaluation.pinboard import Checkup
     from ..evaluation.pins import Pin
+    from ..evaluation.tuning import Judgement, Tuning
 
 FORMAT = 1
 MARK = "**"
@@ -186,6 +187,45 @@ def checkup(done: Checkup) -> dict[str, Any]:
             for one in done.checked
         ],
         "format": FORMAT,
+    }
+
+
+def tuning(found: Tuning) -> dict[str, Any]:
+    """Return what a tuning run found."""
+    return {
+        "decision": found.decision,
+        "reason": found.reason,
+        "present": found.present._asdict(),
+        "changes": found.changes,
+        "fits": [
+            {
+                "setting": f"ranking.{fit.setting}",
+                "decision": fit.decision,
+                "reason": fit.reason,
+                "best": getattr(fit.best, fit.setting),
+                "folds": [getattr(choice, fit.setting) for choice in fit.folds],
+                "witnesses": _judgement(fit.witnesses) if fit.witnesses else None,
+                "kinds": {judged.kind: _judgement(judged) for judged in fit.kinds},
+            }
+            for fit in found.fits
+        ],
+        "choices": [
+            {**choice._asdict(), "ndcg@10": mean, "interval": {"low": low, "high": high}}
+            for choice, (mean, low, high) in found.curve().items()
+        ],
+        "queries": len(found.trials),
+        "seed": found.seed,
+        "format": FORMAT,
+    }
+
+
+def _judgement(judged: Judgement) -> dict[str, Any]:
+    return {
+        "queries": judged.queries,
+        "present": judged.present,
+        "chosen": judged.chosen,
+        **judged.compared._asdict(),
+        "interval": judged.interval._asdict(),
     }
 
 

@@ -69,6 +69,10 @@ def _run(given: list[str]) -> int:
         from .benching import bench
 
         return bench(asked)
+    if asked.verb == "tune":
+        from .tuning import tune
+
+        return tune(asked)
     if asked.verb in ("pin", "check"):
         from . import pinning
 

@@ -68,6 +68,7 @@ def build() -> Parser:
     _eval(_verb(verbs, common, "eval", "measure on an evaluation set", _EVAL))
     _pin(_verb(verbs, common, "pin", "record a good answer", _PIN))
     _check(_verb(verbs, common, "check", "look whether pinned answers are still found", _CHECK))
+    _tune(_verb(verbs, common, "tune", "fit the ranking to these memories", _TUNE))
     _bench(_verb(verbs, common, "bench", "measure speed beside other engines", _BENCH))
     return parser
 
@@ -113,6 +114,14 @@ The exit status is 16 when a pin is lost, so that it can stand in CI.
 
   whyrank check                    the pins of the global scope
   whyrank check --all-scopes       all pins, each asked in its own scopes"""
+_TUNE = """Fit the fusion to this store without labels. Questions are made of its own memories (headings, titles, links,
+sentences without their rarest words, rare terms, parts of names); the words of the first four are hidden, in a copy of
+the store, from the memories they were taken from. Part of the questions chooses a setting, the rest judges it. What is
+inside the noise, or would be paid for by one kind of question, is refused. Nothing is written without --apply.
+
+  whyrank tune                     try, and say what was found
+  whyrank tune --plot tuning.svg   with a picture of what every setting gains
+  whyrank tune --apply             write it into whyrank.toml, if it is better beyond the noise"""
 _BENCH = """Measure speed, memory and recall on notes made from a seed, beside other engines in the same run: for every
 question each contestant answers once, in rotating order, so that ratios hold on a busy machine too. An engine that is
 not installed, or takes longer than --patience to build, is skipped by name. pip install 'whyrank[peers]' brings them.
@@ -229,6 +238,15 @@ def _check(parser: argparse.ArgumentParser) -> None:
 def _pin_scopes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scope", action="append", metavar="S", help="whose pins besides the global ones")
     parser.add_argument("--all-scopes", action="store_true", help="the pins of all scopes")
+
+
+def _tune(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scope", action="append", metavar="S", help="whose memories besides the global ones")
+    parser.add_argument("--recipe", metavar="R", help="the recipe to fit (the one in the settings)")
+    parser.add_argument("--queries", type=int, default=600, metavar="N", help="questions at most, of all kinds (600)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of questions and folds (1)")
+    parser.add_argument("--plot", metavar="FILE", help="draw what every setting gains, as SVG")
+    parser.add_argument("--apply", action="store_true", help="write a better setting into whyrank.toml")
 
 
 def _bench(parser: argparse.ArgumentParser) -> None:
