@@ -205,11 +205,19 @@ def _links(material: Material, origin: Origin, chance: random.Random) -> Iterato
 
 
 def _target(written: str, path: str, known: frozenset[str]) -> str | None:
-    """Return the file a link leads to, if it is one of ours."""
+    """Return the file a link leads to, if it is one of ours; an ending and the root of a site may be left out."""
     place = written.partition("#")[0]
     near = posixpath.normpath(posixpath.join(posixpath.dirname(path), place))
-    choices = (near, f"{near}.md", posixpath.normpath(place), f"{place}.md")
+    is_rooted = place.startswith("/")
+    places = [f"{root}{place}".lstrip("/") for root in _folders(path)] if is_rooted else [near]
+    choices = (f"{at}{ending}" for at in places for ending in ("", ".md", "/index.md"))
     return next((choice for choice in choices if choice in known), None)
+
+
+def _folders(path: str) -> list[str]:
+    """Return the folders a file is in, from the outermost, which is nameless."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
 
 
 def _names(text: str, path: str) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -115,9 +115,8 @@ class Tuning:
 
     @property
     def best_fit(self) -> Fit | None:
-        """Return the fit that gains most among those worth a change: they were judged one at a time."""
-        worth = [fit for fit in self.fits if fit.decision == "change"]
-        return max(worth, key=lambda fit: fit.gain, default=None)
+        """Return the first fit worth a change; the weight comes first, because a bonus can cover up for a bad one."""
+        return next((fit for fit in self.fits if fit.decision == "change"), None)
 
     @property
     def decision(self) -> Decision:
@@ -138,13 +137,19 @@ class Tuning:
         fit = self.best_fit
         return {f"ranking.{fit.setting}": getattr(fit.best, fit.setting)} if fit else {}
 
-    def curve(self, kind: str = "") -> dict[Choice, tuple[float, float, float]]:
-        """Return mean, low and high of every choice, over the questions of one kind or all."""
-        rows = [trial.gains for trial in self.trials if kind in ("", trial.question.kind)]
+    def means(self) -> dict[Choice, tuple[float, float, float]]:
+        """Return nDCG@10 of every choice over all questions, with its 95 % interval."""
+        columns = zip(*(trial.gains for trial in self.trials), strict=True)
         return {
-            choice: (_mean(values), *bootstrap(values))
-            for place, choice in enumerate(self.choices)
-            if (values := [row[place] for row in rows])
+            choice: (_mean(column), *bootstrap(column)) for choice, column in zip(self.choices, columns, strict=False)
+        }
+
+    def leads(self, kinds: Collection[str]) -> dict[Choice, tuple[float, float, float]]:
+        """Return by how much every choice is better than the present one on some kinds of question, likewise."""
+        rows = [trial.gains for trial in self.trials if trial.question.kind in kinds]
+        columns = zip(*([gained - row[0] for gained in row] for row in rows), strict=True)
+        return {
+            choice: (_mean(column), *bootstrap(column)) for choice, column in zip(self.choices, columns, strict=False)
         }
 
 

@@ -211,7 +211,7 @@ def tuning(found: Tuning) -> dict[str, Any]:
         ],
         "choices": [
             {**choice._asdict(), "ndcg@10": mean, "interval": {"low": low, "high": high}}
-            for choice, (mean, low, high) in found.curve().items()
+            for choice, (mean, low, high) in found.means().items()
         ],
         "queries": len(found.trials),
         "seed": found.seed,

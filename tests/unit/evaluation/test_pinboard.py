@@ -133,6 +133,9 @@ def test_a_file_that_is_gone_is_lost_and_said_so(opened: Opener, notes: Path) ->
     engine = opened()
     engine.pin(QUERY, chunk_id(engine))
     (notes / "backups.md").unlink()
+    (notes / "other.md").write_text(
+        "# Backups\n\nWhere a database dump is sent at night is secret.\n", encoding="utf-8"
+    )
     [one] = opened().check().checked
     assert (one.status, one.why) == ("lost", "it is no longer in the store")
 

@@ -67,6 +67,13 @@ def test_a_link_asks_by_its_text_for_the_file_it_leads_to() -> None:
     assert question.hidden_in == (GLOBAL, "docs/index.md")
 
 
+@pytest.mark.parametrize("link", ["winter.md", "./winter.md", "winter", "/boat/winter", "../boat/winter.md#oil"])
+def test_a_link_is_followed_however_it_is_written(link: str) -> None:
+    page = note("docs/boat/index.md", f"See [how we keep it dry]({link}). {BODY}")
+    [question] = of_kind("link", page, note("docs/boat/winter.md", BODY))
+    assert question.answer == (GLOBAL, "docs/boat/winter.md")
+
+
 @pytest.mark.parametrize(
     "link",
     ["[winter storage](winter-storage.md)", "[winter storage](https://example.org)", "![a dry hull](winter.png)"],

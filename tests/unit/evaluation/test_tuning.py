@@ -85,9 +85,9 @@ def test_names_speak_for_the_name_bonus_alone() -> None:
     assert found.changes == {"ranking.name_bonus": 2.0}
 
 
-def test_at_most_one_setting_is_changed_the_one_that_gains_most() -> None:
+def test_at_most_one_setting_is_changed_the_weight_before_a_bonus_that_may_cover_up_for_it() -> None:
     choices = [Choice(), Choice(0.4), Choice(None, 2.0)]
-    found = tune(trials(0.2, 0.0) + trials(0.0, 0.1, kind="name"), choices, 1)
+    found = tune(trials(0.1, 0.0) + trials(0.0, 0.2, kind="name"), choices, 1)
     assert [fit.decision for fit in found.fits] == ["change", "change"]
     assert found.changes == {"ranking.vector_weight": 0.4}
 
@@ -139,6 +139,14 @@ def test_gain_is_ndcg_of_one_answer() -> None:
     assert gain(found, (GLOBAL, "a.md")) == 1.0
     assert gain(found, (GLOBAL, "c.md")) == 0.5  # 1 / log2(3 + 1)
     assert gain(found, (GLOBAL, "d.md")) == 0.0
+
+
+def test_leads_are_differences_to_the_present_setting_and_means_are_not() -> None:
+    found = tune(trials(0.0, 0.1), WEIGHTS, 1)
+    assert [lead for lead, _, _ in found.leads({"paraphrase"}).values()] == pytest.approx([0.0, 0.0, 0.1])
+    # 0.2 + 0.05 × the mean of 0 to 9, which is 4.5.
+    assert [mean for mean, _, _ in found.means().values()] == pytest.approx([0.425, 0.425, 0.525])
+    assert found.leads({"terms"}) == {}
 
 
 def test_the_picture_is_an_svg_with_a_line_for_each_kind() -> None:
