@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,13 @@ def test_pins_are_removed_by_query_or_one_by_one(opened: Opener) -> None:
     assert [pin.query for pin in engine.pins()] == ["attic"]
     with pytest.raises(NotFound):
         engine.unpin(QUERY)
+
+
+def test_pins_made_at_the_same_time_are_all_kept(opened: Opener) -> None:
+    engine = opened()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: engine.pin(f"night {number}", "notes/backups.md", within=9), range(24)))
+    assert len(engine.pins()) == 24
 
 
 def test_a_check_of_nothing_proves_nothing(opened: Opener) -> None:
