@@ -218,6 +218,41 @@ MUTANTS = (
         '    settings.save(config, "embedding", asked.name)\n    if config.store.is_file():\n        with (',
         "tests/e2e/test_models.py",
     ),
+    Mutant(
+        "questions judge what they chose",
+        "evaluation/tuning.py",
+        "[trial for trial in heard if trial.question.answer not in answers]",
+        "[trial for trial in heard if trial.question.answer in answers]",
+        "tests/unit/evaluation",
+    ),
+    Mutant(
+        "terms speak for a weight",
+        "evaluation/tuning.py",
+        'frozenset(HIDDEN_KINDS),\n    "name_bonus"',
+        'frozenset(KINDS),\n    "name_bonus"',
+        "tests/unit/evaluation",
+    ),
+    Mutant(
+        "words of a question left in the memory",
+        "rehearsal.py",
+        "        memory = hide(memory, words)",
+        "        hide(memory, words)",
+        "tests/unit/test_rehearsal.py",
+    ),
+    Mutant(
+        "pins seen across scopes",
+        "evaluation/pins.py",
+        'return {*self.scopes} <= {*scopes, "global"}',
+        "return True",
+        "tests/unit/evaluation",
+    ),
+    Mutant(
+        "any chunk of the store succeeds a pinned one",
+        "evaluation/pins.py",
+        "if not pin.path or source.path != pin.path:",
+        "if not pin.path:",
+        "tests/unit/evaluation",
+    ),
 )
 
 

@@ -90,6 +90,12 @@ def check_budget(max_tokens: int | None) -> None:
         raise ConfigError(f"max_tokens is {max_tokens}", "give 1 or more")
 
 
+def check_count(name: str, value: int) -> None:
+    """Refuse a number of things that is none."""
+    if value < 1:
+        raise ConfigError(f"{name} is {value}", "give 1 or more")
+
+
 def check_category(category: str) -> None:
     """Refuse a category that does not exist."""
     if category not in CATEGORIES:

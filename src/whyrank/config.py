@@ -20,6 +20,7 @@ from .types import Notice
 
 WORKSPACE_FILE = "whyrank.toml"
 DEFAULT_STORE = ".whyrank/memory.db"
+PINS_SUFFIX = ".pins"  # lines of JSON; not called so, because logs of turns are, and are ingested
 _PREFIX = "WHYRANK_"
 WORKSPACE_VARIABLE = "WHYRANK_WORKSPACE"
 
@@ -44,7 +45,7 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
-def _path(value: Any) -> str | None:
+def _optional_text(value: Any) -> str | None:
     return None if value in (None, "", "none") else _text(value)
 
 
@@ -98,7 +99,10 @@ SETTINGS: dict[str, Setting] = {
         Setting("store", DEFAULT_STORE, _text, "where memories live: a path, taken from the workspace"),
         Setting("embedding", "wordllama", _one_of(*EMBEDDERS), "the embedder; none for words and names alone"),
         Setting(
-            "model.folder", None, _path, "where fetched models are kept; unset: whyrank/models in the user's cache"
+            "model.folder",
+            None,
+            _optional_text,
+            "where fetched models are kept; unset: whyrank/models in the user's cache",
         ),
         Setting("model.threads", 1, _whole(1, 256), "how many threads a model may take"),
         Setting("keyword", "postings", _one_of("postings", "fts5"), "the keyword index; a store is switched in place"),
@@ -108,6 +112,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("language", "en", _one_of(*LANGUAGES), "the language of texts that do not show theirs (ISO 639-1)"),
         Setting("recipe", "default", lambda name: recipe_named(_text(name)).name, "how results are ranked"),
         Setting("limit", 6, _whole(1, 1_000), "how many results a search gives"),
+        Setting("pins", None, _optional_text, "where pins are kept, taken from the workspace; unset: beside the store"),
         Setting("chunk.tokens", 400, _whole(16, 4_000), "the length of a chunk, in estimated tokens"),
         Setting("chunk.overlap", 80, _whole(0, 2_000), "how much of a chunk the next one repeats"),
         Setting("ingest.max_bytes", 10 * 1024 * 1024, _whole(1, 2**31), "files larger than this are skipped"),
@@ -118,6 +123,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("ranking.recency_half_life_days", 30.0, _number(0.001, 1e6), "after how many days that is half"),
         Setting("ranking.min_vector", None, _number(-1, 1, optional=True), "drop hits below this cosine and coverage"),
         Setting("ranking.min_coverage", None, _number(0, 1, optional=True), "drop hits below this coverage and cosine"),
+        Setting("ranking.name_bonus", 1.0, _number(0, 10), "how much parts of names and names in sentences count"),
         Setting("ranking.max_per_file", 1, _whole(1, CHUNKS_PER_SOURCE), "how many chunks of one file may be results"),
         Setting(
             "ranking.mmr_lambda",
@@ -157,16 +163,21 @@ class Config:
         """Return where fetched models are kept."""
         return self._place("model.folder") if self["model.folder"] else self.cache / "models"
 
+    @property
+    def pins(self) -> Path:
+        """Return where the pins are: beside the store and called after it, if no place was named."""
+        return self.store.with_suffix(PINS_SUFFIX) if self["pins"] is None else self._place("pins")
+
     def _place(self, key: str) -> Path:
         try:
             return (self.workspace / Path(self[key]).expanduser()).absolute()
         except RuntimeError as error:
             raise ConfigError(f"{key} = {self[key]!r}: {error}", "name a path that exists") from error
 
-    def recipe(self, asked: str | Recipe | None = None) -> Recipe:
-        """Return the recipe asked for, with the settings that change it."""
+    def recipe(self, asked: str | Recipe | None = None, **wishes: Any) -> Recipe:
+        """Return the recipe asked for, with the settings that change it, or with others in their place."""
         recipe = asked if isinstance(asked, Recipe) else recipe_named(asked or self["recipe"])
-        return adjusted(recipe, self._adjustments())
+        return adjusted(recipe, replace(self._adjustments(), **wishes))
 
     def unhonoured(self, recipe: Recipe) -> tuple[Notice, ...]:
         """Say which settings a recipe has no place for."""
@@ -271,12 +282,17 @@ def _checked(config: Config) -> Config:
 def _check_workspace_file(config: Config) -> None:
     """A file that comes with somebody's workspace must not point at files outside it, nor bring a model of its own."""
     file = str(config.workspace / WORKSPACE_FILE)
-    store, models = config.values["store"], config.values["model.folder"]
-    if store.origin == file and not config.store.resolve().is_relative_to(config.workspace.resolve()):
-        raise ConfigError(
-            f"store = {store.value!r} in {file} leads out of the workspace",
-            "set it with --store, WHYRANK_STORE or the user file",
-        )
+    for key, place, elsewhere in (
+        ("store", config.store, "--store, WHYRANK_STORE"),
+        ("pins", config.pins, "WHYRANK_PINS"),
+    ):
+        value = config.values[key]
+        if value.origin == file and not place.resolve().is_relative_to(config.workspace.resolve()):
+            raise ConfigError(
+                f"{key} = {value.value!r} in {file} leads out of the workspace",
+                f"set it with {elsewhere} or the user file",
+            )
+    models = config.values["model.folder"]
     if models.origin == file and models.value is not None:
         raise ConfigError(
             f"model.folder = {models.value!r} in {file}: a workspace may not say which models are loaded",

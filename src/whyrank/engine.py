@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +20,7 @@ from .arguments import (
     Scopes,
     check_budget,
     check_category,
+    check_count,
     check_importance,
     check_page,
     fact_text,
@@ -32,6 +35,7 @@ from .embedding.providers import embedder_named
 from .errors import ConfigError, NotFound, StoreError
 from .hits import Ranking, Results
 from .ingest.entries import content_hash, entry_for, id_for
+from .pinning import Pinning
 from .ports import Changes, Embedder, Reranker, Store, StoreStatus, Vector
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
@@ -41,6 +45,8 @@ from .search.why import Why, why
 from .types import GLOBAL, Document, Memory, Query, Run, Scope, Source, Where, visible
 
 if TYPE_CHECKING:
+    from .evaluation.pinboard import Pinboard
+    from .evaluation.tuning import Tuning
     from .ingest.filling import Embedded, Progress
     from .ingest.ingestor import Report
     from .search.contrast import Contrast
@@ -49,7 +55,7 @@ _DOCUMENTS_PER_TRANSACTION = 256
 STORE_FOLDER = ".whyrank"
 
 
-class Engine:
+class Engine(Pinning):
     """A memory that can be searched and can say why."""
 
     def __init__(
@@ -276,6 +282,46 @@ class Engine:
         return self._store.browse(
             Filters(**filters).where(self._clock()), min(limit, MAX_LISTED), min(offset, MAX_LISTED)
         )
+
+    def _pinboard(self) -> Pinboard:
+        from .evaluation.pinboard import Pinboard
+
+        return Pinboard(self._config.pins, self)
+
+    def tune(
+        self,
+        *,
+        scope: Scopes = None,
+        recipe: str | Recipe | None = None,
+        queries: int = 600,
+        seed: int = 1,
+        apply: bool = False,
+        progress: Progress | None = None,
+    ) -> Tuning:
+        """Fit the fusion to these memories, on up to so many made questions; write it only if told to."""
+        from .rehearsal import Stage, tuned
+
+        check_count("queries", queries)
+        where = Filters(scope=scope).where(self._clock())
+        with self._copied() as store:
+            stage = Stage(store, self._embedder, self._config, where)
+            tuning = tuned(stage, recipe, queries, seed, progress or (lambda *_: None))
+        for key, value in tuning.changes.items() if apply else ():
+            settings.save(self._config, key, value)
+        return tuning
+
+    @contextmanager
+    def _copied(self) -> Iterator[Store]:
+        """Open a copy of the store that may be changed and is thrown away."""
+        from .storage.sqlite.copying import copy_store
+
+        if not self._config.store.is_file():
+            raise StoreError("only a store in a file can be copied", "open the store by its path")
+        with tempfile.TemporaryDirectory(prefix="whyrank-copy-") as place:
+            copy = Path(place) / "memory.db"
+            copy_store(self._config.store, copy)
+            with closing(_open_store(copy, self._config["keyword"], self._config["cache.megabytes"])) as store:
+                yield store
 
     def embed(self, progress: Progress | None = None) -> Embedded:
         """Give a vector to every memory that has none in this space; stopped and called again, it goes on."""

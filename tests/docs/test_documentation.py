@@ -13,7 +13,7 @@ from tests.minilm import MODELS, installed
 from whyrank import errors
 from whyrank.config import SETTINGS
 from whyrank.interfaces.cli.parser import build
-from whyrank.interfaces.failures import FAILURES, PARTLY_READ, TRAIL_BROKEN
+from whyrank.interfaces.failures import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN
 from whyrank.ranking.recipes import RECIPES
 
 ROOT = Path(__file__).parent.parent.parent
@@ -80,6 +80,14 @@ def test_the_page_on_models_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert run(code) == "The tin behind the flour holds green leaves for hot water\n"
 
 
+def test_the_page_on_pins_runs_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs/how-to/pin-answers.md"
+    [code] = python_in(page)
+    said = re.findall(r"```text\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)[-1]
+    assert run(code) == said
+
+
 def test_every_verb_and_option_is_in_the_reference() -> None:
     verbs = next(action for action in build()._actions if action.dest == "verb").choices
     assert verbs
@@ -112,7 +120,7 @@ def test_every_error_is_in_the_reference() -> None:
 
 
 def test_every_exit_status_is_in_the_reference() -> None:
-    for failure in (*(failure for _, failure in FAILURES), PARTLY_READ, TRAIL_BROKEN):
+    for failure in (*(failure for _, failure in FAILURES), PARTLY_READ, PINS_LOST, TRAIL_BROKEN):
         assert f"| {failure.exit_status} | `{failure.code}` |" in REFERENCE
 
 

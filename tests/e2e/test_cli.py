@@ -17,7 +17,10 @@ from whyrank import Part, Step, replay
 
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 
-VERBS = ("ingest", "search", "why", "show", "list", "status", "config", "recipes", "model", "eval", "bench")
+VERBS = (
+    "ingest", "search", "why", "show", "list", "status", "config", "recipes", "model", "eval", "pin", "check", "tune",
+    "bench",
+)  # fmt: skip
 
 # An example of every verb, a word its text must hold, and the keys its JSON must have.
 EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
@@ -31,6 +34,9 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "recipes": (["recipes"], "default", {"recipes"}),
     "model": (["model", "list"], "wordllama", {"models", "folder"}),
     "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),
+    "pin": (["pin", "green tea", "TEA"], "within 5", {"pins", "file"}),
+    "check": (["check"], "loses none of 1", {"pins", "kept", "moved", "lost", "checked"}),
+    "tune": (["tune"], "Nothing to change: the memories give", {"decision", "reason", "changes", "fits", "choices"}),
     "bench": (["bench", "--sizes", "100", "--queries", "2", "--peers", "none"], "CPU p50", {"machine", "sizes"}),
 }
 DOCUMENTED_KEYS = {"query", "verdict", "notices", "hits", "timings", "format"}
@@ -43,7 +49,8 @@ QUESTIONS = ["green tea", "where is the ferry moored?", "Compost", "compots", "s
 
 @pytest.fixture
 def example(workspace: Path, engine: whyrank.Engine) -> dict[str, list[str]]:
-    """Return the examples with a real id and a real evaluation set in them."""
+    """Return the examples with a real id and a real evaluation set in them; one answer is pinned."""
+    engine.pin("turn the heap", "notes/garden/compost.md")
     tea = engine.list(path="notes/tea.md")[0].id
     places = {"TEA": tea, "SET": str(_evaluation_set(workspace / "measured"))}
     return {verb: [places.get(word, word) for word in words] for verb, (words, _, _) in EXAMPLES.items()}

@@ -17,6 +17,9 @@ from ..trail import Step
 from ..types import Memory, Notice
 
 if TYPE_CHECKING:
+    from ..evaluation.pinboard import Checkup
+    from ..evaluation.pins import Pin
+    from ..evaluation.tuning import Judgement, Tuning
     from ..ranking.counterfactuals import Change, DroppedTerm
     from ..search.contrast import Contrast
 
@@ -172,6 +175,40 @@ def contrast(answer: Contrast) -> dict[str, Any]:
     }
 
 
+def pin(held: Pin) -> dict[str, Any]:
+    """Return one pin."""
+    return {
+        "query": held.query,
+        "scopes": list(held.scopes),
+        "within": held.within,
+        "id": held.id or None,
+        "path": held.path or None,
+        "line": held.line or None,
+        "headings": list(held.headings),
+    }
+
+
+def checkup(done: Checkup) -> dict[str, Any]:
+    """Return what became of the pins."""
+    return {
+        "pins": len(done.checked),
+        "kept": done.count("kept"),
+        "moved": done.count("moved"),
+        "lost": done.count("lost"),
+        "checked": [
+            {
+                **pin(one.pin),
+                "status": one.status,
+                "rank": one.rank,
+                "now": one.memory.id if one.memory else None,
+                "why": one.why,
+            }
+            for one in done.checked
+        ],
+        "format": FORMAT,
+    }
+
+
 def _change(change: Change | DroppedTerm) -> dict[str, Any]:
     from ..ranking.counterfactuals import DroppedTerm
 
@@ -184,6 +221,45 @@ def _change(change: Change | DroppedTerm) -> dict[str, Any]:
         "before": change.before,
         "after": change.after,
         "text": str(change),
+    }
+
+
+def tuning(found: Tuning) -> dict[str, Any]:
+    """Return what a tuning run found."""
+    return {
+        "decision": found.decision,
+        "reason": found.reason,
+        "present": found.present._asdict(),
+        "changes": found.changes,
+        "fits": [
+            {
+                "setting": f"ranking.{fit.setting}",
+                "decision": fit.decision,
+                "reason": fit.reason,
+                "best": getattr(fit.best, fit.setting),
+                "folds": [getattr(choice, fit.setting) for choice in fit.folds],
+                "witnesses": _judgement(fit.witnesses) if fit.witnesses else None,
+                "kinds": {judged.kind: _judgement(judged) for judged in fit.kinds},
+            }
+            for fit in found.fits
+        ],
+        "choices": [
+            {**choice._asdict(), "ndcg@10": mean, "interval": {"low": low, "high": high}}
+            for choice, (mean, low, high) in found.means().items()
+        ],
+        "queries": len(found.trials),
+        "seed": found.seed,
+        "format": FORMAT,
+    }
+
+
+def _judgement(judged: Judgement) -> dict[str, Any]:
+    return {
+        "queries": judged.queries,
+        "present": judged.present,
+        "chosen": judged.chosen,
+        **judged.compared._asdict(),
+        "interval": judged.interval._asdict(),
     }
 
 

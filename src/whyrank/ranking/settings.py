@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from ..types import Notice
 from .diversity import MMR
 from .fusion import Fuse, Vote
+from .order import Stage
 from .recipes import Recipe
-from .stages import Evidence, GroupBySource, Recency
+from .stages import Evidence, GroupBySource, NameFirst, Recency
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Adjustments:
     min_coverage: float | None = None
     max_per_file: int = 1
     mmr_lambda: float | None = None
+    name_bonus: float = 1.0
 
 
 def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
@@ -34,10 +36,25 @@ def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
         recipe = recipe.with_stages(Evidence(wish.min_vector, wish.min_coverage))
     if wish.mmr_lambda is not None:
         recipe = recipe.with_stages(MMR(wish.mmr_lambda))
-    stages = tuple(
-        GroupBySource(wish.max_per_file) if isinstance(stage, GroupBySource) else stage for stage in recipe.stages
-    )
-    return replace(recipe, stages=stages)
+    return replace(recipe, stages=tuple(_changed(stage, wish) for stage in recipe.stages))
+
+
+def _changed(stage: Stage, wish: Adjustments) -> Stage:
+    if isinstance(stage, GroupBySource):
+        return GroupBySource(wish.max_per_file)
+    if isinstance(stage, NameFirst) and wish.name_bonus != 1:
+        return replace(
+            stage,
+            partial_bonus=stage.partial_bonus * wish.name_bonus,
+            sentence_bonus=stage.sentence_bonus * wish.name_bonus,
+        )
+    return stage
+
+
+def tunable(recipe: Recipe) -> frozenset[str]:
+    """Name the settings of a recipe's fusion that can be fitted to a store."""
+    has_names = any(isinstance(stage, NameFirst) for stage in recipe.stages)
+    return frozenset({"vector_weight"} if is_balanced(recipe) else ()) | ({"name_bonus"} if has_names else set())
 
 
 def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
@@ -47,6 +64,8 @@ def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
         unused.append("ranking.vector_weight")
     if wish.max_per_file != 1 and not any(isinstance(stage, GroupBySource) for stage in recipe.stages):
         unused.append("ranking.max_per_file")
+    if wish.name_bonus != 1 and "name_bonus" not in tunable(recipe):
+        unused.append("ranking.name_bonus")
     return tuple(Notice("setting-unused", f"{key} has no place in the recipe {recipe.name!r}") for key in unused)
 
 

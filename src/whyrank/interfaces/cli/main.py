@@ -73,6 +73,14 @@ def _run(given: list[str]) -> int:
         from .models import model
 
         return model(asked)
+    if asked.verb == "tune":
+        from .tuning import tune
+
+        return tune(asked)
+    if asked.verb in ("pin", "check"):
+        from . import pinning
+
+        return pinning.pin(asked) if asked.verb == "pin" else pinning.check(asked)
     from . import verbs
 
     known: dict[str, verbs.Verb] = {
