@@ -99,6 +99,7 @@ class Context:
     signals: Mapping[str, Signal] = field(default_factory=dict)
     names: Mapping[MemoryId, NameMatch] = field(default_factory=dict)
     statistics: Statistics | None = None
+    least: Mapping[str, float] = field(default_factory=dict)  # calibrated: below it a signal alone says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ class Results(Sequence[Hit]):
     dropped: Sequence[Hit] = ()
     notices: tuple[Notice, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
+    evidence: float = 0.0  # the best cosine plus the best coverage: what the verdict rests on
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...

@@ -9,6 +9,8 @@ from .fusion import Fuse, Vote
 from .recipes import Recipe
 from .stages import Evidence, GroupBySource, Recency
 
+CALIBRATED = "calibrated"
+
 
 @dataclass(frozen=True)
 class Adjustments:
@@ -20,6 +22,7 @@ class Adjustments:
     min_vector: float | None = None
     min_coverage: float | None = None
     max_per_file: int = 1
+    evidence: str = "any"
 
 
 def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
@@ -28,7 +31,7 @@ def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
         recipe = replace(recipe, fusion=_balanced(recipe.fusion, wish.vector_weight))
     if wish.recency_weight:
         recipe = recipe.with_stages(Recency(wish.recency_half_life_days, wish.recency_weight))
-    if wish.min_vector is not None or wish.min_coverage is not None:
+    if wish.min_vector is not None or wish.min_coverage is not None or wish.evidence == CALIBRATED:
         recipe = recipe.with_stages(Evidence(wish.min_vector, wish.min_coverage))
     stages = tuple(
         GroupBySource(wish.max_per_file) if isinstance(stage, GroupBySource) else stage for stage in recipe.stages

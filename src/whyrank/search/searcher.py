@@ -11,7 +11,8 @@ from ..ranking.order import keep
 from ..ranking.recipes import Recipe, guarded, rank
 from ..types import Memory, MemoryId, Notice, Query
 from .budget import within_budget
-from .confidence import UNCALIBRATED, judged
+from .calibration import Calibration, calibration_for, notices_about
+from .confidence import judged
 from .retrieval import Retrieved, Stopwatch, retrieve
 
 EMPTY = Notice("nothing-stored", "there is no memory in this scope yet; `whyrank ingest PATH` adds files")
@@ -35,12 +36,14 @@ class Searcher:
             query, notices = within_limits(query)
             retrieved, ranking = self.ranked(query, recipe, watch)
             ranking = within_budget(ranking, query.max_tokens)
-            ranking, verdict = judged(ranking, self.embedder, retrieved.context.signals)
+            calibration = self.calibration(query)
+            judgement = judged(ranking, self.embedder, retrieved.context.signals, calibration)
+            ranking, verdict = judgement.ranking, judgement.verdict
             if query.strict and verdict == "nothing":
                 ranking = keep(ranking, "strict", lambda hit: "nothing relevant was found")
         said = [*notices, *retrieved.notices, *ranking.notices]
         if ranking.hits or ranking.dropped:
-            said.append(UNCALIBRATED)
+            said += notices_about(calibration, retrieved.total)
         elif not self.store.statistics((), query.where.scopes).total:
             said.append(EMPTY)
         elif not self.store.browse(query.where, 1):
@@ -54,11 +57,19 @@ class Searcher:
             dropped=ranking.dropped,
             notices=tuple(said),
             timings=watch.milliseconds,
+            evidence=judgement.evidence,
         )
+
+    def calibration(self, query: Query) -> Calibration | None:
+        """Return what was measured over the memories this caller may see, in this space."""
+        return calibration_for(self.store, self.embedder.fingerprint if self.embedder else "", query.where.scopes)
 
     def ranked(self, query: Query, recipe: Recipe, watch: Stopwatch) -> tuple[Retrieved, Ranking]:
         """Retrieve and rank, and keep what was retrieved for those who ask why."""
         retrieved = retrieve(query, recipe, self.store, self.embedder, self.language, watch)
+        calibration = self.calibration(query)
+        if calibration is not None:
+            retrieved = replace(retrieved, context=replace(retrieved.context, least=calibration.least))
         with watch.timing("ranking"):
             ranking = rank(retrieved.runs, retrieved.recipe, retrieved.context)
         with watch.timing("reading"):

@@ -37,7 +37,9 @@ def _evaluate(folder: Path, recipes: list[str], asked: argparse.Namespace) -> Ev
     dataset = load_set(folder)
     with (
         tempfile.TemporaryDirectory(prefix="whyrank-eval-") as place,
-        open_engine(Path(place) / "memory.db", workspace=asked.workspace, embedding=asked.embedding) as engine,
+        open_engine(
+            Path(place) / "memory.db", workspace=asked.workspace, embedding=asked.embedding, calibration="manual"
+        ) as engine,
         output.progress("eval", quiet=asked.json) as tick,
     ):
         evaluation = evaluate(dataset, engine, recipes, tick)

@@ -22,6 +22,17 @@ class Parser(argparse.ArgumentParser):
         raise ConfigError(message, f"`{self.prog} --help` shows what can be typed{dash}")
 
 
+class Verbs(argparse.HelpFormatter):
+    """Help with room beside the longest verb: argparse forgets that verbs are indented."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Measure an argument, and its choices with their indentation."""
+        super().add_argument(action)
+        if action.dest == "verb":
+            longest = max(map(len, action.choices or ()))
+            self._action_max_length = max(self._action_max_length, longest + 2 * self._indent_increment)
+
+
 def parse(given: Sequence[str]) -> argparse.Namespace:
     """Read the command line; what nobody understands is an error that says where to look."""
     parser = build()
@@ -53,6 +64,7 @@ def build() -> Parser:
         prog="whyrank",
         description="Memory search for AI agents that can say why.",
         epilog="Begin with: whyrank ingest notes/ && whyrank search 'what did we decide about the server?'",
+        formatter_class=Verbs,
     )
     parser.add_argument("--version", action="store_true", help="print the version and leave")
     common = _common()
@@ -62,6 +74,7 @@ def build() -> Parser:
     _why(_verb(verbs, common, "why", "explain a rank, or an absence", _WHY))
     _show(_verb(verbs, common, "show", "print one memory whole", "Print one memory with all its fields."))
     _list(_verb(verbs, common, "list", "list memories", "List memories in the order of their files and lines."))
+    _calibrate(_verb(verbs, common, "calibrate", "fit confidence to this store", _CALIBRATE))
     _verb(verbs, common, "status", "what the store holds", "Count memories, files, scopes and vectors.")
     _config(_verb(verbs, common, "config", "show or change settings", _CONFIG))
     _recipes(_verb(verbs, common, "recipes", "show how results are ranked", _RECIPES))
@@ -85,6 +98,14 @@ _WHY = """Say why a memory has its rank, or in which run or stage it was lost an
 Ids and paths are in the output of search and list.
 
   whyrank why "what does Suzy drink?" notes/tea.md"""
+_CALIBRATE = """Measure where evidence (cosine plus coverage) begins to mean something in this store, so that a search
+can say that nothing relevant was found. Two kinds of questions are asked: everyday ones on matters that hardly stand in
+it, and ones put together of half of one of its sentences and half of another. It takes seconds, and an ingest does it
+by itself when the memories have doubled since (unless `calibration` is manual); do it after many single facts.
+
+  whyrank calibrate                    what everybody sees
+  whyrank calibrate --scope user:42    what user 42 sees
+  whyrank calibrate --every-scope      both, for every scope there is"""
 _CONFIG = """Without arguments, print every setting and where it came from. With a key, print that one.
 With a key and a value, write it into whyrank.toml of the workspace.
 
@@ -178,6 +199,11 @@ def _show(parser: argparse.ArgumentParser) -> None:
 def _list(parser: argparse.ArgumentParser) -> None:
     _paging(parser, "memories")
     _filters(parser)
+
+
+def _calibrate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scope", action="append", metavar="S", help="whose memories besides the global ones")
+    parser.add_argument("--every-scope", action="store_true", help="the global ones, and each scope with them")
 
 
 def _config(parser: argparse.ArgumentParser) -> None:
