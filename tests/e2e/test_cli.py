@@ -498,7 +498,7 @@ def test_the_store_is_made_where_it_was_asked_for(call: Run, workspace: Path) ->
     assert (workspace / STORE).is_file()
 
 
-# -- calibration --------------------------------------------------------------------------------
+# -- calibration and abstention --------------------------------------------------------------------------------
 
 
 def test_too_few_memories_to_calibrate_by_are_said_so(call: Run, engine: whyrank.Engine) -> None:
@@ -520,3 +520,33 @@ def test_status_shows_the_calibration_and_its_age(workspace: Path, call: Run) ->
     [made] = call("status", "--store", store, "--json").data["calibrations"]
     assert (made["scopes"], made["memories"], made["questions"]["own"]) == (["global"], 20, 200)
     assert made["thresholds"]["evidence"]["weak"] < made["thresholds"]["evidence"]["found"]
+
+
+def test_abstention_is_measured_against_another_set(workspace: Path, call: Run) -> None:
+    mine, other = _evaluation_set(workspace / "mine"), _evaluation_set(workspace / "other")
+    (other / "queries.jsonl").write_text(json.dumps({"id": "q1", "text": "submarine cables"}), encoding="utf-8")
+    asked = ("eval", str(mine), "--abstention", str(other), "--embedding", "none")
+    done = call(*asked)
+    assert "mine: questions of other" in done.out
+    assert "at 95% kept: 100.0% rejected; AUC 1.000" in done.out
+    assert "too few memories to calibrate by: global" in done.out
+    [measured] = call(*asked, "--json").data["abstention"]
+    assert measured["sides"][0]["rejected_at_95_kept"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("typed", "advice"),
+    [
+        (("--abstention",), "--abstention OTHER"),
+        (("--abstention", "--run-out", "x"), "leave one of them out"),
+        (("--abstention", "--plot", "curve.pdf"), "neither .png nor .svg"),
+        (("--plot", "curve.png"), "add --abstention"),
+        (("--abstention", "--recipe", "rrf", "--recipe", "default"), "takes one recipe"),
+    ],
+)
+def test_what_abstention_cannot_do_is_said_before_the_work(
+    workspace: Path, call: Run, typed: tuple[str, ...], advice: str
+) -> None:
+    done = call("eval", str(_evaluation_set(workspace / "mine")), *typed)
+    assert done.status == 2
+    assert advice in done.err

@@ -117,7 +117,14 @@ scores are fused, and the stages after that.
 _EVAL = """Measure recipes on a folder with corpus.jsonl (or files/), queries.jsonl and qrels.tsv.
 A throw-away store is built; the keyword-only, vector-only and ceiling lines are always beside.
 
-  whyrank eval "$DATA/scifact" --recipe default --recipe rrf"""
+  whyrank eval "$DATA/scifact" --recipe default --recipe rrf
+
+With --abstention, measure instead how well a search says that nothing relevant is there: the set's own questions are
+answerable, those of other sets are not, nor are those of its other scopes, with and without their speakers' names
+replaced by those of the scope asked.
+
+  whyrank eval "$DATA/scifact" --abstention "$DATA/cranfield"
+  whyrank eval "$DATA/locomo-turns" --abstention --plot curve.svg"""
 _BENCH = """Measure speed, memory and recall on notes made from a seed, beside other engines in the same run: for every
 question each contestant answers once, in rotating order, so that ratios hold on a busy machine too. An engine that is
 not installed, or takes longer than --patience to build, is skipped by name. pip install 'whyrank[peers]' brings them.
@@ -218,6 +225,13 @@ def _recipes(parser: argparse.ArgumentParser) -> None:
 def _eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sets", nargs="+", metavar="SET", help="folders of evaluation sets")
     parser.add_argument("--recipe", action="append", metavar="R", help="a recipe to measure; may be repeated")
+    parser.add_argument(
+        "--abstention",
+        nargs="*",
+        metavar="OTHER",
+        help="measure the verdict; OTHER: sets whose questions cannot be answered",
+    )
+    parser.add_argument("--plot", metavar="FILE", help="draw the curves of --abstention (.png or .svg; one set only)")
     parser.add_argument("--run-out", metavar="FILE", help="write a TREC run of the first recipe (one set only)")
 
 
