@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..ports import Store, Thresholds
-from ..types import Notice, Scope
+from ..types import GLOBAL, Notice, Scope
 
 MIN_MEMORIES = 20  # fewer say nothing about what chance finds among them
 GROWTH_BEFORE_REFRESH = 2.0
@@ -64,13 +64,22 @@ def keep_calibration(store: Store, made: Calibration) -> None:
     store.put_note(_name(made.space, made.scopes), json.dumps({**asdict(made), "format": _FORMAT}))
 
 
-def calibration_for(store: Store, space: str, scopes: frozenset[Scope]) -> Calibration | None:
-    """Return the calibration of what a caller may see; a session, short as it is, goes by what it stands in."""
-    found = store.note(_name_for(space, scopes))
+def calibration_for(store: Store, space: str, scopes: frozenset[Scope], memories: int) -> Calibration | None:
+    """Return the calibration of what a caller may see, or of most of it: few memories more change little."""
+    own = _kept(store, space, scopes)
+    if own is not None:
+        return own
     lasting = frozenset(scope for scope in scopes if scope.kind != "session")
-    if found is None and lasting != scopes:
-        found = store.note(_name_for(space, lasting))
-    return _read(found) if found is not None else None
+    for part in dict.fromkeys((lasting, frozenset({GLOBAL}))):
+        found = _kept(store, space, part)
+        if found is not None and not found.is_outgrown(memories):
+            return found
+    return None
+
+
+def _kept(store: Store, space: str, scopes: frozenset[Scope]) -> Calibration | None:
+    text = store.note(_name_for(space, scopes))
+    return _read(text) if text is not None else None
 
 
 def calibrations_in(store: Store, space: str) -> list[Calibration]:
@@ -82,7 +91,7 @@ def calibrations_in(store: Store, space: str) -> list[Calibration]:
 def is_due(store: Store, space: str, scopes: frozenset[Scope]) -> bool:
     """Tell whether these scopes have enough memories to be calibrated and have not been, or have outgrown it."""
     memories = store.statistics((), scopes).total
-    known = _read(store.note(_name_for(space, scopes)) or "")
+    known = calibration_for(store, space, scopes, memories)
     return memories >= MIN_MEMORIES and (known is None or known.is_outgrown(memories))
 
 

@@ -36,7 +36,7 @@ class Searcher:
             query, notices = within_limits(query)
             retrieved, ranking = self.ranked(query, recipe, watch)
             ranking = within_budget(ranking, query.max_tokens)
-            calibration = self.calibration(query)
+            calibration = self.calibration(retrieved)
             judgement = judged(ranking, self.embedder, retrieved.context.signals, calibration)
             ranking, verdict = judgement.ranking, judgement.verdict
             if query.strict and verdict == "nothing":
@@ -60,14 +60,15 @@ class Searcher:
             evidence=judgement.evidence,
         )
 
-    def calibration(self, query: Query) -> Calibration | None:
+    def calibration(self, retrieved: Retrieved) -> Calibration | None:
         """Return what was measured over the memories this caller may see, in this space."""
-        return calibration_for(self.store, self.embedder.fingerprint if self.embedder else "", query.where.scopes)
+        space = self.embedder.fingerprint if self.embedder else ""
+        return calibration_for(self.store, space, retrieved.context.query.where.scopes, retrieved.total)
 
     def ranked(self, query: Query, recipe: Recipe, watch: Stopwatch) -> tuple[Retrieved, Ranking]:
         """Retrieve and rank, and keep what was retrieved for those who ask why."""
         retrieved = retrieve(query, recipe, self.store, self.embedder, self.language, watch)
-        calibration = self.calibration(query)
+        calibration = self.calibration(retrieved)
         if calibration is not None:
             retrieved = replace(retrieved, context=replace(retrieved.context, least=calibration.least))
         with watch.timing("ranking"):

@@ -128,19 +128,25 @@ def test_what_was_kept_is_read_again_for_the_same_scopes_and_space_only() -> Non
     store = MemoryStore()
     keep_calibration(store, made())
     keep_calibration(store, made(7, scopes=("global", "user:1")))
-    assert calibration_for(store, SPACE, frozenset({GLOBAL})) == made()
-    assert calibration_for(store, SPACE, frozenset({GLOBAL, Scope("user", "2")})) is None
-    assert calibration_for(store, "another", frozenset({GLOBAL})) is None
+    assert calibration_for(store, SPACE, frozenset({GLOBAL}), 9_000) == made()
+    assert calibration_for(store, SPACE, frozenset({GLOBAL, USER}), 9_000) == made(7, scopes=("global", "user:1"))
+    assert calibration_for(store, "another", frozenset({GLOBAL}), 100) is None
     assert [found.memories for found in calibrations_in(store, SPACE)] == [100, 7]
     assert calibrations_in(store, "another") == []
 
 
-def test_a_session_goes_by_what_it_stands_in() -> None:
+def test_few_memories_more_go_by_what_they_are_added_to() -> None:
     store = MemoryStore()
-    keep_calibration(store, made(7, scopes=("global", "user:1")))
-    found = calibration_for(store, SPACE, frozenset({GLOBAL, USER, SESSION}))
-    assert found is not None
-    assert found.memories == 7
+    keep_calibration(store, made(100))
+    keep_calibration(store, made(150, scopes=("global", "user:1")))
+
+    def over(memories: int, *scopes: Scope) -> int | None:
+        found = calibration_for(store, SPACE, frozenset({GLOBAL, *scopes}), memories)
+        return found.memories if found is not None else None
+
+    assert over(299, USER, SESSION) == 150  # the session in what the user sees
+    assert over(199, Scope("user", "2")) == 100  # another user among what all see
+    assert over(200, Scope("user", "2")) is None  # who has as much as all the others
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"format": 99}', '{"format": 1, "coverage": 3}'])
@@ -149,7 +155,7 @@ def test_a_note_in_another_shape_is_no_calibration(text: str) -> None:
     keep_calibration(store, made())
     [name] = store.notes()
     store.put_note(name, text)
-    assert calibration_for(store, SPACE, frozenset({GLOBAL})) is None
+    assert calibration_for(store, SPACE, frozenset({GLOBAL}), 100) is None
     assert calibrations_in(store, SPACE) == []
 
 
