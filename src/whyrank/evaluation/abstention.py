@@ -24,6 +24,7 @@ KEPT_SHOWN = (1.0, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)
 KEPT_WANTED = 0.95
 QUESTIONS_OF_EACH_OTHER = 300  # of each other set, and into each scope from the others: enough for a per cent or two
 OTHER_SCOPES = "other scopes"
+ALL_OTHER_SETS = "questions of all other sets"
 NAMES_SWAPPED = "other scopes, names swapped in"
 _SEED = 1
 
@@ -132,8 +133,11 @@ def abstention(
             asked[name].append(_asked(engine.search(question.text, limit=1, recipe=recipe, scope=question.scope)))
             done += 1
             tick(done, total, f"{dataset.name} {name}")
-    sides = tuple(Side(name, asked[""], asked[name]) for name in unanswerable)
-    return Abstention(dataset.name, sides, uncalibrated)
+    sides = [Side(name, asked[""], asked[name]) for name in unanswerable]
+    if len(others) > 1:
+        foreign = [one for side in sides[: len(others)] for one in side.unanswerable]
+        sides.append(Side(ALL_OTHER_SETS, asked[""], foreign))
+    return Abstention(dataset.name, tuple(sides), uncalibrated)
 
 
 def _calibrate(engine: Calibrated, scope: Scope) -> bool:

@@ -10,6 +10,7 @@ import pytest
 import whyrank
 from whyrank.errors import ConfigError
 from whyrank.evaluation.abstention import (
+    ALL_OTHER_SETS,
     NAMES_SWAPPED,
     OTHER_SCOPES,
     Asked,
@@ -130,9 +131,11 @@ def test_an_easy_set_is_told_from_foreign_questions(tmp_path: Path) -> None:
         [Question(str(i), f"which warehouse holds parcel {i} beside the copper gate?", "", GLOBAL) for i in range(9)],
     )
     other = a_set("other", [Document("x", "x")], [Question("f", "do penguins have knees?", "", GLOBAL)] * 3)
+    third = a_set("third", [Document("x", "x")], [Question("g", "who invented the zipper?", "", GLOBAL)] * 2)
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path) as engine:
-        measured = abstention(mine, [other], engine, "default", lambda *_: None)
-    [side] = measured.sides
+        measured = abstention(mine, [other, third], engine, "default", lambda *_: None)
+    side, _, together = measured.sides
+    assert (together.name, len(together.unanswerable)) == (ALL_OTHER_SETS, 3 + 2)
     assert (side.auc, side.at_kept(0.95).rejected, measured.uncalibrated) == (1.0, 1.0, ())
     own, foreign = side.verdicts
     assert (own.kept, foreign.kept) == (1.0, 0.0)
