@@ -51,6 +51,20 @@ MUTANTS = (
         "tests/regressions tests/unit/ranking",
     ),
     Mutant(
+        "calibration looks over the wall",
+        "storage/sqlite/store.py",
+        'ids = self._read(f"SELECT m.id FROM memories AS m WHERE {clause.sql}", clause.parameters)',
+        'ids = self._read("SELECT m.id FROM memories AS m")',
+        CONTRACT,
+    ),
+    Mutant(
+        "confidence falls with evidence",
+        "search/confidence.py",
+        "self._low + self._slope * (found - self._weak)",
+        "self._low - self._slope * (found - self._weak)",
+        SEARCH_LAWS,
+    ),
+    Mutant(
         "unstable tie",
         "ranking/fusion.py",
         "key=lambda place: (-scores[place], memory_of(memories[ids[place]]).content_key)",

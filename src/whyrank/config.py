@@ -14,7 +14,7 @@ from .analysis.languages import LANGUAGES
 from .embedding.providers import NAMES as EMBEDDERS
 from .errors import ConfigError
 from .ranking.recipes import Recipe, recipe_named
-from .ranking.settings import Adjustments, adjusted, unhonoured
+from .ranking.settings import CALIBRATED, Adjustments, adjusted, unhonoured
 from .storage.pools import CHUNKS_PER_SOURCE
 from .types import Notice
 
@@ -110,6 +110,12 @@ SETTINGS: dict[str, Setting] = {
             "cache.megabytes", 224, _whole(8, 1_000_000), "memory an open store may keep for pages and vectors, about"
         ),
         Setting("language", "en", _one_of(*LANGUAGES), "the language of texts that do not show theirs (ISO 639-1)"),
+        Setting(
+            "calibration",
+            "automatic",
+            _one_of("automatic", "manual"),
+            "automatic: renewed after an ingest when the memories have doubled; manual: by `whyrank calibrate` alone",
+        ),
         Setting("recipe", "default", lambda name: recipe_named(_text(name)).name, "how results are ranked"),
         Setting("limit", 6, _whole(1, 1_000), "how many results a search gives"),
         Setting("pins", None, _optional_text, "where pins are kept, taken from the workspace; unset: beside the store"),
@@ -124,6 +130,12 @@ SETTINGS: dict[str, Setting] = {
         Setting("ranking.min_vector", None, _number(-1, 1, optional=True), "drop hits below this cosine and coverage"),
         Setting("ranking.min_coverage", None, _number(0, 1, optional=True), "drop hits below this coverage and cosine"),
         Setting("ranking.name_bonus", 1.0, _number(0, 10), "how much parts of names and names in sentences count"),
+        Setting(
+            "ranking.evidence",
+            "any",
+            _one_of("any", CALIBRATED),
+            "calibrated: drop hits below the store's own thresholds of cosine and coverage",
+        ),
         Setting("ranking.max_per_file", 1, _whole(1, CHUNKS_PER_SOURCE), "how many chunks of one file may be results"),
         Setting(
             "ranking.mmr_lambda",

@@ -32,7 +32,7 @@ from .arguments import (
 )
 from .columns import MemoryId
 from .embedding.providers import embedder_named
-from .errors import ConfigError, NotFound, StoreError
+from .errors import ConfigError, NotFound, StoreError, WhyrankError
 from .hits import Ranking, Results
 from .ingest.entries import content_hash, entry_for, id_for
 from .pinning import Pinning
@@ -40,6 +40,7 @@ from .ports import Changes, Embedder, Reranker, Store, StoreStatus, Vector
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
 from .ranking.reranking import Rerank
+from .search.calibration import Calibration, calibrations_in, is_due, keep_calibration
 from .search.searcher import Searcher
 from .search.why import Why, why
 from .types import GLOBAL, Document, Memory, Query, Run, Scope, Source, Where, visible
@@ -111,8 +112,12 @@ class Engine(Pinning):
             size=ChunkSize(config["chunk.tokens"], config["chunk.overlap"]),
             max_bytes=config["ingest.max_bytes"],
         )
+        owner = scope_of(scope)
         ingestor = Ingestor(self._store, self._embedder, reading, *([progress] if progress else []))
-        return ingestor.ingest([Path(path) for path in paths], scope_of(scope), dry_run=dry_run)
+        report = ingestor.ingest([Path(path) for path in paths], owner, dry_run=dry_run)
+        if not dry_run:
+            report.remarks += [("calibration", remark) for remark in self._recalibrate([owner], progress)]
+        return report
 
     def add(
         self,
@@ -167,14 +172,17 @@ class Engine(Pinning):
         from .ingest.documents import memories_of
 
         size = ChunkSize(self._config["chunk.tokens"], self._config["chunk.overlap"])
-        now, stored = self._clock(), 0
+        now, stored, owners = self._clock(), 0, set[Scope]()
         pending: dict[tuple[Scope, str], list[Memory]] = {}
         for position, document in enumerate(documents):
+            owners.add(document.scope)
             pending[document.scope, document.id] = list(memories_of(document, size, now, position))
             if len(pending) >= _DOCUMENTS_PER_TRANSACTION:
                 stored += self._replace(pending)
                 pending = {}
-        return stored + self._replace(pending)
+        stored += self._replace(pending)
+        self._recalibrate(sorted(owners))
+        return stored
 
     def _replace(self, documents: Mapping[tuple[Scope, str], Sequence[Memory]]) -> int:
         """Write documents in place of what their ids held, be it a file that was ingested under that name."""
@@ -224,6 +232,37 @@ class Engine(Pinning):
         chosen = self._recipe(recipe)
         results = self._searcher.search(asked, chosen)
         return replace(results, notices=(*results.notices, *self._config.unhonoured(chosen)))
+
+    def calibrate(self, *, scope: Scopes = None, progress: Progress | None = None) -> Calibration:
+        """Measure where evidence begins to mean something among the memories a caller with this scope may see."""
+        return self._calibrated(visible(scopes_of(scope)), progress)
+
+    def calibrations(self) -> Sequence[Calibration]:
+        """Return what was measured with this embedder, for each set of scopes."""
+        return calibrations_in(self._store, self.space)
+
+    def _calibrated(self, scopes: frozenset[Scope], progress: Progress | None) -> Calibration:
+        from .search.calibrating import calibrate  # of no use to a search, which should not wait for it
+
+        where = Where(scopes, now=self._clock())
+        told = [progress] if progress else []
+        made = calibrate(self._store, self._embedder, self._config["language"], where, *told)
+        keep_calibration(self._store, made)
+        return made
+
+    def _recalibrate(self, owners: Sequence[Scope], progress: Progress | None = None) -> list[str]:
+        """Calibrate what has outgrown its calibration; the memories are stored, so a failure is only a remark."""
+        if self._config["calibration"] != "automatic":
+            return []
+        remarks = []
+        for owner in owners:
+            scopes = visible([owner])
+            try:
+                if is_due(self._store, self.space, scopes):
+                    self._calibrated(scopes, progress)
+            except WhyrankError as error:
+                remarks.append(f"not done: {error.message}")
+        return remarks
 
     @overload
     def why(

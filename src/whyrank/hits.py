@@ -145,6 +145,7 @@ class Context:
     statistics: Statistics | None = None
     likeness: Likeness | None = None
     opinions: Mapping[MemoryId, float] = field(default_factory=dict)
+    least: Mapping[str, float] = field(default_factory=dict)  # calibrated: below it a signal alone says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ class Results(Sequence[Hit]):
     dropped: Sequence[Hit] = ()
     notices: tuple[Notice, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
+    evidence: float = 0.0  # the best cosine plus the best coverage: what the verdict rests on
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...

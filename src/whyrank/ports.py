@@ -111,6 +111,9 @@ class Store(Protocol):
     def browse(self, where: Where, limit: int, offset: int = 0) -> list[Memory]:
         """Return memories in the order of their content keys."""
 
+    def sample(self, where: Where, count: int) -> list[Memory]:
+        """Return up to `count` memories from all over; the same memories in any store give the same choice."""
+
     def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
         """Return the best memories by word score, up to `limit` distinct sources; None for all."""
 
@@ -148,6 +151,15 @@ class Store(Protocol):
 
     def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
         """Return the chunks of one file: id and hash of what was embedded."""
+
+    def note(self, name: str) -> str | None:
+        """Return the text kept under a name, if there is one."""
+
+    def notes(self) -> dict[str, str]:
+        """Return all texts that are kept, by name."""
+
+    def put_note(self, name: str, text: str) -> None:
+        """Keep a text under a name, in place of the one before; return only when it is durable."""
 
     def status(self, space: str) -> StoreStatus:
         """Count what the store holds."""

@@ -18,8 +18,8 @@ from whyrank import Part, Step, replay
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 
 VERBS = (
-    "ingest", "search", "why", "show", "list", "status", "config", "recipes", "model", "eval", "pin", "check", "tune",
-    "bench",
+    "ingest", "search", "why", "show", "list", "status", "config", "recipes", "model", "calibrate", "eval", "pin",
+    "check", "tune", "bench",
 )  # fmt: skip
 
 # An example of every verb, a word its text must hold, and the keys its JSON must have.
@@ -33,6 +33,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "config": (["config"], "limit = 6", {"settings", "workspace"}),
     "recipes": (["recipes"], "default", {"recipes"}),
     "model": (["model", "list"], "wordllama", {"models", "folder"}),
+    "calibrate": (["calibrate", "--store", "BIG"], "20 memories, en", {"calibrations"}),
     "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),
     "pin": (["pin", "green tea", "TEA"], "within 5", {"pins", "file"}),
     "check": (["check"], "loses none of 1", {"pins", "kept", "moved", "lost", "checked"}),
@@ -44,6 +45,7 @@ DOCUMENTED_HIT_KEYS = {
     "id", "score", "confidence", "text", "snippet", "title", "headings", "path", "start_line", "end_line", "kind",
     "scope", "tags", "date",
 }  # fmt: skip
+FRUITS = ("apple", "cherry", "melon", "quince", "plum")
 QUESTIONS = ["green tea", "where is the ferry moored?", "Compost", "compots", "snow in February", "zeppelin"]
 
 
@@ -52,7 +54,7 @@ def example(workspace: Path, engine: whyrank.Engine) -> dict[str, list[str]]:
     """Return the examples with a real id and a real evaluation set in them; one answer is pinned."""
     engine.pin("turn the heap", "notes/garden/compost.md")
     tea = engine.list(path="notes/tea.md")[0].id
-    places = {"TEA": tea, "SET": str(_evaluation_set(workspace / "measured"))}
+    places = {"TEA": tea, "SET": str(_evaluation_set(workspace / "measured")), "BIG": str(_bigger(workspace))}
     return {verb: [places.get(word, word) for word in words] for verb, (words, _, _) in EXAMPLES.items()}
 
 
@@ -63,6 +65,17 @@ def _evaluation_set(folder: Path) -> Path:
     (folder / "queries.jsonl").write_text(json.dumps({"id": "q1", "text": "yeast for bread"}), encoding="utf-8")
     (folder / "qrels.tsv").write_text("query\tdocument\tgain\nq1\td2\t1\n", encoding="utf-8")
     return folder
+
+
+def _bigger(workspace: Path) -> Path:
+    """Make a store of enough facts to be calibrated by."""
+    store = workspace / "bigger.db"
+    with whyrank.open(store, workspace=workspace) as memory:
+        for number in range(20):
+            memory.add(
+                f"The parcel with number {number} waits in the {FRUITS[number % 5]} depot near gate {number * 3}."
+            )
+    return store
 
 
 def _trail(steps: list[dict[str, Any]]) -> list[Step]:
@@ -516,3 +529,57 @@ def test_the_store_is_made_where_it_was_asked_for(call: Run, workspace: Path) ->
     call("ingest", "notes", "--store", "deep/er/words.db", "--embedding", "none")
     assert (workspace / "deep" / "er" / "words.db").is_file()
     assert (workspace / STORE).is_file()
+
+
+# -- calibration and abstention --------------------------------------------------------------------------------
+
+
+def test_too_few_memories_to_calibrate_by_are_said_so(call: Run, engine: whyrank.Engine) -> None:
+    done = call("calibrate")
+    assert (done.status, done.out) == (2, "")
+    assert "7 memories are too few to calibrate by" in done.err
+    assert "no scope has 20 memories" in call("calibrate", "--every-scope").err
+
+
+def test_status_shows_the_calibration_and_its_age(workspace: Path, call: Run) -> None:
+    store = str(_bigger(workspace))
+    assert "calibration: – (default thresholds" in call("status", "--store", store).out
+    assert "whyrank calibrate" in call("search", "parcel", "--store", store).err
+    assert call("calibrate", "--every-scope", "--store", store).status == 0
+    assert re.search(
+        r"calibration: global: weak from 0\.\d\d, found .* 20 memories, just now", call("status", "--store", store).out
+    )
+    assert call("search", "parcel", "--store", store).err == ""
+    [made] = call("status", "--store", store, "--json").data["calibrations"]
+    assert (made["scopes"], made["memories"], made["questions"]["own"]) == (["global"], 20, 200)
+    assert made["thresholds"]["evidence"]["weak"] < made["thresholds"]["evidence"]["found"]
+
+
+def test_abstention_is_measured_against_another_set(workspace: Path, call: Run) -> None:
+    mine, other = _evaluation_set(workspace / "mine"), _evaluation_set(workspace / "other")
+    (other / "queries.jsonl").write_text(json.dumps({"id": "q1", "text": "submarine cables"}), encoding="utf-8")
+    asked = ("eval", str(mine), "--abstention", str(other), "--embedding", "none")
+    done = call(*asked)
+    assert "mine: questions of other" in done.out
+    assert "at 95% kept: 100.0% rejected; AUC 1.000" in done.out
+    assert "too few memories to calibrate by: global" in done.out
+    [measured] = call(*asked, "--json").data["abstention"]
+    assert measured["sides"][0]["rejected_at_95_kept"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("typed", "advice"),
+    [
+        (("--abstention",), "--abstention OTHER"),
+        (("--abstention", "--run-out", "x"), "leave one of them out"),
+        (("--abstention", "--plot", "curve.pdf"), "neither .png nor .svg"),
+        (("--plot", "curve.png"), "add --abstention"),
+        (("--abstention", "--recipe", "rrf", "--recipe", "default"), "takes one recipe"),
+    ],
+)
+def test_what_abstention_cannot_do_is_said_before_the_work(
+    workspace: Path, call: Run, typed: tuple[str, ...], advice: str
+) -> None:
+    done = call("eval", str(_evaluation_set(workspace / "mine")), *typed)
+    assert done.status == 2
+    assert advice in done.err

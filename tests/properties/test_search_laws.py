@@ -11,16 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.properties.worlds import BOB, NOW, SEEN, memories, queries, temporary
-from whyrank.hits import Results
+from tests.properties.worlds import BOB, NOW, SEEN, WORDS, memories, queries, temporary
+from whyrank.hits import Hit, Ranking, Results
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes, Store
 from whyrank.ranking.recipes import RECIPES
+from whyrank.search.calibrating import calibrate
+from whyrank.search.calibration import Bar, Calibration
+from whyrank.search.confidence import Judgement, judged
 from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import Memory, Query, Where
+from whyrank.types import Memory, Query, Signal, Where
 
 EMBEDDER = WordDirections()
 OpenStore = Callable[[Path], Store]
@@ -219,3 +222,46 @@ def test_law_9_search_never_writes_and_answers_the_same_twice(found: list[Memory
         assert told(ask(store, text)) == told(ask(store, text))
         assert store.status(EMBEDDER.fingerprint) == before
         store.close()
+
+
+@st.composite
+def notebooks(draw: st.DrawFn) -> list[Memory]:
+    """Enough memories of some words each to be calibrated by, in scopes the caller sees and in others."""
+    said = st.lists(st.sampled_from(WORDS), min_size=4, max_size=8, unique=True).map(" ".join)
+    scopes = st.sampled_from([*sorted(SEEN), BOB])
+    count = draw(st.integers(30, 40))
+    return [Memory(f"m_{i}", draw(said), scope=draw(scopes) if i >= 25 else min(SEEN)) for i in range(count)]
+
+
+@given(found=notebooks())
+@settings(max_examples=3, deadline=None)  # each asks some three hundred questions of either store
+def test_law_6_thresholds_are_those_of_a_store_with_only_what_the_caller_may_see(found: list[Memory]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        shared = filled(sqlite(Path(place) / "shared"), found)
+        alone = filled(sqlite(Path(place) / "alone"), [memory for memory in found if memory.scope in SEEN][::-1])
+        where = Where(scopes=SEEN, now=NOW)
+        assert calibrate(shared, EMBEDDER, "en", where) == calibrate(alone, EMBEDDER, "en", where)
+        shared.close()
+        alone.close()
+
+
+bars = st.tuples(st.floats(0, 2), st.floats(0.05, 2)).map(lambda pair: Bar(pair[0], pair[0] + pair[1], 1.0, 1.0))
+
+
+@given(bar=bars, values=st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_confidence_rises_with_evidence_and_agrees_with_the_verdict(bar: Bar, values: tuple[float, float]) -> None:
+    calibration = Calibration("", ("global",), 100, NOW, 200, 96, ("en",), coverage=bar)
+
+    def judgement(coverage: float) -> Judgement:
+        said = {"keyword": Signal("keyword", {"a": coverage}, {"a": coverage})}
+        return judged(Ranking((Hit(Memory("a", "tea"), 0, 0.5),)), None, said, calibration)
+
+    low, high = (judgement(coverage) for coverage in sorted(values))
+    confidences = [one.ranking.hits[0].confidence or 0.0 for one in (low, high)]
+    assert 0 <= confidences[0] <= confidences[1] <= 1
+    order = ("nothing", "weak", "found")
+    assert order.index(low.verdict) <= order.index(high.verdict)
+    for coverage, one, confidence in zip(sorted(values), (low, high), confidences, strict=True):
+        assert (one.verdict == "found") == (coverage >= bar.found)
+        assert (one.verdict == "nothing") == (coverage < bar.weak)
+        assert confidence >= 0.799 if one.verdict == "found" else confidence <= 0.801

@@ -363,3 +363,75 @@ def test_a_store_is_embedded_again_for_another_model(tmp_path: Path) -> None:
         done = memory.embed()
         assert (done.space, done.embedded, done.without_vector) == (memory.space, 1, 0)
         assert memory.status().without_vector == 0
+
+
+def parcels(count: int, scope: str = "global") -> list[Document]:
+    owner = Scope.parse(scope)
+    return [
+        Document(f"{scope}/{i}", f"The parcel {i} waits beside the copper gate of warehouse {i * 3}.", scope=owner)
+        for i in range(count)
+    ]
+
+
+def test_confidence_is_calibrated_by_itself_when_the_memories_have_doubled(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.add_documents(parcels(19))
+        assert engine.calibrations() == []
+        engine.add_documents(parcels(20))
+        assert [made.memories for made in engine.calibrations()] == [20]
+        engine.add_documents(parcels(39))
+        assert [made.memories for made in engine.calibrations()] == [20]
+        engine.add_documents(parcels(41))
+        assert [made.memories for made in engine.calibrations()] == [41]
+
+
+def test_each_scope_is_calibrated_with_what_it_sees(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.add_documents([*parcels(21), *parcels(22, "user:1")])
+        assert [(made.scopes, made.memories) for made in engine.calibrations()] == [
+            (("global",), 21),
+            (("global", "user:1"), 43),
+        ]
+
+
+def test_an_ingest_calibrates_and_a_single_fact_does_not(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(
+        "\n".join(f'{{"text": "The crane number {i} lifts barrels of tar", "speaker": "Ann"}}' for i in range(25))
+    )
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path) as engine:
+        for number in range(21):
+            engine.add(f"The parcel {number} waits beside the copper gate.")
+        assert engine.calibrations() == []
+        assert [notice.code for notice in engine.search("parcel").notices] == ["uncalibrated"]
+        engine.ingest(tmp_path / "log.jsonl", dry_run=True)
+        assert engine.calibrations() == []
+        engine.ingest(tmp_path / "log.jsonl")
+        assert [made.memories for made in engine.calibrations()] == [46]
+        assert engine.search("parcel").notices == ()
+
+
+def test_calibration_may_be_left_to_the_user(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none", calibration="manual") as engine:
+        engine.add_documents(parcels(25))
+        assert engine.calibrations() == []
+        assert engine.calibrate().memories == 25
+
+
+def test_calibration_is_awaited_by_asynchronous_callers(tmp_path: Path) -> None:
+    async def calibrated() -> int:
+        async with await whyrank.open_async(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+            await engine.add_documents(parcels(25))
+            made = await engine.calibrate()
+            return int(made.memories)
+
+    assert asyncio.run(calibrated()) == 25
+
+
+def test_calibrated_evidence_is_one_setting_away(tmp_path: Path) -> None:
+    with whyrank.open(
+        tmp_path / "memory.db", workspace=tmp_path, embedding="none", ranking_evidence="calibrated"
+    ) as engine:
+        engine.add_documents(parcels(40))
+        assert len(engine.search("which parcel waits beside the gate?")) > 0
+        lost = engine.search("copper mining in Chile and its prices on world markets").dropped
+        assert any(hit.trail[-1].stage == "evidence" for hit in lost)

@@ -107,7 +107,13 @@ class Ours(Peer):
     def open(self, folder: Path) -> None:
         """Open the store."""
         path = folder / "memory.db"
-        given = {"store": str(path), "language": LANGUAGE, "chunk.tokens": _CHUNK_TOKENS, "chunk.overlap": 0}
+        given = {
+            "store": str(path),
+            "language": LANGUAGE,
+            "chunk.tokens": _CHUNK_TOKENS,
+            "chunk.overlap": 0,
+            "calibration": "manual",  # others do none, and questions have no vectors but those given with them
+        }
         self.store = SqliteStore(path)
         self._words = WordsAlone(self.store)
         self.engine = Engine(self.store, self._embedder, settings.load(given, workspace=folder))

@@ -81,10 +81,7 @@ class Evaluation:
 
 def evaluate(dataset: EvaluationSet, engine: Subject, recipes: Sequence[str], tick: Tick) -> Evaluation:
     """Index a set as a user's data would be, ask every question by every recipe, and measure."""
-    if dataset.files is not None:
-        engine.ingest(dataset.files, base=dataset.files)
-    else:
-        engine.add_documents(dataset.documents)
+    fill(engine, dataset)
     evaluation = Evaluation(dataset.name, dataset.questions, recipes)
     names = list(dict.fromkeys((*recipes, *SINGLE_RUNS)))
     ceiling = Line(CEILING)
@@ -100,6 +97,14 @@ def evaluate(dataset: EvaluationSet, engine: Subject, recipes: Sequence[str], ti
             tick(step * len(dataset.questions) + number, len(names) * len(dataset.questions), f"{dataset.name} {name}")
     evaluation.lines[CEILING] = ceiling
     return evaluation
+
+
+def fill(engine: Subject, dataset: EvaluationSet) -> None:
+    """Index a set as a user's data would be."""
+    if dataset.files is not None:
+        engine.ingest(dataset.files, base=dataset.files)
+    else:
+        engine.add_documents(dataset.documents)
 
 
 def documents_in(results: Results) -> list[str]:

@@ -12,6 +12,7 @@ from ..embedding.models import Model
 from ..hits import Hit, Results
 from ..ingest.ingestor import Report
 from ..ports import StoreStatus
+from ..search.calibration import Calibration
 from ..search.why import Why
 from ..trail import Step
 from ..types import Memory, Notice
@@ -279,7 +280,24 @@ def report(done: Report) -> dict[str, Any]:
     }
 
 
-def status(store: StoreStatus, space: str) -> dict[str, Any]:
+def calibration(made: Calibration) -> dict[str, Any]:
+    """Return one calibration."""
+    bars = {"evidence": made.both, "cosine": made.cosine, "coverage": made.coverage}
+    return {
+        "scopes": list(made.scopes),
+        "space": made.space or None,
+        "memories": made.memories,
+        "made": moment(made.made),
+        "questions": {"own": made.own, "foreign": made.foreign},
+        "languages": list(made.languages),
+        "thresholds": {
+            name: {key: round(value, 4) for key, value in bar._asdict().items()} if bar else None
+            for name, bar in bars.items()
+        },
+    }
+
+
+def status(store: StoreStatus, space: str, calibrations: Iterable[Calibration] = ()) -> dict[str, Any]:
     """Return what a store holds."""
     return {
         "store": store.location,
@@ -293,6 +311,7 @@ def status(store: StoreStatus, space: str) -> dict[str, Any]:
         "spaces": dict(store.spaces),
         "without_vector": store.without_vector,
         "bytes": store.bytes,
+        "calibrations": [calibration(made) for made in calibrations],
         "format": FORMAT,
     }
 

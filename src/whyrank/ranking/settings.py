@@ -11,6 +11,8 @@ from .order import Stage
 from .recipes import Recipe
 from .stages import Evidence, GroupBySource, NameFirst, Recency
 
+CALIBRATED = "calibrated"
+
 
 @dataclass(frozen=True)
 class Adjustments:
@@ -24,6 +26,7 @@ class Adjustments:
     max_per_file: int = 1
     mmr_lambda: float | None = None
     name_bonus: float = 1.0
+    evidence: str = "any"
 
 
 def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
@@ -32,7 +35,7 @@ def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
         recipe = replace(recipe, fusion=_balanced(recipe.fusion, wish.vector_weight))
     if wish.recency_weight:
         recipe = recipe.with_stages(Recency(wish.recency_half_life_days, wish.recency_weight))
-    if wish.min_vector is not None or wish.min_coverage is not None:
+    if wish.min_vector is not None or wish.min_coverage is not None or wish.evidence == CALIBRATED:
         recipe = recipe.with_stages(Evidence(wish.min_vector, wish.min_coverage))
     if wish.mmr_lambda is not None:
         recipe = recipe.with_stages(MMR(wish.mmr_lambda))

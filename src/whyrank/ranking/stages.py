@@ -110,7 +110,8 @@ class Recency:
 class Evidence:
     """Keep a hit if its cosine passes or its coverage passes; never look at the fused score.
 
-    A hit lifted for its name stays. Without a threshold for coverage any matching word passes.
+    A hit lifted for its name stays. Without a threshold for coverage any matching word passes. Without any threshold
+    those of the store's calibration count, and nothing goes before there is one.
     """
 
     min_vector: float | None = None
@@ -118,6 +119,9 @@ class Evidence:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop hits whose every piece of evidence is below its threshold."""
+        if self.min_vector is None and self.min_coverage is None:
+            calibrated = Evidence(context.least.get("vector"), context.least.get("keyword"))
+            return keep(ranking, "evidence", calibrated._reason)
         return keep(ranking, "evidence", self._reason)
 
     def _reason(self, hit: Hit) -> str | None:
@@ -128,12 +132,12 @@ class Evidence:
         if cosine is not None and self.min_vector is not None:
             if cosine >= self.min_vector:
                 return None
-            failed.append(f"cosine {cosine:.3f} is below {self.min_vector:g}")
+            failed.append(f"cosine {cosine:.3f} is below {self.min_vector:.3g}")
         if coverage is not None:
             if coverage > 0 and coverage >= (self.min_coverage or 0.0):
                 return None
             if self.min_coverage is not None:
-                failed.append(f"coverage {coverage:.3f} is below {self.min_coverage:g}")
+                failed.append(f"coverage {coverage:.3f} is below {self.min_coverage:.3g}")
         return ", ".join(failed) if failed and not name_tier(hit.tier) else None
 
 

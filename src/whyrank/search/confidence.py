@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ..columns import MemoryId, by_id
 from ..hits import Hit, Ranking
@@ -16,7 +17,8 @@ from ..ports import Embedder, Thresholds
 from ..ranking.lineup import dropped_by, ids_of, top_tier
 from ..ranking.stages import EXACT_TIER, name_tier
 from ..trail import Step
-from ..types import Notice, Signal, Verdict
+from ..types import Signal, Verdict
+from .calibration import Calibration
 
 # Coverage alone, where there is no embedder; measured over the same seven sets as the embedders' own thresholds.
 COVERAGE_THRESHOLDS = Thresholds(weak=0.1, found=0.25)
@@ -28,12 +30,21 @@ CONFIDENCE_IN_A_SLIP = 0.5  # a name with a letter or two mistyped: likely meant
 # Another page, another chunk of a file, no budget left.
 _STILL_ANSWERS = frozenset({"top", "group", "budget"})
 
-UNCALIBRATED = Notice(
-    "uncalibrated", "confidence and verdict rest on the model's default thresholds, not on this store's own"
-)
+
+class Judgement(NamedTuple):
+    """A ranking whose hits have their confidence, the verdict, and the evidence it rests on."""
+
+    ranking: Ranking
+    verdict: Verdict
+    evidence: float
 
 
-def judged(ranking: Ranking, embedder: Embedder | None, signals: Mapping[str, Signal]) -> tuple[Ranking, Verdict]:
+def judged(
+    ranking: Ranking,
+    embedder: Embedder | None,
+    signals: Mapping[str, Signal],
+    calibration: Calibration | None = None,
+) -> Judgement:
     """Give every hit its confidence, and the answer its verdict."""
     # What these stages dropped answers the query all the same, so that the verdict does not depend on the page.
     answering = [ranking.hits, *dropped_by(ranking.dropped, _STILL_ANSWERS)]
@@ -43,14 +54,24 @@ def judged(ranking: Ranking, embedder: Embedder | None, signals: Mapping[str, Si
     coverages = by_id(words.coverage) if words else {}
     # Where no vector spoke (no embedder, a failed one, a recipe of words), coverage stands alone.
     spoke = not cosines.keys().isdisjoint(ids)
-    thresholds = embedder.thresholds if embedder is not None and spoke else COVERAGE_THRESHOLDS
+    thresholds = _thresholds(embedder if spoke else None, calibration)
     curve = _Curve(thresholds)
     hits = tuple(
         curve.judge(hit, max(0.0, cosines.get(hit.id, 0.0)) + coverages.get(hit.id, 0.0)) for hit in ranking.hits
     )
     tier = name_tier(max(top_tier(hits) for hits in answering))
-    verdict = _verdict(tier, evidence(ids, cosines, coverages), thresholds) if ids else "nothing"
-    return replace(ranking, hits=hits), verdict
+    found = evidence(ids, cosines, coverages)
+    verdict = _verdict(tier, found, thresholds) if ids else "nothing"
+    return Judgement(replace(ranking, hits=hits), verdict, found)
+
+
+def _thresholds(speaking: Embedder | None, calibration: Calibration | None) -> Thresholds:
+    """Return the store's own thresholds, or the defaults of the model or of words."""
+    if speaking is None:
+        return calibration.coverage.thresholds if calibration is not None else COVERAGE_THRESHOLDS
+    if calibration is None or calibration.both is None:
+        return speaking.thresholds
+    return calibration.both.thresholds
 
 
 def evidence(ids: Sequence[MemoryId], cosines: Mapping[MemoryId, float], coverages: Mapping[MemoryId, float]) -> float:
@@ -69,7 +90,7 @@ class _Curve:
         self._low = _logit(CONFIDENCE_AT_WEAK)
         self._slope = (_logit(CONFIDENCE_AT_FOUND) - self._low) / (thresholds.found - thresholds.weak)
         self._weak = thresholds.weak
-        self._scale = f"weak from {thresholds.weak:g}, found from {thresholds.found:g}"
+        self._scale = f"weak from {thresholds.weak:.3g}, found from {thresholds.found:.3g}"
 
     def judge(self, hit: Hit, found: float) -> Hit:
         """Read a hit's confidence off the curve; a name that is the query is certain."""

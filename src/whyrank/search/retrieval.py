@@ -48,6 +48,11 @@ class Retrieved:
     space: str
     notices: tuple[Notice, ...]
 
+    @property
+    def total(self) -> int:
+        """Return how many memories the caller may see."""
+        return self.context.statistics.total if self.context.statistics else 0
+
 
 def retrieve(
     query: Query, recipe: Recipe, store: Store, embedder: Embedder | None, language: str, watch: Stopwatch

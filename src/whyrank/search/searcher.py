@@ -12,7 +12,8 @@ from ..ranking.order import keep
 from ..ranking.recipes import Recipe, guarded, rank
 from ..types import Memory, Notice, Query
 from .budget import within_budget
-from .confidence import UNCALIBRATED, judged
+from .calibration import Calibration, calibration_for, notices_about
+from .confidence import judged
 from .gathering import gathered
 from .retrieval import Retrieved, Stopwatch, retrieve
 
@@ -37,12 +38,14 @@ class Searcher:
             query, notices = within_limits(query)
             retrieved, ranking = self.ranked(query, recipe, watch)
             ranking = within_budget(ranking, query.max_tokens)
-            ranking, verdict = judged(ranking, self.embedder, retrieved.context.signals)
+            calibration = self.calibration(retrieved)
+            judgement = judged(ranking, self.embedder, retrieved.context.signals, calibration)
+            ranking, verdict = judgement.ranking, judgement.verdict
             if query.strict and verdict == "nothing":
                 ranking = keep(ranking, "strict", lambda hit: "nothing relevant was found")
         said = [*notices, *retrieved.notices, *ranking.notices]
         if ranking.hits or ranking.dropped:
-            said.append(UNCALIBRATED)
+            said += notices_about(calibration, retrieved.total)
         elif not self.store.statistics((), query.where.scopes).total:
             said.append(EMPTY)
         elif not self.store.browse(query.where, 1):
@@ -56,7 +59,13 @@ class Searcher:
             dropped=ranking.dropped,
             notices=tuple(said),
             timings=watch.milliseconds,
+            evidence=judgement.evidence,
         )
+
+    def calibration(self, retrieved: Retrieved) -> Calibration | None:
+        """Return what was measured over the memories this caller may see, in this space."""
+        space = self.embedder.fingerprint if self.embedder else ""
+        return calibration_for(self.store, space, retrieved.context.query.where.scopes, retrieved.total)
 
     def ranked(self, query: Query, recipe: Recipe, watch: Stopwatch) -> tuple[Retrieved, Ranking]:
         """Retrieve and rank, and keep what was retrieved for those who ask why."""
@@ -70,6 +79,9 @@ class Searcher:
     def retrieved(self, query: Query, recipe: Recipe, watch: Stopwatch) -> Retrieved:
         """Retrieve, and gather what the stages of the recipe ask for besides."""
         retrieved = retrieve(query, recipe, self.store, self.embedder, self.language, watch)
+        calibration = self.calibration(retrieved)
+        if calibration is not None:
+            retrieved = replace(retrieved, context=replace(retrieved.context, least=calibration.least))
         return gathered(retrieved, self.store, self.language)
 
     def _read(self, ranking: Ranking, query: Query) -> Ranking:

@@ -54,7 +54,8 @@ def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) 
     if all(refusals):
         return Why(query.text, asked[0], "filtered", f"it cannot answer: {refusals[0]}")
     retrieved, ranking = searcher.ranked(query, recipe, Stopwatch())
-    ranking, _ = judged(ranking, searcher.embedder, retrieved.context.signals)
+    calibration = searcher.calibration(retrieved)
+    ranking = judged(ranking, searcher.embedder, retrieved.context.signals, calibration).ranking
     ids = {memory.id for memory in asked}
     candidates = [hit for hit in (*ranking.hits, *ranking.dropped) if hit.id in ids]
     if not candidates:

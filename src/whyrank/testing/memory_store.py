@@ -14,6 +14,7 @@ from ..errors import StoreError
 from ..ports import Changes, Entry, FileRecord, StoreStatus
 from ..storage import lexical
 from ..storage.pools import Scored, best
+from ..storage.samples import spread
 from ..types import Join, Memory, NameProbe, Run, Scope, Signal, Statistics, Where
 from .oracle import addends
 
@@ -28,6 +29,7 @@ class MemoryStore:
         self._entries: dict[MemoryId, Entry] = {}
         self._files: dict[tuple[Scope, str], FileRecord] = {}
         self._vectors: dict[tuple[str, str], Vector] = {}
+        self._notes: dict[str, str] = {}
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -105,6 +107,11 @@ class MemoryStore:
         """Return memories in the order of their content keys."""
         found = sorted((entry.memory for entry in self._visible(where)), key=lambda memory: memory.content_key)
         return found[offset : offset + limit]
+
+    def sample(self, where: Where, count: int) -> list[Memory]:
+        """Return up to `count` memories from all over."""
+        found = {entry.memory.id: entry.memory for entry in self._visible(where)}
+        return [found[identity] for identity in spread(found, count)]
 
     def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
         """Return the best memories by lexical score."""
@@ -200,6 +207,18 @@ class MemoryStore:
             and entry.memory.source
             and entry.memory.source.path == path
         }
+
+    def note(self, name: str) -> str | None:
+        """Return the text kept under a name, if there is one."""
+        return self._notes.get(name)
+
+    def notes(self) -> dict[str, str]:
+        """Return all texts that are kept, by name."""
+        return dict(sorted(self._notes.items()))
+
+    def put_note(self, name: str, text: str) -> None:
+        """Keep a text under a name."""
+        self._notes[name] = text
 
     def status(self, space: str) -> StoreStatus:
         """Count what the store holds."""

@@ -363,3 +363,31 @@ class StoreContract:
         """No raw error of the database for a careless caller."""
         store = self.filled(tmp_path, [fact("m_1", "tea"), fact("m_1", "coffee")])
         assert store.get(["m_1"], MINE)["m_1"].text == "coffee"
+
+    def test_a_sample_is_the_same_whatever_the_order_of_writing(self, tmp_path: Path) -> None:
+        """What is drawn depends on the memories alone, not on what else the store holds."""
+        memories = [fact(f"m_{number}", f"note number {number}") for number in range(30)]
+        hidden = [fact(f"o_{number}", "tea", scope=OTHER) for number in range(9)]
+        one = self.filled(tmp_path / "1", [*memories, *hidden])
+        two = self.filled(tmp_path / "2", memories[::-1])
+        drawn = one.sample(self.where(), 10)
+        assert drawn == two.sample(self.where(), 10)
+        assert len({memory.id for memory in drawn}) == 10
+        assert set(drawn) <= set(memories)
+        assert drawn == one.sample(self.where(), 20)[:10]
+
+    def test_a_sample_holds_only_what_may_answer(self, tmp_path: Path) -> None:
+        """Filters count, and a small store gives all it has."""
+        store = self.filled(tmp_path, [fact("m_1", "tea"), fact("m_2", "milk", expires=NOW - 1), fact("m_3", "oat")])
+        assert {memory.id for memory in store.sample(self.where(), 10)} == {"m_1", "m_3"}
+
+    def test_a_note_is_kept_until_it_is_written_again(self, tmp_path: Path) -> None:
+        """Notes are by name, and no memory."""
+        store = self.filled(tmp_path, [fact("m_1", "tea")])
+        assert (store.note("a"), store.notes()) == (None, {})
+        store.put_note("a", "one")
+        store.put_note("b:ü", "two")
+        store.put_note("a", "three")
+        assert (store.note("a"), store.note("b:ü"), store.note("")) == ("three", "two", None)
+        assert store.notes() == {"a": "three", "b:ü": "two"}
+        assert [memory.id for memory in store.browse(self.where(), 10)] == ["m_1"]

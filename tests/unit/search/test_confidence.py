@@ -36,13 +36,13 @@ def test_the_verdict_follows_the_thresholds(cosine: float, coverage: float, verd
 
 def test_confidence_is_a_fifth_at_weak_and_four_fifths_at_found() -> None:
     for value, expected in ((0.4, 0.2), (0.9, 0.8)):
-        ranked, _ = judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, signals(value, 0.0))
+        ranked, *_ = judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, signals(value, 0.0))
         assert ranked.hits[0].confidence == pytest.approx(expected)
 
 
 def test_confidence_is_noted_in_the_trail_and_changes_no_key() -> None:
     found = hit(memory("a"), 0.9)
-    ranked, _ = judged(ranking(found), EMBEDDER, signals(0.5, 0.1))
+    ranked, *_ = judged(ranking(found), EMBEDDER, signals(0.5, 0.1))
     note = ranked.hits[0].trail[-1]
     assert (note.stage, note.op) == ("confidence", "note")
     assert "cosine + coverage = 0.600" in note.why
@@ -57,7 +57,7 @@ def test_without_vectors_coverage_stands_alone() -> None:
 
 def test_an_exact_name_is_certain_whatever_else_is_said() -> None:
     named = hit(memory("a"), 0.1).after(Step("name", "lift", 16))
-    ranked, verdict = judged(ranking(named), EMBEDDER, signals(0.0, 0.0))
+    ranked, verdict, _ = judged(ranking(named), EMBEDDER, signals(0.0, 0.0))
     assert (ranked.hits[0].confidence, verdict) == (1.0, "found")
 
 

@@ -65,6 +65,10 @@ def _run(given: list[str]) -> int:
         from .measuring import evaluate_sets
 
         return evaluate_sets(asked)
+    if asked.verb == "calibrate":
+        from .calibrating import calibrate
+
+        return calibrate(asked)
     if asked.verb == "bench":
         from .benching import bench
 

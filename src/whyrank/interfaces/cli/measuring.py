@@ -19,6 +19,12 @@ from . import output
 
 def evaluate_sets(asked: argparse.Namespace) -> int:
     """Measure recipes on sets, each in a throw-away store."""
+    if asked.abstention is not None:
+        from .abstaining import measure_abstention
+
+        return measure_abstention(asked)
+    if asked.plot:
+        raise ConfigError("--plot draws the curves of --abstention", "add --abstention")
     recipes = [recipe_named(name).name for name in asked.recipe or ["default"]]
     if asked.run_out and len(asked.sets) > 1:
         raise ConfigError("--run-out takes one set", "call `whyrank eval` once for each set")
@@ -37,7 +43,9 @@ def _evaluate(folder: Path, recipes: list[str], asked: argparse.Namespace) -> Ev
     dataset = load_set(folder)
     with (
         tempfile.TemporaryDirectory(prefix="whyrank-eval-") as place,
-        open_engine(Path(place) / "memory.db", workspace=asked.workspace, embedding=asked.embedding) as engine,
+        open_engine(
+            Path(place) / "memory.db", workspace=asked.workspace, embedding=asked.embedding, calibration="manual"
+        ) as engine,
         output.progress("eval", quiet=asked.json) as tick,
     ):
         evaluation = evaluate(dataset, engine, recipes, tick)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...analysis.snippets import snippet
 from ...hits import Hit, Results
+from ...search.calibration import Calibration
 from ...types import Memory, Notice
 from ..shapes import moment
 
@@ -19,6 +20,8 @@ _CONTROL = {code: "\ufffd" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) 
 _CONTROL |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))  # text that reorders what is shown
 
 _DROPPED_SHOWN = 10
+_CALIBRATIONS_SHOWN = 10
+UNREMARKABLE = frozenset({"few-memories"})  # nothing is to be done about it, and it would stand under every answer
 _BOLD, _DIM, _YELLOW, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|33)m)")
 
@@ -119,8 +122,28 @@ def place(memory: Memory) -> str:
 def show_notices(notices: tuple[Notice, ...]) -> None:
     """Print what the answer says about itself to standard error, so that pipes get the answer alone."""
     for notice in notices:
-        if notice.code != "uncalibrated":
+        if notice.code not in UNREMARKABLE:
             complain(f"notice: {notice.message}")
+
+
+def show_calibrations(calibrations: Sequence[Calibration], now: float) -> None:
+    """Print what confidence rests on, scope by scope."""
+    if not calibrations:
+        say("calibration: – (default thresholds; `whyrank calibrate` measures this store's own)")
+    for made in calibrations[:_CALIBRATIONS_SHOWN]:
+        bar = made.both or made.coverage
+        limits = f"weak from {bar.weak:.2f}, found from {bar.found:.2f}"
+        say(f"calibration: {' + '.join(made.scopes)}: {limits}; {made.memories} memories, {_age(now - made.made)}")
+    if len(calibrations) > _CALIBRATIONS_SHOWN:
+        say(f"  … {len(calibrations) - _CALIBRATIONS_SHOWN} more (all of them with --json)")
+
+
+def _age(seconds: float) -> str:
+    """Say how long ago something was, roughly."""
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit} ago"
+    return "just now"
 
 
 @contextmanager

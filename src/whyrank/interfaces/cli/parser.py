@@ -22,6 +22,17 @@ class Parser(argparse.ArgumentParser):
         raise ConfigError(message, f"`{self.prog} --help` shows what can be typed{dash}")
 
 
+class Verbs(argparse.HelpFormatter):
+    """Help with room beside the longest verb: argparse forgets that verbs are indented."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Measure an argument, and its choices with their indentation."""
+        super().add_argument(action)
+        if action.dest == "verb":
+            longest = max(map(len, action.choices or ()))
+            self._action_max_length = max(self._action_max_length, longest + 2 * self._indent_increment)
+
+
 def parse(given: Sequence[str]) -> argparse.Namespace:
     """Read the command line; what nobody understands is an error that says where to look."""
     parser = build()
@@ -53,6 +64,7 @@ def build() -> Parser:
         prog="whyrank",
         description="Memory search for AI agents that can say why.",
         epilog="Begin with: whyrank ingest notes/ && whyrank search 'what did we decide about the server?'",
+        formatter_class=Verbs,
     )
     parser.add_argument("--version", action="store_true", help="print the version and leave")
     common = _common()
@@ -62,6 +74,7 @@ def build() -> Parser:
     _why(_verb(verbs, common, "why", "explain a rank, or an absence", _WHY))
     _show(_verb(verbs, common, "show", "print one memory whole", "Print one memory with all its fields."))
     _list(_verb(verbs, common, "list", "list memories", "List memories in the order of their files and lines."))
+    _calibrate(_verb(verbs, common, "calibrate", "fit confidence to this store", _CALIBRATE))
     _verb(verbs, common, "status", "what the store holds", "Count memories, files, scopes and vectors.")
     _config(_verb(verbs, common, "config", "show or change settings", _CONFIG))
     _model(_verb(verbs, common, "model", "list, fetch and change embedding models", _MODEL))
@@ -92,6 +105,14 @@ With --over, say which of two is above, and the smallest change of one setting t
 
   whyrank why "what does Suzy drink?" notes/tea.md
   whyrank why "what does Suzy drink?" notes/tea.md --over notes/coffee.md"""
+_CALIBRATE = """Measure where evidence (cosine plus coverage) begins to mean something in this store, so that a search
+can say that nothing relevant was found. Two kinds of questions are asked: everyday ones on matters that hardly stand in
+it, and ones put together of half of one of its sentences and half of another. It takes seconds, and an ingest does it
+by itself when the memories have doubled since (unless `calibration` is manual); do it after many single facts.
+
+  whyrank calibrate                    what everybody sees
+  whyrank calibrate --scope user:42    what user 42 sees
+  whyrank calibrate --every-scope      both, for every scope there is"""
 _CONFIG = """Without arguments, print every setting and where it came from. With a key, print that one.
 With a key and a value, write it into whyrank.toml of the workspace.
 
@@ -113,7 +134,14 @@ scores are fused, and the stages after that.
 _EVAL = """Measure recipes on a folder with corpus.jsonl (or files/), queries.jsonl and qrels.tsv.
 A throw-away store is built; the keyword-only, vector-only and ceiling lines are always beside.
 
-  whyrank eval "$DATA/scifact" --recipe default --recipe rrf"""
+  whyrank eval "$DATA/scifact" --recipe default --recipe rrf
+
+With --abstention, measure instead how well a search says that nothing relevant is there: the set's own questions are
+answerable, those of other sets are not, nor are those of its other scopes, with and without their speakers' names
+replaced by those of the scope asked.
+
+  whyrank eval "$DATA/scifact" --abstention "$DATA/cranfield"
+  whyrank eval "$DATA/locomo-turns" --abstention --plot curve.svg"""
 _PIN = """Record that a memory is a good answer to a query, so that `whyrank check` can tell when it is lost. The pin
 holds if the memory is among the first five results, or as far down as it is now. A path pins the file: any
 chunk of it will do. Pins are lines of text beside the store (setting `pins`), to be committed with the notes.
@@ -220,6 +248,11 @@ def _list(parser: argparse.ArgumentParser) -> None:
     _filters(parser)
 
 
+def _calibrate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scope", action="append", metavar="S", help="whose memories besides the global ones")
+    parser.add_argument("--every-scope", action="store_true", help="the global ones, and each scope with them")
+
+
 def _config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("key", nargs="?", help="a setting")
     parser.add_argument("value", nargs="?", help="its new value")
@@ -238,6 +271,13 @@ def _recipes(parser: argparse.ArgumentParser) -> None:
 def _eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sets", nargs="+", metavar="SET", help="folders of evaluation sets")
     parser.add_argument("--recipe", action="append", metavar="R", help="a recipe to measure; may be repeated")
+    parser.add_argument(
+        "--abstention",
+        nargs="*",
+        metavar="OTHER",
+        help="measure the verdict; OTHER: sets whose questions cannot be answered",
+    )
+    parser.add_argument("--plot", metavar="FILE", help="draw the curves of --abstention (.png or .svg; one set only)")
     parser.add_argument("--run-out", metavar="FILE", help="write a TREC run of the first recipe (one set only)")
 
 

@@ -9,7 +9,7 @@ from ...errors import ConfigError
 from .. import shapes
 from ..failures import OK, PINS_LOST
 from . import output
-from .verbs import _engine
+from .verbs import open_existing
 
 if TYPE_CHECKING:
     from ...evaluation.pinboard import Checkup
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def pin(asked: argparse.Namespace) -> int:
     """Record, list or remove pins."""
     _check_typed(asked)
-    with _engine(asked) as engine:
+    with open_existing(asked) as engine:
         if asked.list:
             pins = engine.pins(scope=asked.scope, all_scopes=asked.all_scopes)
         elif asked.remove:
@@ -55,7 +55,7 @@ def _told(held: Pin) -> str:
 
 def check(asked: argparse.Namespace) -> int:
     """Ask every pinned query again."""
-    with _engine(asked) as engine, output.progress("check", quiet=asked.json) as tick:
+    with open_existing(asked) as engine, output.progress("check", quiet=asked.json) as tick:
         done = engine.check(scope=asked.scope, all_scopes=asked.all_scopes, recipe=asked.recipe, progress=tick)
     if asked.json:
         output.say_json(shapes.checkup(done))

@@ -11,7 +11,7 @@ from ...errors import ConfigError
 from .. import shapes
 from ..failures import OK
 from . import output
-from .verbs import _engine, settings_of
+from .verbs import open_existing, settings_of
 
 if TYPE_CHECKING:
     from ...evaluation.tuning import Fit, Judgement, Tuning
@@ -24,7 +24,7 @@ _HOW = (
 
 def tune(asked: argparse.Namespace) -> int:
     """Try other settings on questions made of the memories, and write the better one only if told to."""
-    with _engine(asked) as engine, output.progress("tune", quiet=asked.json) as tick:
+    with open_existing(asked) as engine, output.progress("tune", quiet=asked.json) as tick:
         tuning = engine.tune(
             scope=asked.scope,
             recipe=asked.recipe,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,7 +71,7 @@ def _say_report(report: Any) -> None:
 
 def search(asked: argparse.Namespace) -> int:
     """Find memories."""
-    with _engine(asked) as engine:
+    with open_existing(asked) as engine:
         answer = engine.search(
             " ".join(asked.query),
             limit=asked.limit,
@@ -90,7 +91,7 @@ def search(asked: argparse.Namespace) -> int:
 
 def why(asked: argparse.Namespace) -> int:
     """Explain a rank or an absence."""
-    with _engine(asked) as engine:
+    with open_existing(asked) as engine:
         known: dict[str, Any] = {"limit": asked.limit, "recipe": asked.recipe, **_filters(asked)}
         if asked.over is None:
             answer: Why | Contrast = engine.why(asked.query, asked.id, **known)
@@ -106,7 +107,7 @@ def why(asked: argparse.Namespace) -> int:
 
 def show(asked: argparse.Namespace) -> int:
     """Print one memory whole."""
-    with _engine(asked) as engine:
+    with open_existing(asked) as engine:
         memory = engine.get(asked.id, scope=asked.scope)
     data = shapes.memory(memory)
     if asked.json:
@@ -122,7 +123,7 @@ def show(asked: argparse.Namespace) -> int:
 
 def list_memories(asked: argparse.Namespace) -> int:
     """List memories."""
-    with _engine(asked) as engine:
+    with open_existing(asked) as engine:
         found = engine.list(limit=50 if asked.limit is None else asked.limit, offset=asked.offset, **_filters(asked))
     if asked.json:
         output.say_json({"memories": [shapes.memory(memory) for memory in found], "format": shapes.FORMAT})
@@ -134,15 +135,17 @@ def list_memories(asked: argparse.Namespace) -> int:
 
 def status(asked: argparse.Namespace) -> int:
     """Count what the store holds."""
-    with _engine(asked) as engine:
-        data = shapes.status(engine.status(), engine.space)
+    with open_existing(asked) as engine:
+        calibrations = engine.calibrations()
+        data = shapes.status(engine.status(), engine.space, calibrations)
     if asked.json:
         output.say_json(data)
         return OK
     for key, value in data.items():
-        if key != "format":
+        if key not in ("format", "calibrations"):
             text = ", ".join(f"{name} {count}" for name, count in value.items()) if isinstance(value, dict) else value
             output.say(f"{key.replace('_', ' ')}: {'–' if text in (None, '') else text}")
+    output.show_calibrations(calibrations, time.time())
     return OK
 
 
@@ -187,7 +190,7 @@ def recipes(asked: argparse.Namespace) -> int:
     return OK
 
 
-def _engine(asked: argparse.Namespace) -> Engine:
+def open_existing(asked: argparse.Namespace) -> Engine:
     """Open the store that is there; a question to a store that is not there should not make one."""
     store = settings_of(asked).store
     if not os.path.lexists(store):

@@ -11,6 +11,7 @@ from ...errors import NotFound, StoreError
 from ...ports import Changes, FileRecord, StoreStatus, Vector
 from ...types import Join, Memory, NameProbe, Run, Scope, Signal, Statistics, Where
 from ..pools import best
+from ..samples import spread
 from .catalogue import Catalogue
 from .connection import LIBRARY, Connection, Database, Row
 from .filters import clause_for
@@ -18,6 +19,7 @@ from .indexes import DEFAULT, INDEXES, IndexName, index_in, prepare_index
 from .keyword import Found, KeywordIndex, View
 from .masks import Masks
 from .names import NameIndex
+from .notes import Notes
 from .recent import Places, RecentMemories, StoredMemories
 from .rows import CONTENT_KEY, SELECT, to_memory
 from .schema import prepare
@@ -42,6 +44,7 @@ class SqliteStore:
         self._vectors = VectorIndex(cache_megabytes * _MEGABYTE * 5 // 7)
         self._masks = Masks()
         self._recent = RecentMemories()
+        self._notes = Notes()
         self._indexes: dict[IndexName, KeywordIndex] = {}
         self._seen: tuple[int, KeywordIndex] | None = None
         self._is_untidy = False
@@ -130,6 +133,15 @@ class SqliteStore:
             (*clause.parameters, limit, offset),
         )
         return [to_memory(row) for row in rows]
+
+    def sample(self, where: Where, count: int) -> list[Memory]:
+        """Return up to `count` memories from all over; the same memories in any store give the same choice."""
+        clause = clause_for(where)
+        with self.reading():
+            ids = self._read(f"SELECT m.id FROM memories AS m WHERE {clause.sql}", clause.parameters)
+            chosen = spread((row[0] for row in ids), count)
+            found = self.get(chosen, where.scopes)
+        return [found[identity] for identity in chosen]
 
     def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
         """Return the best memories by word score, up to `limit` distinct sources."""
@@ -238,6 +250,21 @@ class SqliteStore:
             "SELECT id, embed_hash FROM memories WHERE scope = ? AND path = ? AND kind = 'chunk'", (str(scope), path)
         )
         return dict(rows)
+
+    def note(self, name: str) -> str | None:
+        """Return the text kept under a name, if there is one."""
+        with self.view() as view:
+            return self._notes.get(*view[:2], name)
+
+    def notes(self) -> dict[str, str]:
+        """Return all texts that are kept, by name."""
+        with self.reading():
+            return self._notes.all(self._database.reader())
+
+    def put_note(self, name: str, text: str) -> None:
+        """Keep a text under a name, in place of the one before; return only when it is durable."""
+        with self._database.writing() as connection:
+            self._notes.put(connection, name, text)
 
     def status(self, space: str) -> StoreStatus:
         """Count what the store holds."""

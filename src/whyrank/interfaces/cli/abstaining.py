@@ -1,0 +1,79 @@
+"""`whyrank eval --abstention`: does it say so when nothing relevant is there?"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from ...engine import open_engine
+from ...errors import ConfigError
+from ...evaluation.abstention import KEPT_SHOWN, KEPT_WANTED, Abstention, Side, abstention, as_data
+from ...evaluation.plots import check_drawable, draw
+from ...evaluation.sets import load_set
+from ...ranking.recipes import recipe_named
+from ..failures import OK
+from ..shapes import FORMAT
+from . import output
+
+
+def measure_abstention(asked: argparse.Namespace) -> int:
+    """Ask sets what they can and what they cannot answer, each in a throw-away store."""
+    if asked.run_out:
+        raise ConfigError("--run-out and --abstention exclude each other", "leave one of them out")
+    if asked.plot and len(asked.sets) > 1:
+        raise ConfigError("--plot takes one set", "call `whyrank eval` once for each set")
+    if asked.plot:
+        check_drawable(Path(asked.plot))
+    names = asked.recipe or ["default"]
+    if len(names) > 1:
+        raise ConfigError("--abstention takes one recipe", "call `whyrank eval` once for each")
+    measured = []
+    for folder in asked.sets:
+        measured.append(_measure(Path(folder), recipe_named(names[0]).name, asked))
+        if not asked.json:
+            _say(measured[-1])
+    if asked.plot:
+        draw(measured[0], Path(asked.plot))
+    if asked.json:
+        output.say_json({"abstention": [as_data(one) for one in measured], "format": FORMAT})
+    return OK
+
+
+def _measure(folder: Path, recipe: str, asked: argparse.Namespace) -> Abstention:
+    dataset, others = load_set(folder), [load_set(Path(other)) for other in asked.abstention]
+    others = [other for other in others if other.name != dataset.name]
+    with (
+        tempfile.TemporaryDirectory(prefix="whyrank-eval-") as place,
+        open_engine(
+            Path(place) / "memory.db", workspace=asked.workspace, embedding=asked.embedding, calibration="manual"
+        ) as engine,
+        output.progress("eval", quiet=asked.json) as tick,
+    ):
+        return abstention(dataset, others, engine, recipe, tick)
+
+
+def _say(measured: Abstention) -> None:
+    for side in measured.sides:
+        output.say(output.bold(f"{measured.set_name}: {side.name}"))
+        output.say(f"{len(side.answerable)} answerable questions, {len(side.unanswerable)} unanswerable")
+        _say_curve(side)
+        wanted = side.at_kept(KEPT_WANTED)
+        output.say(f"at {KEPT_WANTED:.0%} kept: {wanted.rejected:.1%} rejected; AUC {side.auc:.3f}")
+        own, other = side.verdicts
+        output.say(
+            f"the verdict, calibrated without labels: {own.kept:.1%} kept, {1 - other.kept:.1%} rejected; "
+            f"called found: {own.found:.1%} and {other.found:.1%}"
+        )
+        output.say()
+    if measured.uncalibrated:
+        output.say(output.dim(f"too few memories to calibrate by: {', '.join(measured.uncalibrated)}"))
+
+
+def _say_curve(side: Side) -> None:
+    output.say(f"{'kept':>8}{'rejected':>10}{'evidence':>10}{'answered':>10}{'risk':>8}")
+    for share in KEPT_SHOWN:
+        point = side.at_kept(share)
+        output.say(
+            f"{point.kept:>8.1%}{point.rejected:>10.1%}{point.threshold:>10.3f}{point.coverage:>10.1%}{point.risk:>8.1%}"
+        )

@@ -1,0 +1,54 @@
+"""`whyrank calibrate`: fit confidence to what the store holds."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from ...engine import Engine
+from ...errors import ConfigError
+from ...search.calibration import MIN_MEMORIES, Calibration
+from ..failures import OK
+from ..shapes import FORMAT, calibration
+from . import output
+from .verbs import open_existing
+
+
+def calibrate(asked: argparse.Namespace) -> int:
+    """Measure thresholds for the scopes asked for, and say what was measured."""
+    if asked.every_scope and asked.scope:
+        raise ConfigError("--every-scope and --scope exclude each other", "leave one of them out")
+    made: list[Calibration] = []
+    with open_existing(asked) as engine, output.progress("calibrate", quiet=asked.json) as tick:
+        scopes = _every_scope(engine) if asked.every_scope else [asked.scope]
+        made.extend(engine.calibrate(scope=scope, progress=tick) for scope in scopes)
+    if asked.json:
+        output.say_json({"calibrations": [calibration(one) for one in made], "format": FORMAT})
+        return OK
+    for one in made:
+        _say(one)
+    return OK
+
+
+def _every_scope(engine: Engine) -> Sequence[str | None]:
+    """Return the scopes that can be calibrated: with the global memories they see enough."""
+    counts = engine.status().scopes
+    shared = counts.get("global", 0)
+    seen = {scope: count + (shared if scope != "global" else 0) for scope, count in counts.items()}
+    enough = [scope for scope, count in seen.items() if count >= MIN_MEMORIES]
+    if not enough:
+        raise ConfigError(
+            f"no scope has {MIN_MEMORIES} memories", "until then the default thresholds serve; ingest or add more"
+        )
+    return [None if scope == "global" else scope for scope in enough]
+
+
+def _say(made: Calibration) -> None:
+    output.say(output.bold(" + ".join(made.scopes)) + f": {made.memories} memories, {', '.join(made.languages)}")
+    output.say(f"  asked: {made.own} questions of the store's own words, {made.foreign} foreign ones")
+    for name, bar in (("evidence", made.both), ("cosine", made.cosine), ("coverage", made.coverage)):
+        if bar is not None:
+            output.say(
+                f"  {name + ':':10} weak from {bar.weak:.3f}, found from {bar.found:.3f}"
+                f"   (keeps {bar.kept:.0%} of the own, rejects {bar.rejected:.0%} of the foreign)"
+            )

@@ -1,0 +1,134 @@
+"""A calibration: where a store's evidence begins to mean something, as it was measured and is kept.
+
+`calibrating` measures it; searches only read it, and read it every time, so it is one small text in the store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from ..ports import Store, Thresholds
+from ..types import GLOBAL, Notice, Scope
+
+MIN_MEMORIES = 20  # fewer say nothing about what chance finds among them
+GROWTH_BEFORE_REFRESH = 2.0
+_FORMAT = 1
+
+
+class Bar(NamedTuple):
+    """Thresholds of one kind of evidence; what of the own questions is kept by `weak`, what of the foreign rejected."""
+
+    weak: float
+    found: float
+    kept: float
+    rejected: float
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Return the two thresholds."""
+        return Thresholds(self.weak, self.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What was measured for one set of visible scopes and one embedding space; no bar where no vector spoke."""
+
+    space: str
+    scopes: tuple[str, ...]
+    memories: int
+    made: float
+    own: int
+    foreign: int
+    languages: tuple[str, ...]
+    coverage: Bar
+    cosine: Bar | None = None
+    both: Bar | None = None
+
+    def is_outgrown(self, memories: int) -> bool:
+        """Tell whether a store has so many memories more, or less, that it should be measured again."""
+        return not self.memories / GROWTH_BEFORE_REFRESH < memories < self.memories * GROWTH_BEFORE_REFRESH
+
+    @property
+    def least(self) -> dict[str, float]:
+        """Return what each signal alone must say to count, by the name of the signal."""
+        bars = {"vector": self.cosine, "keyword": self.coverage}
+        return {signal: bar.weak for signal, bar in bars.items() if bar is not None}
+
+
+def keep_calibration(store: Store, made: Calibration) -> None:
+    """Write a calibration down, in place of the one before."""
+    store.put_note(_name(made.space, made.scopes), json.dumps({**asdict(made), "format": _FORMAT}))
+
+
+def calibration_for(store: Store, space: str, scopes: frozenset[Scope], memories: int) -> Calibration | None:
+    """Return the calibration of what a caller may see, or of most of it: few memories more change little."""
+    own = _kept(store, space, scopes)
+    if own is not None:
+        return own
+    lasting = frozenset(scope for scope in scopes if scope.kind != "session")
+    for part in dict.fromkeys((lasting, frozenset({GLOBAL}))):
+        found = _kept(store, space, part)
+        if found is not None and not found.is_outgrown(memories):
+            return found
+    return None
+
+
+def _kept(store: Store, space: str, scopes: frozenset[Scope]) -> Calibration | None:
+    text = store.note(_name_for(space, scopes))
+    return _read(text) if text is not None else None
+
+
+def calibrations_in(store: Store, space: str) -> list[Calibration]:
+    """Return all calibrations of a space, by their scopes."""
+    read = (_read(text) for text in store.notes().values())
+    return sorted((c for c in read if c is not None and c.space == space), key=lambda c: c.scopes)
+
+
+def is_due(store: Store, space: str, scopes: frozenset[Scope]) -> bool:
+    """Tell whether these scopes have enough memories to be calibrated and have not been, or have outgrown it."""
+    memories = store.statistics((), scopes).total
+    known = calibration_for(store, space, scopes, memories)
+    return memories >= MIN_MEMORIES and (known is None or known.is_outgrown(memories))
+
+
+def notices_about(calibration: Calibration | None, memories: int) -> tuple[Notice, ...]:
+    """Say what confidence rests on where it is not a calibration of these memories."""
+    if calibration is None and memories < MIN_MEMORIES:
+        text = f"confidence rests on default thresholds: {memories} memories are too few to calibrate by"
+        return (Notice("few-memories", text),)
+    if calibration is None:
+        text = "confidence rests on default thresholds; `whyrank calibrate` fits them to these memories"
+        return (Notice("uncalibrated", text),)
+    if calibration.is_outgrown(memories):
+        text = (
+            f"calibrated over {calibration.memories} memories, now there are {memories}; `whyrank calibrate` renews it"
+        )
+        return (Notice("calibration-old", text),)
+    return ()
+
+
+@lru_cache(maxsize=4096)
+def _name_for(space: str, scopes: frozenset[Scope]) -> str:
+    return _name(space, tuple(sorted(map(str, scopes))))
+
+
+def _name(space: str, scopes: Sequence[str]) -> str:
+    return json.dumps(["calibration", space, list(scopes)])
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> Calibration | None:
+    """Read a calibration; what another version wrote in another shape is none."""
+    try:
+        data = json.loads(text)
+        if data.pop("format") != _FORMAT:
+            return None
+        for name in ("coverage", "cosine", "both"):
+            data[name] = Bar(*data[name]) if data[name] is not None else None
+        return Calibration(**{**data, "scopes": tuple(data["scopes"]), "languages": tuple(data["languages"])})
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None

@@ -1,0 +1,41 @@
+"""Curves drawn, where matplotlib is installed; refused in words where not."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from whyrank.errors import ConfigError, MissingExtra
+from whyrank.evaluation.abstention import Abstention, Asked, Side
+from whyrank.evaluation.plots import check_drawable, draw
+
+needs_matplotlib = pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
+SIDE = Side("foreign", [Asked(0.9, False, True), Asked(0.4, False, False)], [Asked(0.1, True, False)])
+
+
+def test_a_file_of_another_kind_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"neither \.png nor \.svg"):
+        check_drawable(Path("curve.pdf"))
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is not None, reason="matplotlib is installed")
+def test_without_matplotlib_the_install_command_is_said() -> None:
+    with pytest.raises(MissingExtra) as said:
+        check_drawable(Path("curve.png"))
+    assert said.value.hint == "pip install matplotlib"
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(("name", "start"), [("curve.png", b"\x89PNG"), ("curve.svg", b"<?xml")])
+def test_a_picture_is_written(tmp_path: Path, name: str, start: bytes) -> None:
+    check_drawable(tmp_path / name)
+    draw(Abstention("small", (SIDE,)), tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(start)
+
+
+@needs_matplotlib
+def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be written"):
+        draw(Abstention("small", (SIDE,)), tmp_path / "nowhere" / "curve.png")

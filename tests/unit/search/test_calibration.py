@@ -1,0 +1,229 @@
+"""Calibration: what is measured, kept, read again, and said about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.unit.ranking.builders import hit, memory, ranking
+from whyrank.errors import ConfigError, ProviderError
+from whyrank.ingest.entries import entry_for
+from whyrank.ports import Changes, Store, Vector
+from whyrank.ranking.recipes import recipe_named
+from whyrank.ranking.stages import Evidence
+from whyrank.search.calibrating import MIN_GAP, MIN_WEAK, _bar, calibrate, quantile
+from whyrank.search.calibration import (
+    MIN_MEMORIES,
+    Bar,
+    Calibration,
+    calibration_for,
+    calibrations_in,
+    is_due,
+    keep_calibration,
+    notices_about,
+)
+from whyrank.search.confidence import judged
+from whyrank.search.searcher import Searcher
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.testing.embedder import WordDirections
+from whyrank.testing.memory_store import MemoryStore
+from whyrank.testing.store_contract import NOW, fact
+from whyrank.types import GLOBAL, Query, Scope, Signal, Where
+
+EMBEDDER = WordDirections()
+SPACE = EMBEDDER.fingerprint
+USER, SESSION = Scope("user", "1"), Scope("session", "9")
+THINGS = ("kettle", "lathe", "harbour", "violin", "glacier", "orchard", "turbine", "lantern", "quarry", "saddle")
+DEEDS = ("rusted near the northern gate", "was sold to Marta in spring", "needs oil every second week")
+
+
+def notes(count: int, scope: Scope = GLOBAL) -> list[str]:
+    return [f"The {THINGS[i % 10]} number {i} {DEEDS[i % 3]}, said {scope} clerk {i * 7}." for i in range(count)]
+
+
+def filled(folder: Path, count: int, *scopes: Scope) -> Store:
+    folder.mkdir(exist_ok=True)
+    store = SqliteStore(folder / "memory.db")
+    for scope in scopes or (GLOBAL,):
+        found = [fact(f"{scope}_{i}", text, scope=scope) for i, text in enumerate(notes(count, scope))]
+        entries = [entry_for(memory, "en") for memory in found]
+        rows = EMBEDDER.documents([entry.embed_text for entry in entries])
+        vectors = {entry.embed_hash: row for entry, row in zip(entries, rows, strict=True)}
+        store.write(Changes(put=entries, space=SPACE, vectors=vectors))
+    return store
+
+
+def made(memories: int = 100, **fields: object) -> Calibration:
+    plain = Calibration(
+        SPACE, ("global",), memories, NOW, 200, 96, ("en",),
+        coverage=Bar(0.2, 0.3, 0.95, 0.9), cosine=Bar(0.1, 0.4, 0.95, 0.9), both=Bar(0.5, 0.7, 0.95, 0.9),
+    )  # fmt: skip
+    return replace(plain, **fields)  # type: ignore[arg-type]
+
+
+def test_a_quantile_lies_between_its_neighbours_in_proportion() -> None:
+    assert quantile([4.0, 1.0, 2.0, 3.0], 0.1) == pytest.approx(1 + 0.3 * (2 - 1))  # place 0.1 × 3 = 0.3
+    assert quantile([5.0], 0.9) == 5.0
+
+
+def test_apart_nothing_ends_where_foreign_questions_do_and_found_begins_where_own_ones_do() -> None:
+    foreign, own = [i / 100 for i in range(11)], [0.5 + i / 100 for i in range(11)]
+    bar = _bar(own, foreign)
+    assert (bar.weak, bar.found) == pytest.approx((0.09, 0.51))  # nine tenths of 0 … 0.1, one tenth of 0.5 … 0.6
+    assert (bar.kept, bar.rejected) == pytest.approx((1.0, 9 / 11))
+
+
+def test_overlapping_nine_of_ten_own_questions_are_kept() -> None:
+    foreign, own = [i / 10 for i in range(11)], [i / 10 for i in range(11)]
+    bar = _bar(own, foreign)
+    assert (bar.weak, bar.found) == pytest.approx((0.1, 0.9))
+    assert bar.kept == pytest.approx(10 / 11)
+
+
+def test_weak_and_found_are_never_the_same() -> None:
+    bar = _bar([0.5] * 30, [0.5] * 30)
+    assert bar.found - bar.weak == pytest.approx(MIN_GAP)
+
+
+def test_own_questions_find_more_than_foreign_ones(tmp_path: Path) -> None:
+    found = calibrate(filled(tmp_path, 60), EMBEDDER, "en", Where(now=NOW))
+    assert (found.memories, found.own, found.foreign, found.languages) == (60, 200, 96, ("en",))
+    assert found.both is not None
+    assert found.cosine is not None
+    assert found.both.kept > 0.85
+    assert found.both.rejected > 0.6
+    assert (found.space, found.scopes, found.made) == (SPACE, ("global",), NOW)
+
+
+def test_without_an_embedder_only_coverage_has_a_bar(tmp_path: Path) -> None:
+    found = calibrate(filled(tmp_path, 40), None, "en", Where(now=NOW))
+    assert (found.space, found.both, found.cosine) == ("", None, None)
+    # Foreign questions share no word with so few notes, so that weak begins at its floor.
+    assert found.coverage.weak == MIN_WEAK < found.coverage.found
+    assert found.coverage.rejected > 0.9
+
+
+def test_too_few_memories_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"{MIN_MEMORIES - 1} memories are too few"):
+        calibrate(filled(tmp_path, MIN_MEMORIES - 1), EMBEDDER, "en", Where(now=NOW))
+
+
+def test_a_failing_embedder_is_an_error_and_not_another_measurement(tmp_path: Path) -> None:
+    class Down(WordDirections):
+        def query(self, text: str) -> Vector:
+            raise RuntimeError("no route")
+
+    with pytest.raises(ProviderError, match="no route"):
+        calibrate(filled(tmp_path, 40), Down(), "en", Where(now=NOW))
+
+
+def test_what_others_may_see_is_not_measured(tmp_path: Path) -> None:
+    alone, shared = filled(tmp_path / "alone", 40), filled(tmp_path / "shared", 40, GLOBAL, USER)
+    assert calibrate(alone, EMBEDDER, "en", Where(now=NOW)) == calibrate(shared, EMBEDDER, "en", Where(now=NOW))
+
+
+def test_what_was_kept_is_read_again_for_the_same_scopes_and_space_only() -> None:
+    store = MemoryStore()
+    keep_calibration(store, made())
+    keep_calibration(store, made(7, scopes=("global", "user:1")))
+    assert calibration_for(store, SPACE, frozenset({GLOBAL}), 9_000) == made()
+    assert calibration_for(store, SPACE, frozenset({GLOBAL, USER}), 9_000) == made(7, scopes=("global", "user:1"))
+    assert calibration_for(store, "another", frozenset({GLOBAL}), 100) is None
+    assert [found.memories for found in calibrations_in(store, SPACE)] == [100, 7]
+    assert calibrations_in(store, "another") == []
+
+
+def test_few_memories_more_go_by_what_they_are_added_to() -> None:
+    store = MemoryStore()
+    keep_calibration(store, made(100))
+    keep_calibration(store, made(150, scopes=("global", "user:1")))
+
+    def over(memories: int, *scopes: Scope) -> int | None:
+        found = calibration_for(store, SPACE, frozenset({GLOBAL, *scopes}), memories)
+        return found.memories if found is not None else None
+
+    assert over(299, USER, SESSION) == 150  # the session in what the user sees
+    assert over(199, Scope("user", "2")) == 100  # another user among what all see
+    assert over(200, Scope("user", "2")) is None  # who has as much as all the others
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"format": 99}', '{"format": 1, "coverage": 3}'])
+def test_a_note_in_another_shape_is_no_calibration(text: str) -> None:
+    store = MemoryStore()
+    keep_calibration(store, made())
+    [name] = store.notes()
+    store.put_note(name, text)
+    assert calibration_for(store, SPACE, frozenset({GLOBAL}), 100) is None
+    assert calibrations_in(store, SPACE) == []
+
+
+@pytest.mark.parametrize(("memories", "outgrown"), [(50, True), (51, False), (199, False), (200, True)])
+def test_a_store_outgrows_its_calibration_when_it_doubles_or_halves(memories: int, outgrown: bool) -> None:
+    assert made(100).is_outgrown(memories) == outgrown
+    assert [notice.code for notice in notices_about(made(100), memories)] == ["calibration-old"] * outgrown
+
+
+def test_calibration_is_due_when_there_is_none_and_when_it_is_outgrown(tmp_path: Path) -> None:
+    store, scopes = filled(tmp_path, 40), frozenset({GLOBAL})
+    assert is_due(store, SPACE, scopes)
+    keep_calibration(store, made(40))
+    assert not is_due(store, SPACE, scopes)
+    keep_calibration(store, made(20))
+    assert is_due(store, SPACE, scopes)
+    assert not is_due(filled(tmp_path / "small", MIN_MEMORIES - 1), SPACE, scopes)
+
+
+def test_what_confidence_rests_on_is_said() -> None:
+    assert [notice.code for notice in notices_about(None, MIN_MEMORIES)] == ["uncalibrated"]
+    assert [notice.code for notice in notices_about(None, MIN_MEMORIES - 1)] == ["few-memories"]
+    assert notices_about(made(100), 100) == ()
+
+
+@pytest.mark.parametrize(("cosine", "verdict"), [(0.49, "nothing"), (0.5, "weak"), (0.69, "weak"), (0.7, "found")])
+def test_the_verdict_follows_the_calibration(cosine: float, verdict: str) -> None:
+    said = {"vector": Signal("vector", {"a": cosine})}
+    judgement = judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, said, made())
+    assert (judgement.verdict, judgement.evidence) == (verdict, cosine)
+
+
+def test_where_no_vector_spoke_the_bar_of_coverage_counts() -> None:
+    said = {"keyword": Signal("keyword", {"a": 1.0}, {"a": 0.25})}
+    found = ranking(hit(memory("a"), 0.9))
+    assert judged(found, EMBEDDER, said, made()).verdict == "weak"
+    assert judged(found, None, said, made()).verdict == "weak"
+
+
+def test_a_space_that_never_spoke_goes_by_the_model() -> None:
+    said = {"vector": Signal("vector", {"a": 0.6})}  # the model: weak from 0.4, found from 0.9
+    assert judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, said, made(both=None)).verdict == "weak"
+
+
+def test_a_search_reads_the_calibration_and_writes_none(tmp_path: Path) -> None:
+    store = filled(tmp_path, 40)
+    searcher = Searcher(store, EMBEDDER, "en")
+    query = Query("which lathe needs oil?", Where(now=NOW))
+    before = searcher.search(query, recipe_named("default"))
+    assert [notice.code for notice in before.notices] == ["uncalibrated"]
+    assert store.notes() == {}
+    keep_calibration(store, made(40, both=Bar(1.9, 2.0, 1.0, 1.0)))
+    after = searcher.search(query, recipe_named("default"))
+    assert (after.notices, after.verdict) == ((), "nothing")
+    assert after.evidence == before.evidence
+    assert "weak from 1.9, found from 2" in after[0].explain()
+    assert len(searcher.search(replace(query, strict=True), recipe_named("default"))) == 0
+
+
+def test_evidence_without_thresholds_goes_by_the_calibration(tmp_path: Path) -> None:
+    store = filled(tmp_path, 40)
+    searcher = Searcher(store, EMBEDDER, "en")
+    recipe = recipe_named("default").with_stages(Evidence())
+    query = Query("which lathe needs oil?", Where(now=NOW))
+    everything = searcher.search(query, recipe)
+    assert not [dropped for dropped in everything.dropped if dropped.trail[-1].stage == "evidence"]
+    strict = Bar(0.99, 1.0, 1.0, 1.0)
+    keep_calibration(store, made(40, coverage=strict, cosine=strict))
+    assert len(searcher.search(query, recipe)) == 0
+    lost = [dropped for dropped in searcher.search(query, recipe).dropped if dropped.trail[-1].stage == "evidence"]
+    assert "is below 0.99" in lost[0].trail[-1].why
