@@ -9,11 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .engine import AsyncEngine, Engine, fetch_model, rank
-    from .engine import open_engine as open
-    from .engine import open_engine_async as open_async
+    from .engine import Engine
     from .errors import WhyrankError
     from .hits import Hit, Ranking, Results
+    from .opening import AsyncEngine, fetch_model, rank
+    from .opening import open_engine as open
+    from .opening import open_engine_async as open_async
     from .ranking.recipes import RECIPES, Recipe
     from .search.contrast import Contrast
     from .search.why import Why
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "open": ("engine", "open_engine"),
-    "open_async": ("engine", "open_engine_async"),
-    "fetch_model": ("engine", "fetch_model"),
-    "rank": ("engine", "rank"),
+    "open": ("opening", "open_engine"),
+    "open_async": ("opening", "open_engine_async"),
+    "fetch_model": ("opening", "fetch_model"),
+    "rank": ("opening", "rank"),
     "Engine": ("engine", "Engine"),
-    "AsyncEngine": ("engine", "AsyncEngine"),
+    "AsyncEngine": ("opening", "AsyncEngine"),
     "WhyrankError": ("errors", "WhyrankError"),
     "RECIPES": ("ranking.recipes", "RECIPES"),
     "Recipe": ("ranking.recipes", "Recipe"),

@@ -19,7 +19,8 @@ from .storage.pools import CHUNKS_PER_SOURCE
 from .types import Notice
 
 WORKSPACE_FILE = "whyrank.toml"
-DEFAULT_STORE = ".whyrank/memory.db"
+STORE_FOLDER = ".whyrank"
+DEFAULT_STORE = f"{STORE_FOLDER}/memory.db"
 PINS_SUFFIX = ".pins"  # lines of JSON; not called so, because logs of turns are, and are ingested
 _PREFIX = "WHYRANK_"
 WORKSPACE_VARIABLE = "WHYRANK_WORKSPACE"
@@ -169,6 +170,12 @@ class Config:
     def store(self) -> Path:
         """Return where the store is."""
         return self._place("store")
+
+    @property
+    def notes(self) -> Path:
+        """Return the folder paths are stored relative to: the store's own, wherever one stands."""
+        folder = self.store.parent
+        return folder.parent if folder.name == STORE_FOLDER else folder
 
     @property
     def models(self) -> Path:

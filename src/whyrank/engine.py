@@ -1,4 +1,4 @@
-"""The facade: one engine behind every door, and the only place that wires ports to providers."""
+"""The facade: one engine behind every door."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
@@ -29,21 +28,19 @@ from .arguments import (
     scopes_of,
     storable,
     tags_of,
-)
+)  # fmt: skip
 from .columns import MemoryId
-from .embedding.providers import embedder_named
 from .errors import ConfigError, NotFound, StoreError, WhyrankError
-from .hits import Ranking, Results
+from .hits import Results
 from .ingest.entries import content_hash, entry_for, id_for
 from .pinning import Pinning
 from .ports import Changes, Embedder, Reranker, Store, StoreStatus, Vector
-from .ranking.foreign import rank_foreign
-from .ranking.recipes import Recipe, recipe_named
+from .ranking.recipes import Recipe
 from .ranking.reranking import Rerank
 from .search.calibration import Calibration, calibrations_in, is_due, keep_calibration
 from .search.searcher import Searcher
 from .search.why import Why, why
-from .types import GLOBAL, Document, Memory, Query, Run, Scope, Source, Where, visible
+from .types import GLOBAL, Document, Memory, Query, Scope, Source, Where, visible
 
 if TYPE_CHECKING:
     from .evaluation.pinboard import Pinboard
@@ -53,7 +50,6 @@ if TYPE_CHECKING:
     from .search.contrast import Contrast
 
 _DOCUMENTS_PER_TRANSACTION = 256
-STORE_FOLDER = ".whyrank"
 
 
 class Engine(Pinning):
@@ -107,7 +103,7 @@ class Engine(Pinning):
 
         config = self._config
         reading = Settings(
-            workspace=Path(base).absolute() if base is not None else workspace_of(config),
+            workspace=Path(base).absolute() if base is not None else config.notes,
             language=config["language"],
             size=ChunkSize(config["chunk.tokens"], config["chunk.overlap"]),
             max_bytes=config["ingest.max_bytes"],
@@ -359,7 +355,7 @@ class Engine(Pinning):
         with tempfile.TemporaryDirectory(prefix="whyrank-copy-") as place:
             copy = Path(place) / "memory.db"
             copy_store(self._config.store, copy)
-            with closing(_open_store(copy, self._config["keyword"], self._config["cache.megabytes"])) as store:
+            with closing(open_store(copy, self._config["keyword"], self._config["cache.megabytes"])) as store:
                 yield store
 
     def embed(self, progress: Progress | None = None) -> Embedded:
@@ -392,79 +388,8 @@ class Engine(Pinning):
         return chosen.with_stages(own if own.reranker is not None else replace(own, reranker=self._reranker))
 
 
-class AsyncEngine:
-    """The same engine for asynchronous callers: every method is awaited and runs in a thread."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def __aenter__(self) -> AsyncEngine:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        import asyncio
-
-        await asyncio.to_thread(self._engine.close)
-
-    def __getattr__(self, name: str) -> Any:
-        import asyncio
-
-        attribute = getattr(self._engine, name)
-        return partial(asyncio.to_thread, attribute) if callable(attribute) else attribute
-
-
-def open_engine(
-    store: str | Path | None = None,
-    *,
-    workspace: str | Path | None = None,
-    reranker: Reranker | None = None,
-    **options: Any,
-) -> Engine:
-    """Open a store, or make it; options are settings, with `_` for `.` (`chunk_tokens=200`)."""
-    names = {key.replace(".", "_"): key for key in settings.SETTINGS}
-    given = {names.get(option, option): value for option, value in options.items()}
-    if store is not None:
-        given["store"] = str(Path(store).expanduser().absolute())
-    config = settings.load(given, workspace=Path(workspace) if workspace is not None else None)
-    # First, so that a model that is not there leaves no store behind.
-    embedder = embedder_named(config["embedding"], config.models, config["model.threads"])
-    opened = _open_store(config.store, config["keyword"], config["cache.megabytes"])
-    return Engine(opened, embedder, config, reranker=reranker)
-
-
-def fetch_model(name: str = "minilm", *, workspace: str | Path | None = None, progress: Progress | None = None) -> Path:
-    """Get a model that is not part of the installation, once per machine; return the folder of all models."""
-    from .embedding.models import fetch
-
-    config = settings.load(workspace=Path(workspace) if workspace is not None else None)
-    fetch(name, config.models, progress or (lambda done, total, label: None))
-    return config.models
-
-
-async def open_engine_async(store: str | Path | None = None, **options: Any) -> AsyncEngine:
-    """Open a store for asynchronous callers."""
-    import asyncio
-
-    return AsyncEngine(await asyncio.to_thread(open_engine, store, **options))
-
-
-def rank(
-    runs: Sequence[Run] | Mapping[str, Iterable[tuple[str, float]]],
-    recipe: str | Recipe = "rrf",
-    *,
-    weights: Mapping[str, float] | None = None,
-    limit: int = 10,
-) -> Ranking:
-    """Fuse and explain any engines' result lists: runs, or (id, score) pairs by the name of the run."""
-    check_page(limit, 0)
-    if isinstance(runs, Mapping):
-        runs = [Run.of(name, pairs) for name, pairs in runs.items()]
-    if not all(isinstance(run, Run) for run in runs):
-        raise ConfigError("rank takes runs", 'make them with whyrank.Run.of("name", [(id, score), …])')
-    return rank_foreign(runs, recipe if isinstance(recipe, Recipe) else recipe_named(recipe), weights, limit)
-
-
-def _open_store(path: Path, keyword: str, cache_megabytes: int) -> Store:
+def open_store(path: Path, keyword: str, cache_megabytes: int) -> Store:
+    """Open the store in a file, or make it."""
     from .storage.sqlite.store import SqliteStore
 
     try:
@@ -476,9 +401,3 @@ def _open_store(path: Path, keyword: str, cache_megabytes: int) -> Store:
         said = getattr(error, "strerror", None) or error
         raise StoreError(f"{path} cannot be used: {said}", "choose another place with --store") from error
     return SqliteStore(path, keyword, cache_megabytes)
-
-
-def workspace_of(config: settings.Config) -> Path:
-    """Return the folder paths are stored relative to: the store's own, wherever one stands."""
-    folder = config.store.parent
-    return folder.parent if folder.name == STORE_FOLDER else folder

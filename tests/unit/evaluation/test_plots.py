@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,6 @@ from whyrank.errors import ConfigError, MissingExtra
 from whyrank.evaluation.abstention import Abstention, Asked, Side
 from whyrank.evaluation.plots import check_drawable, draw
 
-needs_matplotlib = pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
 SIDE = Side("foreign", [Asked(0.9, False, True), Asked(0.4, False, False)], [Asked(0.1, True, False)])
 
 
@@ -20,14 +19,14 @@ def test_a_file_of_another_kind_is_refused() -> None:
         check_drawable(Path("curve.pdf"))
 
 
-@pytest.mark.skipif(find_spec("matplotlib") is not None, reason="matplotlib is installed")
-def test_without_matplotlib_the_install_command_is_said() -> None:
+def test_without_matplotlib_the_install_command_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "matplotlib", raising=False)
+    monkeypatch.setattr(sys, "path", [])  # nothing is installed
     with pytest.raises(MissingExtra) as said:
         check_drawable(Path("curve.png"))
     assert said.value.hint == "pip install matplotlib"
 
 
-@needs_matplotlib
 @pytest.mark.parametrize(("name", "start"), [("curve.png", b"\x89PNG"), ("curve.svg", b"<?xml")])
 def test_a_picture_is_written(tmp_path: Path, name: str, start: bytes) -> None:
     check_drawable(tmp_path / name)
@@ -35,7 +34,6 @@ def test_a_picture_is_written(tmp_path: Path, name: str, start: bytes) -> None:
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
-@needs_matplotlib
 def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be written"):
         draw(Abstention("small", (SIDE,)), tmp_path / "nowhere" / "curve.png")

@@ -6,11 +6,11 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from ...engine import open_engine
 from ...errors import ConfigError
 from ...evaluation.abstention import KEPT_SHOWN, KEPT_WANTED, Abstention, Side, abstention, as_data
 from ...evaluation.plots import check_drawable, draw
 from ...evaluation.sets import load_set
+from ...opening import open_engine
 from ...ranking.recipes import recipe_named
 from ..failures import OK
 from ..shapes import FORMAT

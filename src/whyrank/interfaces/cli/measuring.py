@@ -6,11 +6,11 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from ...engine import open_engine
 from ...errors import ConfigError
 from ...evaluation.harness import CEILING, Evaluation, as_data, evaluate, write_run
 from ...evaluation.measures import MEASURES
 from ...evaluation.sets import load_set
+from ...opening import open_engine
 from ...ranking.recipes import recipe_named
 from ..failures import OK, TRAIL_BROKEN
 from ..shapes import FORMAT

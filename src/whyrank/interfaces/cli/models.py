@@ -8,9 +8,9 @@ from typing import NamedTuple
 from ... import config as settings
 from ...embedding.models import Model, fetch, models
 from ...embedding.providers import NAMES, check_name
-from ...engine import open_engine
 from ...errors import ConfigError
 from ...ingest.filling import Embedded
+from ...opening import open_engine
 from .. import shapes
 from ..failures import OK
 from . import output

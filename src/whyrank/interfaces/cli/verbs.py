@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import config as settings
-from ...engine import Engine, open_engine, workspace_of
+from ...engine import Engine
 from ...errors import StoreError
+from ...opening import open_engine
 from ...ranking.recipes import RECIPES, recipe_named
 from ...search.why import Why
 from .. import shapes
@@ -29,7 +30,7 @@ Verb = Callable[[argparse.Namespace], int]
 def ingest(asked: argparse.Namespace) -> int:
     """Index files and report what happened."""
     with _writable(asked) as engine, output.progress("ingest", quiet=asked.json) as tick:
-        base = workspace_of(settings_of(asked))
+        base = settings_of(asked).notes
         report = engine.ingest(*asked.paths, scope=asked.scope, dry_run=asked.dry_run, base=base, progress=tick)
     if asked.json:
         output.say_json(shapes.report(report))

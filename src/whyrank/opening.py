@@ -1,0 +1,94 @@
+"""How an engine comes to its store, its embedder and its settings: the place that wires ports to providers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import config as settings
+from .arguments import check_page
+from .embedding.providers import embedder_named
+from .engine import Engine, open_store
+from .errors import ConfigError
+from .hits import Ranking
+from .ports import Reranker
+from .ranking.foreign import rank_foreign
+from .ranking.recipes import Recipe, recipe_named
+from .types import Run
+
+if TYPE_CHECKING:
+    from .ingest.filling import Progress
+
+
+class AsyncEngine:
+    """The same engine for asynchronous callers: every method is awaited and runs in a thread."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def __aenter__(self) -> AsyncEngine:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self._engine.close)
+
+    def __getattr__(self, name: str) -> Any:
+        import asyncio
+
+        attribute = getattr(self._engine, name)
+        return partial(asyncio.to_thread, attribute) if callable(attribute) else attribute
+
+
+def open_engine(
+    store: str | Path | None = None,
+    *,
+    workspace: str | Path | None = None,
+    reranker: Reranker | None = None,
+    **options: Any,
+) -> Engine:
+    """Open a store, or make it; options are settings, with `_` for `.` (`chunk_tokens=200`)."""
+    names = {key.replace(".", "_"): key for key in settings.SETTINGS}
+    given = {names.get(option, option): value for option, value in options.items()}
+    if store is not None:
+        given["store"] = str(Path(store).expanduser().absolute())
+    config = settings.load(given, workspace=Path(workspace) if workspace is not None else None)
+    # First, so that a model that is not there leaves no store behind.
+    embedder = embedder_named(config["embedding"], config.models, config["model.threads"])
+    opened = open_store(config.store, config["keyword"], config["cache.megabytes"])
+    return Engine(opened, embedder, config, reranker=reranker)
+
+
+def fetch_model(name: str = "minilm", *, workspace: str | Path | None = None, progress: Progress | None = None) -> Path:
+    """Get a model that is not part of the installation, once per machine; return the folder of all models."""
+    from .embedding.models import fetch
+
+    config = settings.load(workspace=Path(workspace) if workspace is not None else None)
+    fetch(name, config.models, progress or (lambda done, total, label: None))
+    return config.models
+
+
+async def open_engine_async(store: str | Path | None = None, **options: Any) -> AsyncEngine:
+    """Open a store for asynchronous callers."""
+    import asyncio
+
+    return AsyncEngine(await asyncio.to_thread(open_engine, store, **options))
+
+
+def rank(
+    runs: Sequence[Run] | Mapping[str, Iterable[tuple[str, float]]],
+    recipe: str | Recipe = "rrf",
+    *,
+    weights: Mapping[str, float] | None = None,
+    limit: int = 10,
+) -> Ranking:
+    """Fuse and explain any engines' result lists: runs, or (id, score) pairs by the name of the run."""
+    check_page(limit, 0)
+    if isinstance(runs, Mapping):
+        runs = [Run.of(name, pairs) for name, pairs in runs.items()]
+    if not all(isinstance(run, Run) for run in runs):
+        raise ConfigError("rank takes runs", 'make them with whyrank.Run.of("name", [(id, score), …])')
+    return rank_foreign(runs, recipe if isinstance(recipe, Recipe) else recipe_named(recipe), weights, limit)
