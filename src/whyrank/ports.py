@@ -33,8 +33,8 @@ class Name(NamedTuple):
 class Entry:
     """A memory ready to be stored: analysed, named and fingerprinted outside any transaction.
 
-    `letters` says that it is written in a language whose words are also matched by the letters inside them; `dates`
-    are the date words of a memory that was given a date; `language` is that of texts that do not show theirs.
+    `letters` says that it is written in a language whose words are also matched by the letters inside them; `marks`
+    are its date words and who said it; `language` is that of texts that do not show theirs.
     """
 
     memory: Memory
@@ -43,7 +43,7 @@ class Entry:
     embed_text: str
     embed_hash: str
     letters: bool = False
-    dates: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
     language: str = ""
 
 

@@ -245,11 +245,12 @@ class Analysis:
     entities: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
     dates: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """Return all that is looked for: the terms, and the date words."""
-        return (*self.terms, *self.dates)
+        """Return all that is looked for: the terms, the date words, and the marks of who may have said it."""
+        return (*self.terms, *self.dates, *self.speakers)
 
 
 @dataclass(frozen=True, slots=True)

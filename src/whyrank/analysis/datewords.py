@@ -68,8 +68,8 @@ def year_word(year: int) -> str:
     return f"year{SIGN}{year}"
 
 
-def is_date_word(term: str) -> bool:
-    """Tell a date word from a word of a text."""
+def is_mark(term: str) -> bool:
+    """Tell what no text can hold (a date word, the mark of a speaker) from a word of a text."""
     return SIGN in term
 
 

@@ -12,6 +12,7 @@ from .entities import entities_in, is_identifier
 from .languages import DEFAULT_LANGUAGE, language_of
 from .names import probe_for
 from .reldates import told_dates
+from .speakers import asked_speakers
 from .stopwords import QUESTION_WORDS
 from .text import clean, fold, unspaced_letters
 from .words import all_tokens, tokens_of
@@ -32,14 +33,16 @@ def analyse(text: str, default_language: str = DEFAULT_LANGUAGE, now: float | No
     asked = cleaned.text[:MAX_QUERY_CHARACTERS]
     language = language_of(asked, default_language)
     distinct = tuple(dict.fromkeys(_terms(asked, default_language)))
+    probe = probe_for(asked)
     return Analysis(
         text=asked,
         language=language,
         kind=kind_of(asked, language),
         terms=distinct[:MAX_TERMS],
-        probe=probe_for(asked),
+        probe=probe,
         entities=entities_in(asked),
         dates=tuple(dict.fromkeys((*asked_dates(asked), *(told_dates(asked, now) if now else ())))),
+        speakers=asked_speakers(probe),
         notices=tuple(_notices(cleaned.replaced, len(text), len(distinct))),
     )
 

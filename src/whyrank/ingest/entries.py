@@ -11,6 +11,7 @@ from ..analysis.datewords import asked_dates, date_words
 from ..analysis.documents import embedded_text, searchable_text
 from ..analysis.names import names_of
 from ..analysis.reldates import told_dates
+from ..analysis.speakers import speaker_mark
 from ..analysis.words import tokens_and_language
 from ..columns import MemoryId
 from ..ports import Entry
@@ -34,7 +35,7 @@ def entry_for(memory: Memory, language: str) -> Entry:
         embed_text=text,
         embed_hash=content_hash(text),
         letters=spoken not in WORDS_SUFFICE,
-        dates=_date_words(memory),
+        marks=(*_date_words(memory), *(speaker_mark(memory.speaker) if memory.is_turn else ())),
         language=language,
     )
 

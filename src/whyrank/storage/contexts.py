@@ -8,6 +8,8 @@ from __future__ import annotations
 from enum import IntEnum
 
 WINDOW_TURNS = 2  # turns before and after a turn, in the same session
+# What a matching turn gains when the question names its speaker and nobody else: a share of the best score there is.
+SPEAKER_SHARE = 0.1
 
 
 class Unit(IntEnum):

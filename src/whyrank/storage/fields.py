@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import regex
 
-from ..analysis.datewords import is_date_word
+from ..analysis.datewords import is_mark
+from ..analysis.speakers import is_speaker_mark
 from ..analysis.text import UNSPACED
 from ..ports import Entry
 from .lexical import LENGTH_PRIOR
@@ -41,22 +42,27 @@ FIELDS = (WORDS, PAIRS, GRAMS, DATES)
 def fields_of(entry: Entry) -> tuple[Sequence[str], ...]:
     """Return the terms of each field of an entry, in the order of FIELDS."""
     tokens = entry.tokens
-    return tokens, pairs_of(tokens), grams_of(tokens) if entry.letters else (), entry.dates
+    return tokens, pairs_of(tokens), grams_of(tokens) if entry.letters else (), date_words_in(entry.marks)
 
 
 def lengths_of(entry: Entry) -> tuple[int, int, int, int]:
     """Return how many terms each field of an entry has, without making them."""
     grams = [gram_count(token) for token in entry.tokens]
     pairs = sum(1 for i in range(len(grams) - 1) if grams[i] and grams[i + 1])
-    return len(grams), pairs, sum(grams) if entry.letters else 0, len(entry.dates)
+    return len(grams), pairs, sum(grams) if entry.letters else 0, len(date_words_in(entry.marks))
 
 
 def wanted_terms(terms: Sequence[str]) -> tuple[tuple[Field, Sequence[str]], ...]:
     """Return what a query asks of each field; phrases are asked of the words only."""
-    spoken = [term for term in terms if not is_date_word(term)]
+    spoken = [term for term in terms if not is_mark(term)]
     words = [term for term in spoken if " " not in term]
-    dates = [term for term in terms if is_date_word(term)]
-    return (WORDS, spoken), (PAIRS, pairs_of(words)), (GRAMS, [*dict.fromkeys(grams_of(words))]), (DATES, dates)
+    letters = [*dict.fromkeys(grams_of(words))]
+    return (WORDS, spoken), (PAIRS, pairs_of(words)), (GRAMS, letters), (DATES, date_words_in(terms))
+
+
+def date_words_in(terms: Iterable[str]) -> list[str]:
+    """Return the date words among some terms."""
+    return [term for term in terms if is_mark(term) and not is_speaker_mark(term)]
 
 
 def pairs_of(tokens: Sequence[str]) -> list[str]:

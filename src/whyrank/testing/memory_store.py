@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..analysis.datewords import is_date_word
+from ..analysis.datewords import is_mark
 from ..analysis.names import match_name, proposal_score
 from ..columns import MemoryId
 from ..errors import StoreError
@@ -269,4 +269,4 @@ def _scored(score: float, memory: Memory) -> Scored:
 
 
 def _words(terms: Sequence[str]) -> list[str]:
-    return [term for term in terms if not is_date_word(term)]
+    return [term for term in terms if not is_mark(term)]

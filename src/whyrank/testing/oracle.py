@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..analysis.speakers import is_speaker_mark, speaker_of
 from ..ports import Entry
-from ..storage.contexts import OWN_WEIGHT, WINDOW_TURNS, Unit
+from ..storage.contexts import OWN_WEIGHT, SPEAKER_SHARE, WINDOW_TURNS, Unit
 from ..storage.fields import DATES, FIELDS, Field, fields_of, wanted_terms
 from ..storage.lexical import K1, B
 from ..types import inverse_frequency
@@ -46,7 +47,20 @@ def addends(entries: Sequence[Entry], terms: Sequence[str]) -> list[Addends]:
         for term in wanted:
             for number, addend in _of_term(entries, field, term):
                 found[number].append(addend)
+    _add_speaker(entries, terms, found)
     return found
+
+
+def _add_speaker(entries: Sequence[Entry], terms: Sequence[str], found: Sequence[Addends]) -> None:
+    """Give the matching turns of the one speaker a question names a share of the best score."""
+    known = {mark for entry in entries for mark in entry.marks if is_speaker_mark(mark) and mark in terms}
+    if len(known) != 1:
+        return
+    [mark] = known
+    bonus = SPEAKER_SHARE * max(sum(value for _, value in own) for own in found)
+    for entry, own in zip(entries, found, strict=True):
+        if own and mark in entry.marks:
+            own.append((f"said by {speaker_of(mark)}", bonus))
 
 
 def _of_term(entries: Sequence[Entry], field: Field, term: str) -> Iterator[tuple[int, tuple[str, float]]]:

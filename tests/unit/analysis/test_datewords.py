@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.datewords import asked_dates, date_words, is_date_word
+from whyrank.analysis.datewords import asked_dates, date_words, is_mark
 from whyrank.analysis.words import tokens_of
 
 CHRISTMAS_2023 = 1_703_462_400.0  # 2023-12-25 00:00 UTC
@@ -60,4 +60,4 @@ def test_a_moment_nobody_can_date_has_no_words() -> None:
 
 
 def test_no_token_of_a_text_is_a_date_word() -> None:
-    assert not any(is_date_word(token) for token in tokens_of("day=25 month=12 x=y a==b c++ #=1"))
+    assert not any(is_mark(token) for token in tokens_of("day=25 month=12 x=y a==b c++ #=1"))

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyrank.analysis.datewords import is_date_word
+from whyrank.analysis.datewords import is_mark
 from whyrank.ingest.entries import entry_for
-from whyrank.ports import Changes
+from whyrank.ports import Changes, Entry
 from whyrank.storage.fields import GRAMS, WORDS
 from whyrank.storage.sqlite import indexes, selection, writing
 from whyrank.storage.sqlite.connection import Database
@@ -68,7 +68,9 @@ def histories(draw: st.DrawFn) -> list[Changes]:
     changes: list[Changes] = []
     for number in range(draw(st.integers(1, 14))):
         dates = draw(st.sampled_from([(), ("day=1", "month=5", "year=2023"), ("day=2", "month=5", "year=2022")]))
-        entry = replace(entry_for(draw(memories(number)), "en"), letters=draw(st.booleans()), dates=dates)
+        memory = draw(memories(number))
+        speaker = draw(st.sampled_from([("by=ann",), ("by=bob",)])) if memory.is_turn else ()
+        entry = replace(entry_for(memory, "en"), letters=draw(st.booleans()), marks=(*dates, *speaker))
         changes.append(Changes(put=[entry]))
         if number and draw(st.booleans()):
             changes.append(Changes(remove=[f"m_{draw(st.integers(0, number))}"]))
@@ -78,8 +80,8 @@ def histories(draw: st.DrawFn) -> list[Changes]:
 def asked_terms() -> st.SearchStrategy[list[str]]:
     # A word twice in a row overlaps itself, and how often that counts is nobody's promise.
     phrases = st.lists(st.sampled_from(VOCABULARY), min_size=2, max_size=3, unique=True).map(" ".join)
-    dates = st.sampled_from(["day=1", "month=5", "year=2023"])
-    return st.lists(st.sampled_from(VOCABULARY) | phrases | dates, min_size=1, max_size=4, unique=True)
+    marks = st.sampled_from(["day=1", "month=5", "year=2023", "by=ann", "by=bob", "by=nobody"])
+    return st.lists(st.sampled_from(VOCABULARY) | phrases | marks, min_size=1, max_size=5, unique=True)
 
 
 @given(histories(), asked_terms())
@@ -93,7 +95,7 @@ def test_any_history_gives_what_the_oracle_gives(history: list[Changes], terms: 
         assert told(real.keyword(terms, EVERYTHING, None)) == pytest.approx(
             told(oracle.keyword(terms, EVERYTHING, None))
         )
-        words = [term for term in terms if not is_date_word(term)]
+        words = [term for term in terms if not is_mark(term)]
         assert real.statistics(words, EVERYTHING.scopes) == oracle.statistics(words, EVERYTHING.scopes)
         ids = [memory.id for memory in oracle.browse(EVERYTHING, 99)]
         [ours], [theirs] = (store.score(ids, terms, None, "", EVERYTHING) for store in (real, oracle))
@@ -441,3 +443,24 @@ def test_a_scope_that_is_rewritten_often_is_renumbered(tmp_path: Path, monkeypat
     assert served.keyword(["tea"], EVERYTHING, 5) == opened.keyword(["tea"], EVERYTHING, 5)
     served.close()
     opened.close()
+
+
+def turn(identity: str, text: str, speaker: str, position: int) -> Entry:
+    source = Source("log.jsonl", position, position, identity)
+    memory = fact(identity, text, kind="chunk", source=source, session="s", speaker=speaker, position=position)
+    return entry_for(memory, "en")
+
+
+def test_the_turns_of_the_one_speaker_a_question_names_gain_a_tenth_of_the_best(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db", "postings")
+    far = [turn(f"m_{place}", "nothing at all", "Cal", place) for place in range(20, 26)]
+    store.write(Changes(put=[turn("m_a", "green tea", "Ann", 1), *far, turn("m_b", "green tea", "Bob", 40)]))
+    plain, named, both = (
+        store.score(["m_a", "m_b"], terms, None, "", EVERYTHING)[0]
+        for terms in (["tea"], ["tea", "by=ann"], ["tea", "by=ann", "by=bob"])
+    )
+    assert named.values["m_a"] == pytest.approx(1.1 * plain.values["m_a"])  # it is itself the best: 1 + 0.1
+    assert named.values["m_b"] == plain.values["m_b"]
+    assert dict(named.terms["m_a"])["said by ann"] == pytest.approx(0.1 * plain.values["m_a"])
+    assert both.values == plain.values
+    store.close()

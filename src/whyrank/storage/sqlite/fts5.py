@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from ...analysis.datewords import is_date_word
+from ...analysis.datewords import is_mark
 from ...columns import MemoryId
 from ...ports import Entry
 from ...types import Join, Notice, Scope, Signal, Statistics, Where
@@ -112,7 +112,7 @@ class Fts5Index:
 
     def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
         """Return the rows FTS5 selects, with exact scores."""
-        terms = [term for term in terms if not is_date_word(term)]
+        terms = [term for term in terms if not is_mark(term)]
         if not terms:
             return Found(Rows(), (WORDS_ALONE,))
         selected = self.select(view.connection, terms, clause_for(where), join, limit)
@@ -132,7 +132,7 @@ class Fts5Index:
         self, view: View, ids: Sequence[MemoryId], rows: Sequence[int], terms: Sequence[str], scopes: frozenset[Scope]
     ) -> Signal:
         """Score the given memories in their rows, whether a run would list them or not."""
-        terms = [term for term in terms if not is_date_word(term)]
+        terms = [term for term in terms if not is_mark(term)]
         owners = dict(zip(rows, ids, strict=True))
         details = {owners[row]: scores for row, scores in self._term_scores(view, rows, terms, scopes).items()}
         values = {identity: word_score(scores) for identity, scores in details.items()}

@@ -35,7 +35,7 @@ def to_row(entry: Entry, number: int) -> Row:
         place.content_hash, memory.category, _list(memory.tags), _list(memory.entities), memory.importance,
         memory.created, memory.date, int(memory.evergreen), memory.valid_from, memory.valid_until, memory.expires,
         memory.supersedes, memory.superseded_by, memory.superseded_at, memory.trust, memory.session, memory.speaker,
-        memory.position, number, int(entry.letters), " ".join(entry.dates), memory.group, len(entry.tokens),
+        memory.position, number, int(entry.letters), " ".join(entry.marks), memory.group, len(entry.tokens),
         entry.embed_text, entry.embed_hash,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ....analysis.datewords import is_date_word
+from ....analysis.datewords import is_mark
 from ....columns import Column, MemoryId
 from ....ports import Entry
 from ....trail import TermTable
@@ -21,7 +21,7 @@ from ..selection import best_rows
 from . import segments
 from .inversion import Text
 from .lists import POSTINGS_KEPT, Lists, Pages, shelved
-from .scores import Library, Scores, asked, folded
+from .scores import Library, Scores, asked, folded, named_speaker
 
 CACHE_BYTES = 64 * 1024 * 1024  # of pages; two hundred thousand notes fit
 _SCOPES_KEPT = 256  # whose lists and statistics are kept
@@ -64,7 +64,7 @@ class PostingsIndex:
 
     def put(self, connection: Connection, row: int, number: int, entry: Entry) -> None:
         """Index a memory."""
-        text = Text(number, entry.tokens, entry.letters, entry.dates)
+        text = Text(number, entry.tokens, entry.letters, entry.marks)
         segments.put(connection, str(entry.memory.scope), text)
 
     def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
@@ -109,7 +109,7 @@ class PostingsIndex:
     def _with_all(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str]) -> list[Flags]:
         """Tell which places hold every word of the query themselves."""
         held = []
-        words = [term for term in terms if not is_date_word(term)]
+        words = [term for term in terms if not is_mark(term)]
         for shelf, lists in zip(shelves, self._lists(view, shelves), strict=True):
             count = np.zeros(len(shelf), np.int64)
             for term in words:
@@ -124,7 +124,8 @@ class PostingsIndex:
         shelves = view.shelves(scopes)
         scores = self._scores(view, shelves, terms)
         numbers = np.array(rows, np.int64)
-        addends = np.zeros((len(scores.terms), len(rows)))
+        labels = scores.labels
+        addends = np.zeros((len(labels), len(rows)))
         covered = np.zeros(len(rows))
         for number, shelf in enumerate(shelves):
             places = shelf.places_of(numbers)
@@ -135,7 +136,6 @@ class PostingsIndex:
         covered /= scores.bound(terms) or 1.0
         # Row by row from the first term to the last: the order in which the trail adds them up.
         values = Column(ids, folded(addends).tolist())
-        labels = tuple(asked.label for asked in scores.terms)
         return Signal("keyword", values, Column(ids, covered.tolist()), TermTable(labels, ids, addends.T))
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
@@ -154,9 +154,10 @@ class PostingsIndex:
         question = (_moment(shelves), tuple(terms))
         last = self._last
         if last is None or last[0] != question:
-            library = self._library(shelves)
-            found = tuple(asked(view.connection, library, self._lists(view, shelves), terms, self._fields))
-            last = self._last = (question, Scores(library, found))
+            library, lists = self._library(shelves), self._lists(view, shelves)
+            found = tuple(asked(view.connection, library, lists, terms, self._fields))
+            speaker = named_speaker(view.connection, library, lists, terms)
+            last = self._last = (question, Scores(library, found, speaker))
         return last[1]
 
     def _library(self, shelves: Sequence[Shelf]) -> Library:

@@ -17,12 +17,12 @@ INDEXED = (WORDS, GRAMS, DATES)  # pairs are read off the words' followers
 
 
 class Text(NamedTuple):
-    """A text to be inverted: its number, its tokens, whether the letters inside them count, and its date words."""
+    """A text to be inverted: its number, its tokens, whether the letters inside them count, and its marks."""
 
     number: int
     tokens: Sequence[str]
     letters: bool = False
-    dates: Sequence[str] = ()
+    marks: Sequence[str] = ()
 
 
 class Inverted(NamedTuple):
@@ -59,12 +59,12 @@ def invert(texts: Iterable[Text]) -> dict[Field, Inverted]:
     lengths: list[int] = []
     lettered: list[bool] = []
     dated: list[tuple[int, int]] = []
-    for number, tokens, letters, dates in texts:
+    for number, tokens, letters, marks in texts:
         spoken += [vocabulary.setdefault(token, len(vocabulary)) for token in tokens]
         numbers.append(number)
         lengths.append(len(tokens))
         lettered.append(letters)
-        dated += [(key_of(date), number) for date in dates]
+        dated += [(key_of(mark), number) for mark in marks]
     places = np.array(spoken, np.int64)
     holders = np.repeat(np.array(numbers, np.int64), lengths)
     keys = np.array([key_of(token) for token in vocabulary], np.int64)

@@ -58,7 +58,7 @@ class FreshText:
         return {
             WORDS.number: Counter(self.tokens),
             GRAMS.number: Counter(grams_of(self.tokens) if self.text.letters else ()),
-            DATES.number: Counter(self.text.dates),
+            DATES.number: Counter(self.text.marks),
             PAIRS.number: Counter(pairwise(self.tokens)),
         }
 

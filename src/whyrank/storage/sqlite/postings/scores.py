@@ -9,9 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from ....analysis.datewords import is_date_word
+from ....analysis.datewords import is_mark
+from ....analysis.speakers import is_speaker_mark, speaker_of
 from ....types import inverse_frequency
-from ...contexts import OWN_WEIGHT, Unit
+from ...contexts import OWN_WEIGHT, SPEAKER_SHARE, Unit
 from ...fields import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
 from ...lexical import K1, B
 from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf
@@ -178,12 +179,31 @@ def summed(numbers: Integers, values: Floats) -> Postings:
 Kind = tuple[Field, Around]
 
 
+@dataclass(frozen=True)
+class Spoken:
+    """The one speaker a question names, and the turns that are his."""
+
+    name: str
+    postings: Sequence[Postings]
+
+
+def named_speaker(
+    connection: Connection, library: Library, lists: Sequence[Lists], terms: Sequence[str]
+) -> Spoken | None:
+    """Return the speaker that a question names, if it names exactly one that is known."""
+    marks = [term for term in terms if is_speaker_mark(term)] if library.has_turns else []
+    turns = {mark: [scope.postings(connection, DATES, mark) for scope in lists] for mark in marks}
+    known = [mark for mark, found in turns.items() if any(len(postings.places) for postings in found)]
+    return Spoken(speaker_of(known[0]), turns[known[0]]) if len(known) == 1 else None
+
+
 class Scores:
     """The lexical scores of one query: of the places that can be among the best, and of any that are asked for."""
 
-    def __init__(self, library: Library, terms: Sequence[Asked]) -> None:
+    def __init__(self, library: Library, terms: Sequence[Asked], speaker: Spoken | None = None) -> None:
         self.library = library
         self.terms = terms
+        self.speaker = speaker
         longest = library.count * LONG_SHARE if library.count >= LONG_FROM else np.inf
         self._long = [i for i, asked in enumerate(terms) if asked.held > longest]
         self._short = [i for i, asked in enumerate(terms) if asked.held <= longest]
@@ -198,11 +218,33 @@ class Scores:
         Long lists, of terms that tell little, are read only for places that can still win by them: those whose
         score without them is no further below the last of the best than all of them together can add.
         """
+        if self.speaker is None:
+            return self._unspoken(allowed, wanted, 0.0)
+        totals = self._unspoken(allowed, wanted, self._bonus)
+        return [self._with_bonus(shelf, own) for shelf, own in enumerate(totals)]
+
+    def _unspoken(self, allowed: Sequence[Flags | None], wanted: int | None, bonus: float) -> list[Floats]:
+        """Return the same before a speaker counts, right for all that a bonus can still bring among the best."""
         if not self._long:
             return self._base
         masked = [own if mask is None else own * mask for own, mask in zip(self._base, allowed, strict=True)]
-        needed = threshold(masked, wanted) - self._most_of_long if wanted is not None else 0.0
+        needed = threshold(masked, wanted) - self._most_of_long - bonus if wanted is not None else 0.0
         return [self._with_long(shelf, own, needed) for shelf, own in enumerate(masked)]
+
+    @cached_property
+    def _bonus(self) -> float:
+        """Return what the named speaker's turns gain: a share of the best score of all there is to see."""
+        everything: list[Flags | None] = [None] * len(self.library.shelves)
+        best = max((float(own.max(initial=0.0)) for own in self._unspoken(everything, 1, 0.0)), default=0.0)
+        return SPEAKER_SHARE * best
+
+    def _with_bonus(self, shelf: int, totals: Floats) -> Floats:
+        """Add the bonus to what the named speaker said and some word of the question speaks for."""
+        assert self.speaker is not None
+        said = self.speaker.postings[shelf].places
+        raised = totals.copy()
+        raised[said] += self._bonus * (totals[said] > 0.0)
+        return raised
 
     def _with_long(self, shelf: int, base: Floats, needed: float) -> Floats:
         if needed <= 0.0:
@@ -256,8 +298,21 @@ class Scores:
             kinds.setdefault((self.terms[i].field, self.terms[i].around), []).append(i)
         return kinds
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return how the trail names each row of the addends."""
+        labels = tuple(asked.label for asked in self.terms)
+        return labels if self.speaker is None else (*labels, f"said by {self.speaker.name}")
+
     def addends(self, shelf: int, places: Integers) -> Floats:
-        """Return what each term (a row) adds to the score of each place (a column)."""
+        """Return what each term (a row), and at last the speaker, adds to the score of each place (a column)."""
+        words = self._of_terms(shelf, places)
+        if self.speaker is None:
+            return words
+        said = np.isin(places, self.speaker.postings[shelf].places) & (words > 0.0).any(axis=0)
+        return np.vstack((words, self._bonus * said))
+
+    def _of_terms(self, shelf: int, places: Integers) -> Floats:
         home = self.library.shelves[shelf]
         found = np.zeros((len(self.terms), len(places)))
         for (field, around), numbers in self._by_kind(range(len(self.terms))).items():
@@ -274,7 +329,7 @@ class Scores:
         """Return the most the words of a query can score in any text: the idf of all of them."""
         held = {asked.term: asked.held for asked in self.terms if asked.field is WORDS and asked.around == "own"}
         count = self.library.count
-        return sum(inverse_frequency(count, held.get(term, 0)) for term in terms if not is_date_word(term))
+        return sum(inverse_frequency(count, held.get(term, 0)) for term in terms if not is_mark(term))
 
     def own_words(self, shelf: int, places: Integers, addends: Floats) -> Floats:
         """Return the word score of each place's own text, without any weight."""

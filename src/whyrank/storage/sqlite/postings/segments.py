@@ -76,7 +76,7 @@ def put(connection: Connection, scope: str, text: Text) -> None:
     """Take in one memory; it can be found at once."""
     connection.execute(
         "INSERT INTO posting_tokens VALUES (?, ?, ?, ?, ?)",
-        (scope, text.number, text.letters, " ".join(text.dates), pack(text.tokens)),
+        (scope, text.number, text.letters, " ".join(text.marks), pack(text.tokens)),
     )
 
 
