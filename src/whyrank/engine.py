@@ -149,7 +149,7 @@ class Engine(Pinning):
         # What is said again keeps what was said of it before, and lives again.
         revived = replace(base, expires=None, superseded_by=None, superseded_at=None, source=source)
         memory = replace(revived, **{key: value for key, value in given.items() if value not in (None, "", ())})
-        self._write([memory], superseded={identity: None})
+        self._write([memory], superseded={identity: None} if known is not None else {})
         return memory
 
     def _check_replaceable(self, replaced: MemoryId, identity: MemoryId, owner: Scope) -> None:

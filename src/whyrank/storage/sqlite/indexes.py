@@ -36,8 +36,8 @@ def prepare_index(database: Database, name: str) -> str:
 
 def index_in(connection: Connection) -> IndexName | None:
     """Return the name of the index that answers in a file, and since when, if it has one."""
-    name = _meta(connection, "keyword")
-    return (name, _meta(connection, "keyword-since") or "0") if name is not None else None
+    said = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('keyword', 'keyword-since')").fetchall())
+    return (said["keyword"], said.get("keyword-since", "0")) if "keyword" in said else None
 
 
 def index_to_come(connection: Connection) -> str | None:

@@ -71,4 +71,4 @@ def _texts(stored: str) -> tuple[str, ...]:
 
 
 def _list(values: tuple[str, ...]) -> str:
-    return json.dumps(values, ensure_ascii=False)
+    return json.dumps(values, ensure_ascii=False) if values else _NOTHING

@@ -309,8 +309,11 @@ def _has_direction(vector: Vector) -> bool:
 def _dimensions(connection: Connection, space: str, vector: Vector) -> int:
     """Return how many dimensions a space has: as many as the first vector that was put into it."""
     key = f"dimensions of {space}"
-    connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (key, str(vector.size)))
-    return int(connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()[0])
+    known = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    if known is None:
+        connection.execute("INSERT INTO meta VALUES (?, ?)", (key, str(vector.size)))
+        return vector.size
+    return int(known[0])
 
 
 def _misfit(connection: Connection, text_hash: str, vector: Vector, dimensions: int) -> SpaceMismatch:

@@ -29,9 +29,10 @@ class Writing:
         self._keyword = keyword
         self._names = names
         self._vectors = vectors
-        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
-        generation = int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
+        raised = connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation' RETURNING value")
+        generation = int(raised.fetchone()[0])
         self._generation = generation
+        self._to_come = index_to_come(connection)
         self._ledger = Ledger(connection, generation, keyword.stored_tokens)
         self._put: dict[str, list[int]] = defaultdict(list)
 
@@ -61,7 +62,7 @@ class Writing:
 
     def _close_gaps(self) -> None:
         """Renumber a scope that was rewritten so often that most of its numbers are gone; looked at now and then."""
-        if index_to_come(self._connection) is not None:
+        if self._to_come is not None:
             return
         for scope, numbers in self._put.items():
             is_time = numbers[0] // LOOKED_AT_EVERY != (numbers[-1] + 1) // LOOKED_AT_EVERY
@@ -98,8 +99,7 @@ class Writing:
 
     def _remove(self, ids: Sequence[MemoryId]) -> list[str]:
         """Take memories out of every table; return the hashes of the texts they embedded."""
-        to_come = index_to_come(self._connection)
-        indexes = [self._keyword, *([INDEXES[to_come](0)] if to_come is not None else [])]
+        indexes = [self._keyword, *([INDEXES[self._to_come](0)] if self._to_come is not None else [])]
         hashes = []
         for row, scope, number, text_hash in _found(self._connection, ids):
             for index in indexes:
