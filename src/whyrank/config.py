@@ -194,13 +194,21 @@ class Config:
             raise ConfigError(f"{key} = {self[key]!r}: {error}", "name a path that exists") from error
 
     def recipe(self, asked: str | Recipe | None = None, **wishes: Any) -> Recipe:
-        """Return the recipe asked for, with the settings that change it, or with others in their place."""
-        recipe = asked if isinstance(asked, Recipe) else recipe_named(asked or self["recipe"])
-        return adjusted(recipe, replace(self._adjustments(), **wishes))
+        """Return the recipe asked for, with the settings that change it, or with others in their place.
 
-    def unhonoured(self, recipe: Recipe) -> tuple[Notice, ...]:
-        """Say which settings a recipe has no place for."""
-        return unhonoured(recipe, self._adjustments())
+        A recipe given as a value is the whole policy: an argument wins over settings.
+        """
+        if isinstance(asked, Recipe):
+            return adjusted(asked, Adjustments(**wishes)) if wishes else asked
+        return adjusted(recipe_named(asked or self["recipe"]), replace(self._adjustments(), **wishes))
+
+    def unhonoured(self, asked: str | Recipe | None, recipe: Recipe) -> tuple[Notice, ...]:
+        """Say which settings the recipe that was asked for has no place for."""
+        if not isinstance(asked, Recipe):
+            return unhonoured(recipe, self._adjustments())
+        ranking = (key for key in self.values if key.startswith("ranking."))
+        changed = [key for key in ranking if self[key] != SETTINGS[key].default]
+        return tuple(Notice("setting-unused", f"{key} is not laid over a recipe given as a value") for key in changed)
 
     def _adjustments(self) -> Adjustments:
         prefix = "ranking."

@@ -37,7 +37,7 @@ from .pinning import Pinning
 from .ports import Changes, Embedder, Reranker, Store, StoreStatus, Vector
 from .ranking.recipes import Recipe
 from .ranking.reranking import Rerank
-from .search.calibration import Calibration, calibrations_in, is_due, keep_calibration
+from .search.calibration import Calibration, calibrated_owners, calibrations_in, is_due, keep_calibration
 from .search.searcher import Searcher
 from .search.why import Why, why
 from .types import GLOBAL, Document, Memory, Query, Scope, Source, Where, visible
@@ -227,7 +227,7 @@ class Engine(Pinning):
         asked = replace(self._query(query, limit, offset, filters), strict=strict, max_tokens=max_tokens)
         chosen = self._recipe(recipe)
         results = self._searcher.search(asked, chosen)
-        return replace(results, notices=(*results.notices, *self._config.unhonoured(chosen)))
+        return replace(results, notices=(*results.notices, *self._config.unhonoured(recipe, chosen)))
 
     def calibrate(self, *, scope: Scopes = None, progress: Progress | None = None) -> Calibration:
         """Measure where evidence begins to mean something among the memories a caller with this scope may see."""
@@ -364,7 +364,10 @@ class Engine(Pinning):
 
         if self._embedder is None:
             return Embedded("", 0, 0)
-        return embed_all(self._store, self._embedder, progress or (lambda done, total, label: None))
+        done = embed_all(self._store, self._embedder, progress or (lambda done, total, label: None))
+        if done.embedded:
+            self._recalibrate(calibrated_owners(self._store))
+        return done
 
     def status(self, space: str | None = None) -> StoreStatus:
         """Count what the store holds, and what is without a vector in this space or another."""

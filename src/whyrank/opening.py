@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import config as settings
 from .arguments import check_page
-from .embedding.providers import embedder_named
+from .embedding.missing import MissingModel
+from .embedding.providers import FETCHED, embedder_named
 from .engine import Engine, open_store
-from .errors import ConfigError
+from .errors import ConfigError, MissingExtra, ProviderError
 from .hits import Ranking
-from .ports import Reranker
+from .ports import Embedder, Reranker
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
 from .types import Run
@@ -51,15 +52,29 @@ def open_engine(
     **options: Any,
 ) -> Engine:
     """Open a store, or make it; options are settings, with `_` for `.` (`chunk_tokens=200`)."""
+    if reranker is not None and not callable(getattr(reranker, "scores", None)):
+        raise ConfigError(f"{reranker!r} is no reranker", "give an object with a method scores(question, texts)")
     names = {key.replace(".", "_"): key for key in settings.SETTINGS}
     given = {names.get(option, option): value for option, value in options.items()}
     if store is not None:
         given["store"] = str(Path(store).expanduser().absolute())
     config = settings.load(given, workspace=Path(workspace) if workspace is not None else None)
     # First, so that a model that is not there leaves no store behind.
-    embedder = embedder_named(config["embedding"], config.models, config["model.threads"])
+    embedder = _embedder(config)
     opened = open_store(config.store, config["keyword"], config["cache.megabytes"])
     return Engine(opened, embedder, config, reranker=reranker)
+
+
+def _embedder(config: settings.Config) -> Embedder | None:
+    """Return the embedder; where its model is not on this machine, a store that is there is served by words."""
+    try:
+        return embedder_named(config["embedding"], config.models, config["model.threads"])
+    except (ProviderError, MissingExtra) as error:
+        if not config.store.is_file():
+            raise
+        from .embedding.minilm.embedder import fingerprint
+
+        return MissingModel(fingerprint(FETCHED[config["embedding"]]), error)
 
 
 def fetch_model(name: str = "minilm", *, workspace: str | Path | None = None, progress: Progress | None = None) -> Path:

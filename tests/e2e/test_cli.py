@@ -537,7 +537,7 @@ def test_the_store_is_made_where_it_was_asked_for(call: Run, workspace: Path) ->
 def test_too_few_memories_to_calibrate_by_are_said_so(call: Run, engine: whyrank.Engine) -> None:
     done = call("calibrate")
     assert (done.status, done.out) == (2, "")
-    assert "7 memories are too few to calibrate by" in done.err
+    assert "7 memories give too few questions to calibrate by" in done.err
     assert "no scope has 20 memories" in call("calibrate", "--every-scope").err
 
 

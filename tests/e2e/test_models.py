@@ -13,6 +13,7 @@ import pytest
 import whyrank
 from tests.minilm import MODELS, installed
 from whyrank.embedding.minilm.embedder import fingerprint
+from whyrank.errors import ProviderError
 
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run
 
@@ -120,10 +121,19 @@ def test_what_makes_no_sense_is_refused_with_what_does(model: Run, typed: tuple[
 
 
 @pytest.mark.usefixtures("workspace")
-def test_a_model_that_was_not_fetched_does_not_open(call: Run, tmp_path: Path) -> None:
-    done = call("search", "tea", "--embedding", "minilm", WHYRANK_MODEL_FOLDER=str(tmp_path))
-    assert done.status == 10
-    assert "`whyrank model fetch minilm` gets it" in done.err
+def test_a_model_that_was_not_fetched_leaves_words_to_answer_and_says_how_to_get_it(call: Run, tmp_path: Path) -> None:
+    found = call("search", "tea", "--embedding", "minilm", "--json", WHYRANK_MODEL_FOLDER=str(tmp_path))
+    assert found.status == 0
+    assert found.data["hits"]
+    [notice] = [notice for notice in found.data["notices"] if notice["code"] == "vector-off"]
+    assert "`whyrank model fetch minilm` gets it" in notice["message"]
+
+
+def test_no_store_is_made_for_a_model_that_was_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHYRANK_MODEL_FOLDER", str(tmp_path / "models"))
+    with pytest.raises(ProviderError, match="whyrank model fetch minilm"):
+        whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="minilm")
+    assert not (tmp_path / "memory.db").exists()
 
 
 def test_fetching_what_is_there_says_so(model: Run) -> None:

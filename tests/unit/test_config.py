@@ -183,11 +183,12 @@ def test_the_store_stands_in_the_workspace(workspace: Path, home: dict[str, str]
     assert load(workspace=workspace, environment=home).store == workspace / DEFAULT_STORE
 
 
+@pytest.mark.parametrize("key", ["store", "pins"])
 @pytest.mark.parametrize("place", ["../elsewhere.db", "/elsewhere/memory.db", "~/memory.db", "sub/../../out.db"])
 def test_a_workspace_file_may_not_point_outside_the_workspace(
-    workspace: Path, home: dict[str, str], place: str
+    workspace: Path, home: dict[str, str], key: str, place: str
 ) -> None:
-    write_workspace_file(workspace, f'store = "{place}"\n')
+    write_workspace_file(workspace, f'{key} = "{place}"\n')
 
     with pytest.raises(ConfigError, match="leads out of the workspace"):
         load(workspace=workspace, environment=home)

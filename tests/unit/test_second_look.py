@@ -150,11 +150,15 @@ def test_the_verdict_does_not_depend_on_the_recipe(tmp_path: Path) -> None:
         assert verdicts == {"found"}
 
 
-def test_settings_change_a_recipe_given_as_a_value_too(tmp_path: Path) -> None:
+def test_a_recipe_given_as_a_value_is_the_whole_policy_and_says_which_settings_it_sets_aside(tmp_path: Path) -> None:
     with whyrank.open(tmp_path / "m.db", workspace=tmp_path, embedding="none", ranking_min_coverage=0.9) as engine:
         engine.add("green tea and a great many other words that nobody asked for")
         asked = "green giraffes dance under seven yellow moons"
-        assert len(engine.search(asked, recipe=whyrank.RECIPES["default"])) == len(engine.search(asked)) == 0
+        assert len(engine.search(asked)) == 0
+        given = engine.search(asked, recipe=whyrank.RECIPES["default"])
+        assert len(given) == 1
+        [notice] = [notice for notice in given.notices if notice.code == "setting-unused"]
+        assert "ranking.min_coverage" in notice.message
 
 
 def test_replaced_memories_of_an_earlier_time_can_be_asked_for(engine: whyrank.Engine) -> None:

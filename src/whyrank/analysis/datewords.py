@@ -14,6 +14,7 @@ import regex
 from .text import compose, fold
 
 SIGN = "="
+MONTHS = 12
 
 # Month names by language, in the forms people write; abbreviations only where they are no words of their own.
 _MONTHS = (
@@ -32,11 +33,13 @@ _MONTHS = (
 )
 MONTH_OF = {fold(name): number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
 # Words that are months only beside a number: "may I", "mars", "mai".
-_AMBIGUOUS = frozenset({"may", "march", "mars", "mai", "mei", "marzo", "jan", "dec", "nov", "oct", "apr", "aug", "feb"})
+AMBIGUOUS = frozenset({"may", "march", "mars", "mai", "mei", "marzo", "jan", "dec", "nov", "oct", "apr", "aug", "feb"})
 
-_FOUR_DIGITS = re.compile(r"[0-9]{4}")
+_FOUR_DIGITS = re.compile(r"\d{4}")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _ISO = regex.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
+_ISO_MONTH = regex.compile(r"(?<![\d/.-])((?:19|20)\d{2})-(0[1-9]|1[0-2])(?![\d-])")
+_SLASHED = regex.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])")
 _DAY_FIRST = regex.compile(r"(?<![\d.])(\d{1,2})[.](\d{1,2})[.](\d{4})(?!\.?\d)")
 _YEAR = regex.compile(r"(?<![\d.,-])((?:19|20)\d{2})(?![\d.,-]\d|\d)")
 _WORD = regex.compile(r"\p{L}+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|er)?\.?")
@@ -85,10 +88,16 @@ def _numeric(text: str) -> Iterator[str]:
         yield from _checked(int(day), int(month), int(year))
     for day, month, year in (match.groups() for match in _DAY_FIRST.finditer(text)):
         yield from _checked(int(day), int(month), int(year))
+    for one, other, year in (match.groups() for match in _SLASHED.finditer(text)):
+        month, day = sorted((int(one), int(other)))
+        # Americans write the month first, others the day; which is which shows only where one is above twelve.
+        yield from _checked(day, month, int(year)) if day > MONTHS else ()
+    for year, month in (match.groups() for match in _ISO_MONTH.finditer(text)):
+        yield from month_words(int(month), int(year))
 
 
 def _checked(day: int, month: int, year: int) -> Iterator[str]:
-    if 1 <= month <= 12 and 1 <= day <= 31:
+    if 1 <= month <= MONTHS and 1 <= day <= 31:
         yield from day_words(day, month, year)
 
 
@@ -104,7 +113,7 @@ def _spoken(text: str) -> Iterator[str]:
         beside = [words[i] for i in (place - 1, place + 1) if 0 <= i < len(words)]
         days = [int(match.group(1)) for other in beside if (match := _DAY.fullmatch(other))]
         is_dated = bool(days) or any(_YEAR.fullmatch(other) for other in beside)
-        if fold(word) in _AMBIGUOUS and not is_dated and not (word[0].isupper() and place):
+        if fold(word) in AMBIGUOUS and not is_dated and not (word[0].isupper() and place):
             continue
         yield _month(number)
         yield from (_day(day) for day in days if 1 <= day <= 31)

@@ -41,7 +41,7 @@ def analyse(text: str, default_language: str = DEFAULT_LANGUAGE, now: float | No
         terms=distinct[:MAX_TERMS],
         probe=probe,
         entities=entities_in(asked),
-        dates=tuple(dict.fromkeys((*asked_dates(asked), *(told_dates(asked, now) if now else ())))),
+        dates=tuple(dict.fromkeys((*asked_dates(asked), *(told_dates(asked, now, language) if now else ())))),
         speakers=asked_speakers(probe),
         notices=tuple(_notices(cleaned.replaced, len(text), len(distinct))),
     )

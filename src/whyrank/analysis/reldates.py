@@ -1,6 +1,7 @@
 """Dates told from where one stands: "yesterday", "two weeks ago", "last May", as the date words of what they mean.
 
-What cannot be resolved ("some time ago", "a week before the move") stays what it is: words.
+Single words are known in eight languages, the rest of the grammar is English. What cannot be resolved ("some time ago",
+"a week before the move") stays what it is: words. Days begin and end by UTC, as the dates of memories do.
 """
 
 from __future__ import annotations
@@ -9,47 +10,61 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 
-from .datewords import MONTH_OF, day_words, month_words, year_word
+from .datewords import AMBIGUOUS, MONTH_OF, day_words, month_words, year_word
+from .languages import DEFAULT_LANGUAGE
 from .text import fold
 
-# Days from today that one word names; the rest of the grammar is English.
-_DAYS_AWAY = {
-    -2: "vorgestern avant-hier anteayer anteontem eergisteren позавчера",
-    -1: "yesterday gestern hier ayer ieri ontem gisteren вчера",
-    1: "tomorrow demain mañana domani amanhã завтра",
-    2: "übermorgen après-demain overmorgen послезавтра",
+# Days from today that one word names, in its own language only: French "hier" is German for "here".
+_NAMED = {
+    "en": {"today": 0, "tonight": 0, "yesterday": -1, "tomorrow": 1},
+    "de": {"heute": 0, "gestern": -1, "vorgestern": -2, "übermorgen": 2},
+    "fr": {"aujourd'hui": 0, "hier": -1, "avant-hier": -2, "demain": 1, "après-demain": 2},
+    "es": {"hoy": 0, "ayer": -1, "anteayer": -2},
+    "it": {"oggi": 0, "ieri": -1, "domani": 1, "dopodomani": 2},
+    "pt": {"hoje": 0, "ontem": -1, "anteontem": -2, "amanhã": 1},
+    "nl": {"vandaag": 0, "gisteren": -1, "eergisteren": -2, "overmorgen": 2},
+    "ru": {"сегодня": 0, "вчера": -1, "позавчера": -2, "завтра": 1, "послезавтра": 2},
 }
-_AWAY = {fold(word): days for days, words in _DAYS_AWAY.items() for word in words.split()}
+_AWAY = {language: {fold(word): days for word, days in words.items()} for language, words in _NAMED.items()}
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SATURDAY = _WEEKDAYS.index("saturday")
 _SPELT = ("a", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMBERS = {"an": 1, "a couple of": 2, **{word: max(1, place) for place, word in enumerate(_SPELT)}}
 _SIDES = {"last": -1, "previous": -1, "past": -1, "this": 0, "next": 1, "coming": 1}
 
 _MOST = 400  # of any unit: what is farther away was not counted by anybody
 _UNITS = ("day", "week", "month", "year")
-_WORD = re.compile(r"[\w-]+")
+_DAYS_PER_WEEK = 7
+_WORD = re.compile(r"[\w'-]+")
+_TWO_AWAY = re.compile(r"\bday (?P<side>before yesterday|after tomorrow)\b")
 _COUNTED = re.compile(
     rf"(?P<ahead>\bin )?\b(?P<number>\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))}) "
     rf"(?P<unit>{'|'.join(_UNITS)})s?\b(?P<ago> ago\b)?"
 )
 _SIDED = re.compile(rf"\b(?P<side>{'|'.join(_SIDES)}) (?P<what>\w+)\b")
+_PARTS_OF_TODAY = frozenset({"morning", "afternoon", "evening"})
 
 
-def told_dates(text: str, moment: float) -> tuple[str, ...]:
+def told_dates(text: str, moment: float, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     """Return the date words of what a text tells relative to the moment it was said."""
     try:
         today = datetime.fromtimestamp(moment, UTC).date()
     except (ValueError, OverflowError, OSError):
         return ()
-    said = fold(text)
-    return tuple(dict.fromkeys((*_named(said, today), *_counted(said, today), *_sided(said, today))))
+    said = fold(text).replace("’", "'")
+    named = _named(said, today, _AWAY.get(language, {}))
+    return tuple(dict.fromkeys((*named, *_counted(said, today), *_sided(said, today))))
 
 
-def _named(said: str, today: date) -> Iterator[str]:
-    if _mentions(said, _AWAY):
+def _named(said: str, today: date, away: dict[str, int]) -> Iterator[str]:
+    """Yield what single words name, and "the day before yesterday", which names another day than its last word."""
+    for match in _TWO_AWAY.finditer(said) if "day " in said else ():
+        yield from _day(today, -2 if match["side"].startswith("before") else 2)
+        said = said.replace(match[0], "")
+    if _mentions(said, away):
         for word in _WORD.findall(said):
-            if word in _AWAY:
-                yield from _away(today, _AWAY[word])
+            if word in away:
+                yield from _day(today, away[word])
 
 
 def _counted(said: str, today: date) -> Iterator[str]:
@@ -62,16 +77,22 @@ def _counted(said: str, today: date) -> Iterator[str]:
 
 
 def _sided(said: str, today: date) -> Iterator[str]:
-    """Yield "last month", "next year", "last Friday" and "this May"."""
+    """Yield "last month", "next year", "this morning", "last Friday" and "this May"."""
     for match in _SIDED.finditer(said) if _mentions(said, _SIDES) else ():
         side, what = _SIDES[match["side"]], match["what"]
-        if what in _UNITS:
+        if what == "week":
+            yield from _days(today, _DAYS_PER_WEEK * side - today.weekday(), _DAYS_PER_WEEK)
+        elif what == "weekend":
+            yield from _days(today, _DAYS_PER_WEEK * side - today.weekday() + _SATURDAY, 2)
+        elif what in ("month", "year"):
             yield from _shifted(today, what, side)
         elif what == "night":
-            yield from _away(today, min(side, 0))
+            yield from _day(today, min(side, 0))
+        elif what in _PARTS_OF_TODAY and not side:
+            yield from _day(today, 0)
         elif what in _WEEKDAYS:
-            yield from _away(today, _days_to(_WEEKDAYS.index(what), today, side))
-        elif what in MONTH_OF:
+            yield from _day(today, _days_to(_WEEKDAYS.index(what), today, side))
+        elif what in MONTH_OF and (side or what not in AMBIGUOUS):  # "this may fail" is about no month
             yield from _month(today, MONTH_OF[what], side)
 
 
@@ -81,38 +102,35 @@ def _mentions(said: str, words: Iterable[str]) -> bool:
 
 
 def _shifted(today: date, unit: str, number: int) -> Iterator[str]:
-    """Yield what is so many units away, as exactly as people mean it: a week is told by its month."""
+    """Yield what is so many units away, as exactly as people mean it."""
     if abs(number) > _MOST:
         return
-    if unit == "day":
-        yield from _away(today, number)
-    elif unit == "week":
-        there = _plus(today, 7 * number)
-        yield from month_words(there.month, there.year) if there else ()
-    elif unit == "month":
+    if unit == "month":
         years, month = divmod(today.year * 12 + today.month - 1 + number, 12)
         yield from month_words(month + 1, years)
-    else:
+    elif unit == "year":
         yield year_word(today.year + number)
+    else:
+        yield from _day(today, number * (_DAYS_PER_WEEK if unit == "week" else 1))
 
 
-def _away(today: date, days: int) -> Iterator[str]:
-    there = _plus(today, days)
-    if there:
-        yield from day_words(there.day, there.month, there.year)
+def _days(today: date, first: int, count: int) -> Iterator[str]:
+    for days in range(first, first + count):
+        yield from _day(today, days)
 
 
-def _plus(today: date, days: int) -> date | None:
+def _day(today: date, days: int) -> Iterator[str]:
     try:
-        return today + timedelta(days=days)
+        there = today + timedelta(days=days)
     except OverflowError:
-        return None
+        return
+    yield from day_words(there.day, there.month, there.year)
 
 
 def _days_to(weekday: int, today: date, side: int) -> int:
     """Return how far the last, this or the next day of that name is; today is neither the last nor the next."""
-    ahead = (weekday - today.weekday()) % 7
-    return ahead - 7 if side < 0 else ahead or (7 if side else 0)
+    ahead = (weekday - today.weekday()) % _DAYS_PER_WEEK
+    return ahead - _DAYS_PER_WEEK if side < 0 else ahead or (_DAYS_PER_WEEK if side else 0)
 
 
 def _month(today: date, month: int, side: int) -> Iterator[str]:

@@ -57,6 +57,15 @@ def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Toke
     return tokens
 
 
+def words_meaning(term: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
+    """Return the words of a text that a term stands for, as they are written; none for what no word says alone."""
+    composed = compose(clean(text).text)
+    latin = latin_language(composed, default_language)
+    runs = dict.fromkeys(run for run in _RUN.findall(composed) if not _is_unspaced(run))
+    wanted = set(term.split(" "))
+    return tuple(run for run in runs if wanted.intersection(token.text for token in run_tokens(run, latin)))
+
+
 def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[str, tuple[str, ...]]:
     """Return, for each plain Latin word of a short text, its stems in the languages the text was not taken for."""
     composed = compose(clean(text).text)

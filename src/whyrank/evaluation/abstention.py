@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -135,7 +136,7 @@ def abstention(
             tick(done, total, f"{dataset.name} {name}")
     sides = [Side(name, asked[""], asked[name]) for name in unanswerable]
     if len(others) > 1:
-        foreign = [one for side in sides[: len(others)] for one in side.unanswerable]
+        foreign = [one for side in sides if side.name in _names(others) for one in side.unanswerable]
         sides.append(Side(ALL_OTHER_SETS, asked[""], foreign))
     return Abstention(dataset.name, tuple(sides), uncalibrated)
 
@@ -156,7 +157,7 @@ def _asked(results: Results) -> Asked:
 def _unanswerable(dataset: EvaluationSet, others: Sequence[EvaluationSet]) -> dict[str, list[Question]]:
     """Return questions without an answer, by kind, each with the scope it is asked in."""
     choice = random.Random(_SEED)
-    groups = {f"questions of {other.name}": list(_foreign(dataset, other, choice)) for other in others}
+    groups = dict(zip(_names(others), (list(_foreign(dataset, other, choice)) for other in others), strict=True))
     by_scope: dict[Scope, list[Question]] = {}
     for question in dataset.questions:
         by_scope.setdefault(question.scope, []).append(question)
@@ -165,6 +166,17 @@ def _unanswerable(dataset: EvaluationSet, others: Sequence[EvaluationSet]) -> di
         groups[OTHER_SCOPES] = [q._replace(scope=scope) for scope, found in strangers.items() for q in found]
         groups[NAMES_SWAPPED] = list(_renamed(strangers, speakers_of(dataset.documents)))
     return {name: questions for name, questions in groups.items() if questions}
+
+
+def _names(others: Sequence[EvaluationSet]) -> list[str]:
+    """Name the questions of other sets; sets of one name are numbered."""
+    seen: Counter[str] = Counter()
+    names = []
+    for other in others:
+        seen[other.name] += 1
+        number = f" ({seen[other.name]})" if seen[other.name] > 1 else ""
+        names.append(f"questions of {other.name}{number}")
+    return names
 
 
 def _foreign(dataset: EvaluationSet, other: EvaluationSet, choice: random.Random) -> Iterator[Question]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from ..types import Memory
 from .pins import DEFAULT_WITHIN, Pin, answers, from_line, pin_of, succeeds, to_line
 
 LOOKED_AT = 50  # results in which a pinned memory is looked for
+_MODE = 0o644  # as any file people commit
 _LOCK_SECONDS = 10.0
 _LONGEST_CHAIN = 100  # corrections of corrections that are followed
 Status = Literal["kept", "moved", "lost"]
@@ -208,12 +210,23 @@ def _changing(file: Path) -> Iterator[list[Pin]]:
         with FileLock(f"{file}.lock", timeout=_LOCK_SECONDS):
             pins = _read(file)
             yield pins
-            fresh = file.with_name(f"{file.name}.new")
-            fresh.write_text(
-                "".join(f"{to_line(pin)}\n" for pin in sorted(pins, key=lambda pin: pin.key)), encoding="utf-8"
-            )
-            os.replace(fresh, file)
+            _write(file, "".join(f"{to_line(pin)}\n" for pin in sorted(pins, key=lambda pin: pin.key)))
     except Timeout as error:
         raise ConfigError(f"{file} is being changed by another process", "try again in a moment") from error
     except OSError as error:
         raise ConfigError(f"{file} cannot be written: {error.strerror}", "check the folder of the pins") from error
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file beside the old one under a name nobody could foresee, then put it in its place."""
+    number, fresh = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        os.chmod(fresh, file.stat().st_mode if file.exists() else _MODE)
+        os.replace(fresh, file)
+    except BaseException:
+        Path(fresh).unlink(missing_ok=True)
+        raise

@@ -112,15 +112,22 @@ def to_line(pin: Pin) -> str:
     return json.dumps(data, ensure_ascii=False)
 
 
+def _texts(given: object) -> tuple[str, ...]:
+    if not isinstance(given, list):
+        raise TypeError(f"{given!r} is no list")
+    return tuple(map(str, given))
+
+
 def from_line(line: str, place: str) -> Pin:
     """Read a pin, or say which line is none."""
     try:
         fields: Mapping[str, Any] = json.loads(line)
-        lists = {key: tuple(map(str, fields.get(key, ()))) for key in ("scopes", "headings", "sketch")}
+        lists = {key: _texts(fields.get(key, [])) for key in ("scopes", "headings", "sketch")}
         texts = {key: str(fields.get(key, "")) for key in ("id", "path", "text_hash")}
         within, start = int(fields["within"]), int(fields.get("line", 0))
         pin = Pin(str(fields["query"]), within=within, line=start, **texts, **lists)  # type: ignore[arg-type]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        line.encode("utf-8"), pin.query.encode("utf-8")  # what cannot be written could not be kept
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise ConfigError(f"{place} is no pin: {error!r}", "mend the line, or take it out") from error
     if pin.within < 1 or not (pin.id or pin.path):
         raise ConfigError(f"{place} is no pin: it needs an id or a path, and within from 1", "mend the line")

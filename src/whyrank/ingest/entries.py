@@ -35,18 +35,18 @@ def entry_for(memory: Memory, language: str) -> Entry:
         embed_text=text,
         embed_hash=content_hash(text),
         letters=spoken not in WORDS_SUFFICE,
-        marks=(*_date_words(memory), *(speaker_mark(memory.speaker) if memory.is_turn else ())),
+        marks=(*_date_words(memory, spoken), *(speaker_mark(memory.speaker) if memory.is_turn else ())),
         language=language,
     )
 
 
-def _date_words(memory: Memory) -> tuple[str, ...]:
+def _date_words(memory: Memory, language: str) -> tuple[str, ...]:
     """Return the date words of a memory: its own, those it names, those it tells from where it stands."""
     named = asked_dates(memory.text)
     # The time it was written down is nobody's date.
     if memory.date is None or memory.date == memory.created:
         return named
-    return tuple(dict.fromkeys((*date_words(memory.date), *named, *told_dates(memory.text, memory.date))))
+    return tuple(dict.fromkeys((*date_words(memory.date), *named, *told_dates(memory.text, memory.date, language))))
 
 
 def content_hash(text: str) -> str:

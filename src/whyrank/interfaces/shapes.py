@@ -214,7 +214,7 @@ def _change(change: Change | DroppedTerm) -> dict[str, Any]:
     from ..ranking.counterfactuals import DroppedTerm
 
     if isinstance(change, DroppedTerm):
-        return {"kind": "term", "term": change.term, "text": str(change)}
+        return {"kind": "term", "term": change.term, "words": list(change.words), "text": str(change)}
     return {
         "kind": "setting",
         "setting": change.setting,

@@ -68,12 +68,15 @@ def _shown(value: float, beside: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DroppedTerm:
-    """A word of the question without which two memories change places."""
+    """A term of the question without which two memories change places, and the words of the question that mean it."""
 
     term: str
+    words: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"without the word {self.term!r}"
+        if not self.words:
+            return f"without {self.term!r}, which the question means"
+        return f"without {' and '.join(repr(word) for word in self.words)}"
 
 
 @dataclass(frozen=True)

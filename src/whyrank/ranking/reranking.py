@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..columns import MemoryId
 from ..errors import ConfigError
 from ..hits import Context, Hit, Ranking
 from ..ports import Reranker
@@ -14,6 +16,7 @@ from .stages import WINDOW_LIFT
 
 WINDOW = 50  # memories; a small cross-encoder reads so many in about half a second of CPU
 DEADLINE_MS = 1_000.0
+MAX_DEADLINE_MS = 86_400_000.0  # a day
 
 
 @dataclass(frozen=True)
@@ -29,9 +32,10 @@ class Rerank:
     deadline_ms: float = DEADLINE_MS
 
     def __post_init__(self) -> None:
-        if self.top < 1 or not 0 < self.deadline_ms < math.inf:
+        if self.top < 1 or not 0 < self.deadline_ms <= MAX_DEADLINE_MS:
             raise ConfigError(
-                f"rerank: top {self.top}, deadline {self.deadline_ms} ms", "give 1 or more, and a positive deadline"
+                f"rerank: top {self.top}, deadline {self.deadline_ms} ms",
+                "give 1 or more, and a deadline of at most a day",
             )
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
@@ -39,14 +43,25 @@ class Rerank:
         opinions = context.opinions
         if not opinions:
             return ranking
-        places = {key: place for place, key in enumerate(sorted(opinions, key=lambda key: -opinions[key]), 1)}
+        read = [hit.id for hit in ranking.hits if hit.id in opinions]
+        scores = _falling(sorted(read, key=lambda key: -opinions[key]), opinions)
+        places = {key: place for place, key in enumerate(scores, 1)}
 
         def opined(hit: Hit) -> Hit:
-            if hit.id not in opinions:
+            if hit.id not in scores:
                 return hit
             told = f"{places[hit.id]} of {len(places)} by {self.reranker!r}"
-            return hit.after(Step("rerank", "set", opinions[hit.id], told)).after(
+            return hit.after(Step("rerank", "set", scores[hit.id], told)).after(
                 Step("rerank", "lift", WINDOW_LIFT, "what was read stands above what was not")
             )
 
         return Ranking(in_order(map(opined, ranking.hits)), ranking.dropped, ranking.notices)
+
+
+def _falling(ordered: Sequence[MemoryId], opinions: Mapping[MemoryId, float]) -> dict[MemoryId, float]:
+    """Return the opinions, equal ones apart by the least there is: what a reranker finds alike stays as it was."""
+    scores: dict[MemoryId, float] = {}
+    above = math.inf
+    for identity in ordered:
+        above = scores[identity] = min(opinions[identity], math.nextafter(above, -math.inf))
+    return scores

@@ -52,12 +52,18 @@ def calibrate(
         own, foreign = _questions(sampled, language)
         if memories < MIN_MEMORIES or min(len(own), len(foreign)) < MIN_QUESTIONS:
             raise ConfigError(
-                f"{memories} memories are too few to calibrate by",
-                f"from {MIN_MEMORIES} memories of some words on it can be done; until then the defaults serve",
+                f"{memories} memories give too few questions to calibrate by",
+                f"it takes {MIN_MEMORIES} memories with a sentence each; until then the defaults serve",
             )
         _check(embedder, own[0])
         seen = list(_asked([*own, *foreign], store, embedder, language, where, progress))
     ours, theirs = seen[: len(own)], seen[len(own) :]
+    both = _spoken_bar(ours, theirs, coverage_counts=1.0)
+    if embedder is not None and both is None:
+        raise ConfigError(
+            f"too few memories have a vector of {embedder.fingerprint} to calibrate by",
+            "`whyrank ingest` or `whyrank model use` makes them; with --embedding none words are calibrated alone",
+        )
     return Calibration(
         space=embedder.fingerprint if embedder else "",
         scopes=tuple(sorted(map(str, where.scopes))),
@@ -68,7 +74,7 @@ def calibrate(
         languages=tuple(_languages(sampled, language)),
         coverage=_bar([found.coverage for found in ours], [found.coverage for found in theirs]),
         cosine=_spoken_bar(ours, theirs, coverage_counts=0.0),
-        both=_spoken_bar(ours, theirs, coverage_counts=1.0),
+        both=both,
     )
 
 
@@ -109,7 +115,10 @@ def _asked(
 ) -> Iterator[_Seen]:
     recipe = recipe_named("default")
     for number, question in enumerate(questions, 1):
-        signals = retrieve(Query(question, where), recipe, store, embedder, language, Stopwatch()).context.signals
+        retrieved = retrieve(Query(question, where), recipe, store, embedder, language, Stopwatch())
+        if retrieved.vector is None:
+            _check(embedder, question)  # a search goes on without it, and would measure something else
+        signals = retrieved.context.signals
         cosines = signals["vector"].values if "vector" in signals else {}
         coverages = signals["keyword"].coverage if "keyword" in signals else {}
         best = max(0.0, max(cosines.values())) if cosines else None

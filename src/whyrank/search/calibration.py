@@ -88,6 +88,13 @@ def calibrations_in(store: Store, space: str) -> list[Calibration]:
     return sorted((c for c in read if c is not None and c.space == space), key=lambda c: c.scopes)
 
 
+def calibrated_owners(store: Store) -> list[Scope]:
+    """Return whose memories have been calibrated in any space, and everybody's."""
+    read = (_read(text) for text in store.notes().values())
+    named = {Scope.parse(scope) for calibration in read if calibration is not None for scope in calibration.scopes}
+    return sorted({GLOBAL, *named})
+
+
 def is_due(store: Store, space: str, scopes: frozenset[Scope]) -> bool:
     """Tell whether these scopes have enough memories to be calibrated and have not been, or have outgrown it."""
     memories = store.statistics((), scopes).total

@@ -24,6 +24,7 @@ from .calibration import Calibration
 COVERAGE_THRESHOLDS = Thresholds(weak=0.1, found=0.25)
 
 CONFIDENCE_AT_WEAK = 0.2
+_LEAST_GAP = 1e-6  # thresholds that are equal leave no room to rise in
 CONFIDENCE_AT_FOUND = 0.8
 CONFIDENCE_IN_A_SLIP = 0.5  # a name with a letter or two mistyped: likely meant, not certain
 
@@ -55,7 +56,7 @@ def judged(
     # Where no vector spoke (no embedder, a failed one, a recipe of words), coverage stands alone.
     spoke = not cosines.keys().isdisjoint(ids)
     thresholds = _thresholds(embedder if spoke else None, calibration)
-    curve = _Curve(thresholds)
+    curve = _Curve(thresholds, "cosine + coverage" if spoke else "coverage")
     hits = tuple(
         curve.judge(hit, max(0.0, cosines.get(hit.id, 0.0)) + coverages.get(hit.id, 0.0)) for hit in ranking.hits
     )
@@ -86,9 +87,10 @@ def _best(ids: Sequence[MemoryId], values: Mapping[MemoryId, float]) -> float:
 class _Curve:
     """The logistic curve that passes through both thresholds."""
 
-    def __init__(self, thresholds: Thresholds) -> None:
+    def __init__(self, thresholds: Thresholds, measured: str) -> None:
+        self._measured = measured
         self._low = _logit(CONFIDENCE_AT_WEAK)
-        self._slope = (_logit(CONFIDENCE_AT_FOUND) - self._low) / (thresholds.found - thresholds.weak)
+        self._slope = (_logit(CONFIDENCE_AT_FOUND) - self._low) / max(thresholds.found - thresholds.weak, _LEAST_GAP)
         self._weak = thresholds.weak
         self._scale = f"weak from {thresholds.weak:.3g}, found from {thresholds.found:.3g}"
 
@@ -98,7 +100,7 @@ class _Curve:
         is_named = tier >= EXACT_TIER
         curve = 1 / (1 + math.exp(-(self._low + self._slope * (found - self._weak))))
         confidence = 1.0 if is_named else max(curve, CONFIDENCE_IN_A_SLIP if tier else 0.0)
-        reason = "its name is the query" if is_named else f"cosine + coverage = {found:.3f}; {self._scale}"
+        reason = "its name is the query" if is_named else f"{self._measured} = {found:.3f}; {self._scale}"
         note = Step("confidence", "note", confidence, f"{confidence:.0%}, {reason}")
         return Hit(hit.held, hit.tier, hit.score, (*hit.trail, note), hit.beside, confidence)
 

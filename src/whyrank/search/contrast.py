@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ..analysis.speakers import is_speaker_mark
+from ..analysis.words import words_meaning
 from ..columns import MemoryId
 from ..errors import ConfigError
 from ..hits import Hit, Ranking
@@ -138,6 +140,8 @@ def _compared(case: _Case, store: Store, retrieved: Retrieved) -> Contrast:
     found += _terms(case.pool, words[:MOST_TERMS], store, retrieved, upper, lower)
     untried = len(words) - MOST_TERMS
     remarks = [f"of {len(words)} words the {MOST_TERMS} that matter most were tried without"] if untried > 0 else []
+    if case.pool.context.opinions:
+        remarks.append("the reranker was not asked again: what it has read stays what it was")
     if found:
         summary = f"{upper} is above {lower}; each of these alone would put {lower} above:"
         return case.said("flips", summary, found, remarks)
@@ -159,7 +163,7 @@ def _unmoved(case: _Case, upper: MemoryId, lower: MemoryId) -> tuple[Outcome, st
 
 def _words(case: _Case, upper: MemoryId, lower: MemoryId) -> list[str]:
     """Return the words that could be left out, those of the two first; the last word of a question stays."""
-    asked = case.pool.context.analysis.asked
+    asked = [term for term in case.pool.context.analysis.asked if not is_speaker_mark(term)]
     signal = case.pool.context.signals.get("keyword")
     if len(asked) < 2 or signal is None:
         return []
@@ -179,7 +183,7 @@ def _terms(
         for signal in store.score(ids, others, None, retrieved.space, where):
             ranking = glance(pool.without(word, signal), upper, lower)
             if is_above(ranking, lower, upper) and not are_level(ranking, lower, upper):
-                yield DroppedTerm(word)
+                yield DroppedTerm(word, words_meaning(word, context.analysis.text, context.analysis.language))
 
 
 def _place(ranking: Ranking, hit: Hit) -> str:

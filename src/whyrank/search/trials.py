@@ -9,7 +9,7 @@ from ..columns import MemoryId
 from ..ranking.lineup import ids_of
 from ..ranking.recipes import Recipe, rank
 from ..types import Query, Scope
-from .retrieval import Stopwatch, retrieve
+from .retrieval import Stopwatch
 from .searcher import Searcher
 
 
@@ -20,7 +20,7 @@ def origins_by_recipe(
     if len({recipe.plan for recipe in recipes}) != 1:
         raise ValueError("recipes of different plans ask for different candidates")
     with searcher.store.reading():
-        retrieved = retrieve(query, recipes[0], searcher.store, searcher.embedder, searcher.language, Stopwatch())
+        retrieved = searcher.retrieved(query, recipes[0], Stopwatch())
         language = retrieved.context.analysis.language
         weight = searcher.embedder.weight(language) if searcher.embedder else 0.0
         settled = (replace(recipe, fusion=recipe.fusion.settled(weight)) for recipe in recipes)

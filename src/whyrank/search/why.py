@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +19,7 @@ from .retrieval import Retrieved, Stopwatch
 from .searcher import Searcher, within_limits
 
 _CHUNKS_LOOKED_AT = 10_000
+_LINES = re.compile(r"(?P<file>.+):\d+-\d+")
 Outcome = Literal["found", "dropped", "filtered", "not a candidate"]
 
 
@@ -73,11 +75,20 @@ def asked_about(store: Store, query: Query, identity: str) -> list[Memory]:
     by_id = store.get([identity], query.where.scopes).get(identity)
     if by_id is not None:
         return [by_id]
-    whole_file = Where(query.where.scopes, path=_literally(identity), include_superseded=True, now=query.where.now)
-    chunks = store.browse(whole_file, _CHUNKS_LOOKED_AT)
+    chunks = _chunks_of(store, query, identity.removeprefix("./"))
     if not chunks:
         raise NotFound(f"there is no memory {identity!r}", "`whyrank list` shows the ids and paths you can ask about")
     return chunks
+
+
+def _chunks_of(store: Store, query: Query, path: str) -> list[Memory]:
+    """Return the chunks of a file, or the one of these lines where they are named as results show them."""
+    where = Where(query.where.scopes, path=_literally(path), include_superseded=True, now=query.where.now)
+    chunks = store.browse(where, _CHUNKS_LOOKED_AT)
+    lines = _LINES.fullmatch(path)
+    if chunks or lines is None:
+        return chunks
+    return [chunk for chunk in _chunks_of(store, query, lines["file"]) if str(chunk.source) == path]
 
 
 def _literally(path: str) -> str:

@@ -16,7 +16,7 @@ from ..storage import lexical
 from ..storage.pools import Scored, best
 from ..storage.samples import spread
 from ..types import Join, Memory, NameProbe, Run, Scope, Signal, Statistics, Where
-from .oracle import addends
+from .oracle import addends, date_scores
 
 if TYPE_CHECKING:
     from ..ports import Vector
@@ -153,7 +153,13 @@ class MemoryStore:
             details = {entry.memory.id: tuple(found) for entry, found in zip(seen, addends(seen, terms), strict=True)}
             wanted = {entry.memory.id: details.get(entry.memory.id, ()) for entry in entries}
             values = {identity: lexical.word_score(found) for identity, found in wanted.items()}
-            coverage = {entry.memory.id: self._coverage(entry, _words(terms), where.scopes) for entry in entries}
+            dated, most = date_scores(seen, terms)
+            coverage = {
+                entry.memory.id: self._coverage(
+                    entry, _words(terms), where.scopes, dated.get(entry.memory.id, 0.0), most
+                )
+                for entry in entries
+            }
             signals.append(Signal("keyword", values, coverage, wanted))
         if vector is not None:
             cosines = {entry.memory.id: self._cosine(entry, vector, space) for entry in entries}
@@ -245,11 +251,14 @@ class MemoryStore:
     def _seen(self, scopes: frozenset[Scope]) -> list[Entry]:
         return [entry for entry in self._entries.values() if entry.memory.scope in scopes]
 
-    def _coverage(self, entry: Entry, terms: Sequence[str], scopes: frozenset[Scope]) -> float:
+    def _coverage(
+        self, entry: Entry, terms: Sequence[str], scopes: frozenset[Scope], dated: float, most: float
+    ) -> float:
+        """Return the share of what the words could score, and of what the dates could."""
         statistics = self.statistics(terms, scopes)
         scores = lexical.term_scores(lexical.padded(entry.tokens), len(entry.tokens), terms, statistics)
-        bound = statistics.mass(terms)
-        return lexical.word_score(scores) / bound if bound else 0.0
+        bound = statistics.mass(terms) + most
+        return (lexical.word_score(scores) + dated) / bound if bound else 0.0
 
     def _cosine(self, entry: Entry, vector: Vector, space: str) -> float | None:
         import numpy as np

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..analysis.speakers import is_speaker_mark, speaker_of
+from ..columns import MemoryId
 from ..ports import Entry
 from ..storage.contexts import OWN_WEIGHT, SPEAKER_SHARE, WINDOW_TURNS, Unit
-from ..storage.fields import DATES, FIELDS, Field, fields_of, wanted_terms
+from ..storage.fields import DATES, FIELDS, Field, date_words_in, fields_of, wanted_terms
 from ..storage.lexical import K1, B
 from ..types import inverse_frequency
 
@@ -49,6 +50,19 @@ def addends(entries: Sequence[Entry], terms: Sequence[str]) -> list[Addends]:
                 found[number].append(addend)
     _add_speaker(entries, terms, found)
     return found
+
+
+def date_scores(entries: Sequence[Entry], terms: Sequence[str]) -> tuple[dict[MemoryId, float], float]:
+    """Return what the date words of a query score in each entry, and the most they could."""
+    texts = Texts([[fields_of(entry)[FIELDS.index(DATES)]] for entry in entries], DATES)
+    words = date_words_in(terms)
+    numbers = range(len(entries))
+    held = {word: sum(1 for number in numbers if texts.count(number, word)) for word in words}
+    most = sum(inverse_frequency(len(entries), count) for count in held.values())
+    found = [word for word in words if held[word]]
+    return {
+        entry.memory.id: sum(texts.score(number, word) for word in found) for number, entry in enumerate(entries)
+    }, most
 
 
 def _add_speaker(entries: Sequence[Entry], terms: Sequence[str], found: Sequence[Addends]) -> None:

@@ -20,6 +20,8 @@ def test_a_moment_is_its_day_month_and_year() -> None:
     [
         "2023-12-25",
         "25.12.2023",
+        "12/25/2023",
+        "25/12/2023",
         "25 December 2023",
         "December 25th, 2023",
         "the 25th of December 2023",
@@ -27,6 +29,7 @@ def test_a_moment_is_its_day_month_and_year() -> None:
         "le 25 décembre 2023",
         "25 de diciembre de 2023",
         "25 декабря 2023",
+        "２０２３-１２-２５",
     ],
 )
 def test_a_day_is_the_same_however_it_is_written(written: str) -> None:
@@ -41,6 +44,8 @@ def test_a_day_is_the_same_however_it_is_written(written: str) -> None:
         ("May I ask?", []),
         ("who marched in march 2022", ["month=3", "year=2022"]),
         ("room 25 on floor 3", []),
+        ("03/04/2023", ["year=2023"]),  # nobody knows which is the month
+        ("notes of 2026-07", ["month=7", "year=2026"]),
         ("version 20.23.1 of 2024.1", []),
         ("chapter 2023", ["year=2023"]),
         ("45.13.2023", []),

@@ -268,3 +268,30 @@ def test_the_share_of_a_text_is_that_of_its_three_word_runs(opened: Opener) -> N
     half = BACKUPS.split("encrypted")[0]
     assert 0.25 < shared(pin, half) < 0.75
     assert shared(pin, "nothing of the kind was ever said") == 0.0
+
+
+def test_pins_are_not_written_through_a_link_that_lies_in_wait(opened: Opener, tmp_path: Path) -> None:
+    engine = opened()
+    file = engine.config.pins
+    victim = tmp_path / "victim"
+    victim.write_text("precious", encoding="utf-8")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.with_name(f"{file.name}.new").symlink_to(victim)
+    engine.pin(QUERY, chunk_id(engine))
+    assert victim.read_text(encoding="utf-8") == "precious"
+    assert not file.is_symlink()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"query": "a", "within": 1e999, "id": "m"}',
+        '{"query": "t\\ud800ea", "within": 1, "id": "m"}',
+        '{"query": "a", "within": 1, "id": "m", "scopes": "user:1"}',
+    ],
+)
+def test_an_odd_pin_is_named_by_its_line(opened: Opener, line: str) -> None:
+    engine = opened()
+    engine.config.pins.write_text(f"{line}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=":1 is no pin"):
+        engine.check()

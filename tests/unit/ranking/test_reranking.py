@@ -32,6 +32,14 @@ def test_the_window_is_ordered_by_opinion_and_stands_above_the_rest() -> None:
     assert ranked.hits[1].trail[-2].why == "2 of 2 by SharedWords(pair_weight=0.5)"
 
 
+def test_what_a_reranker_finds_alike_stays_as_it_was() -> None:
+    asked = replace(context(A, B, C), opinions={"a": 1.0, "b": 1.0, "c": 1.0})
+    ranked = Rerank(SharedWords())(ranking(hit(C, 0.9), hit(A, 0.8), hit(B, 0.7)), asked)
+    assert [found.id for found in ranked.hits] == ["c", "a", "b"]
+    assert all(found.score == pytest.approx(1.0) for found in ranked.hits)
+    assert all(replay(found.trail) == found.key for found in ranked.hits)
+
+
 def test_a_name_stays_above_every_opinion() -> None:
     named = hit(A, 0.1).after(Step("name", "lift", 16))
     asked = replace(context(A, B), opinions=OPINIONS)

@@ -106,7 +106,7 @@ def test_without_an_embedder_only_coverage_has_a_bar(tmp_path: Path) -> None:
 
 
 def test_too_few_memories_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=f"{MIN_MEMORIES - 1} memories are too few"):
+    with pytest.raises(ConfigError, match=f"{MIN_MEMORIES - 1} memories give too few questions"):
         calibrate(filled(tmp_path, MIN_MEMORIES - 1), EMBEDDER, "en", Where(now=NOW))
 
 

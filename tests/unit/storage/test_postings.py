@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyrank.analysis.datewords import is_mark
+from whyrank.errors import NotFound
+from whyrank.hits import memory_of
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes, Entry
 from whyrank.storage.fields import GRAMS, WORDS
@@ -25,7 +27,7 @@ from whyrank.storage.sqlite.sealed import BrokenSeal, seal, unseal
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types import Memory, Run, Source, Where
+from whyrank.types import Memory, Run, Scope, Source, Where
 
 EVERYTHING = Where(now=NOW)
 VOCABULARY = ("tea", "green", "pot", "kettle", "boil", "water", "leaves", "cup")
@@ -463,4 +465,28 @@ def test_the_turns_of_the_one_speaker_a_question_names_gain_a_tenth_of_the_best(
     assert named.values["m_b"] == plain.values["m_b"]
     assert dict(named.terms["m_a"])["said by ann"] == pytest.approx(0.1 * plain.values["m_a"])
     assert both.values == plain.values
+    store.close()
+
+
+def test_the_dates_of_a_question_count_for_what_of_it_is_covered(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db", "postings")
+    dated = replace(entry_for(fact("m_a", "rowing"), "en"), marks=("day=24", "month=12", "year=2023"))
+    store.write(Changes(put=[dated, *(entry_for(fact(f"m_{i}", "sailing"), "en") for i in range(9))]))
+    [asked] = store.score(["m_a", "m_1"], ["yesterday", "day=24", "month=12", "year=2023"], None, "", EVERYTHING)
+    # A date in one of ten memories: idf ln(1 + 9.5/1.5) = 1.992; the unknown word: ln(1 + 10.5/0.5) = 3.091.
+    # Three marks where the mean is 0.3: K = 1.2·(0.25 + 0.75·23/20.3) = 1.320, so each date scores 1.992/2.320 = 0.859.
+    assert asked.coverage["m_a"] == pytest.approx(3 * 0.859 / (3 * 1.992 + 3.091), abs=1e-3)
+    assert asked.coverage["m_1"] == 0.0
+    store.close()
+
+
+def test_what_a_dropped_hit_was_is_never_read_from_another_scope(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db", "postings")
+    mine, theirs = Scope("user", "1"), Scope("user", "2")
+    store.write(Changes(put=[entry_for(fact("given", "my tea", scope=mine), "en")]))
+    held = store.held(["given"], frozenset({mine}))["given"]
+    store.write(Changes(remove=["given"]))
+    store.write(Changes(put=[entry_for(fact("given", "their secret", scope=theirs), "en")]))
+    with pytest.raises(NotFound):
+        memory_of(held)
     store.close()

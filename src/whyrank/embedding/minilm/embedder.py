@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-EXTRA = "pip install 'whyrank[minilm]'"
+EXTRA = "pip install onnxruntime"
 LANGUAGES = frozenset({"en"})
 # Nearly every word of these is one unknown piece: all their texts look alike.
 UNREAD_LANGUAGES = frozenset({"ta", "th"})
@@ -120,7 +120,13 @@ class MiniLm:
     def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(self._place.file(TOKENIZER)))
+        path = self._place.file(TOKENIZER)
+        try:
+            tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # tokenizers raises no class of its own
+            raise ProviderError(
+                f"{path} cannot be loaded: {error}", "remove that file, then `whyrank model fetch minilm`"
+            ) from error
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return tokenizer

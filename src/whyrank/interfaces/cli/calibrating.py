@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ...engine import Engine
 from ...errors import ConfigError
@@ -20,14 +20,25 @@ def calibrate(asked: argparse.Namespace) -> int:
         raise ConfigError("--every-scope and --scope exclude each other", "leave one of them out")
     made: list[Calibration] = []
     with open_existing(asked) as engine, output.progress("calibrate", quiet=asked.json) as tick:
-        scopes = _every_scope(engine) if asked.every_scope else [asked.scope]
-        made.extend(engine.calibrate(scope=scope, progress=tick) for scope in scopes)
+        if asked.every_scope:
+            made.extend(_each(engine, _every_scope(engine), tick))
+        else:
+            made.append(engine.calibrate(scope=asked.scope, progress=tick))
     if asked.json:
         output.say_json({"calibrations": [calibration(one) for one in made], "format": FORMAT})
         return OK
     for one in made:
         _say(one)
     return OK
+
+
+def _each(engine: Engine, scopes: Sequence[str | None], tick: Callable[[int, int, str], None]) -> Iterator[Calibration]:
+    """Yield the calibrations of all scopes; one that cannot be calibrated is named and keeps nobody waiting."""
+    for scope in scopes:
+        try:
+            yield engine.calibrate(scope=scope, progress=tick)
+        except ConfigError as error:
+            output.complain(f"notice: {scope or 'global'}: {error.message}")
 
 
 def _every_scope(engine: Engine) -> Sequence[str | None]:

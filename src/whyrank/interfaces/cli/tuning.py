@@ -95,4 +95,5 @@ def _warn_of_stronger(config: Config, written: dict[str, float | None]) -> None:
     for key, value in written.items():
         held, origin = config.values[key]
         if held != value:
-            output.complain(f"notice: {key} is still {held:g}, from {origin}, which the workspace file cannot change")
+            shown = "unset" if held is None else f"{held:g}"
+            output.complain(f"notice: {key} is still {shown}, from {origin}, which the workspace file cannot change")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
 from ...columns import Column, Listed, MemoryId
@@ -113,13 +114,13 @@ class SqliteStore:
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
             places = self._recent.places(*view[:2], list(ids))
-        return StoredMemories(places.inside(visible), self._read_again)
+        return StoredMemories(places.inside(visible), partial(self._read_again, visible))
 
-    def _read_again(self, identity: MemoryId, row: int) -> Memory:
+    def _read_again(self, visible: set[str], identity: MemoryId, row: int) -> Memory:
         with self.view() as view:
             found = self._recent.memories(*view[:2], [row]).get(row)
             if found is None:  # the same memory may have been stored again
-                rows = self._recent.places(*view[:2], [identity]).rows
+                rows = self._recent.places(*view[:2], [identity]).inside(visible).rows
                 found = next(iter(self._recent.memories(*view[:2], rows).values()), None)
         if found is None:
             raise NotFound(f"the memory {identity!r} was forgotten since", "search again")

@@ -132,7 +132,7 @@ class PostingsIndex:
             here = np.flatnonzero(places != NOWHERE)
             found = scores.addends(number, places[here])
             addends[:, here] = found
-            covered[here] = scores.own_words(number, places[here], found)
+            covered[here] = scores.covered(number, places[here], found)
         covered /= scores.bound(terms) or 1.0
         # Row by row from the first term to the last: the order in which the trail adds them up.
         values = Column(ids, folded(addends).tolist())

@@ -190,7 +190,7 @@ class Lists:
         if known is None:
             known = self._find(connection, field, term)
             if self.kept > POSTINGS_KEPT:
-                self._known, self.kept = {}, 0
+                self._known, self._last, self.kept = {}, {}, 0
             self._known[field.number, term] = known
             self.kept += len(known.places)
         return known
@@ -213,6 +213,7 @@ class Lists:
             if len(self._last) >= _LISTS_KEPT:
                 self._last = {}
             known = self._last[field.number, term] = self._read(connection, field, term)
+            self.kept += sum(len(listed.numbers) for listed in known)
         return known
 
     def _read(self, connection: Connection, field: Field, term: str) -> list[Listed]:

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from ....analysis.datewords import is_mark
 from ....analysis.speakers import is_speaker_mark, speaker_of
 from ....types import inverse_frequency
 from ...contexts import OWN_WEIGHT, SPEAKER_SHARE, Unit
@@ -326,15 +325,23 @@ class Scores:
         return found
 
     def bound(self, terms: Sequence[str]) -> float:
-        """Return the most the words of a query can score in any text: the idf of all of them."""
-        held = {asked.term: asked.held for asked in self.terms if asked.field is WORDS and asked.around == "own"}
-        count = self.library.count
-        return sum(inverse_frequency(count, held.get(term, 0)) for term in terms if not is_mark(term))
+        """Return the most that words and dates of a query can score in any text: the idf of all of them."""
+        held = {self.terms[i].term: self.terms[i].held for i in self._covering}
+        asked = [term for term in terms if not is_speaker_mark(term)]
+        return sum(inverse_frequency(self.library.count, held.get(term, 0)) for term in asked)
 
-    def own_words(self, shelf: int, places: Integers, addends: Floats) -> Floats:
-        """Return the word score of each place's own text, without any weight."""
-        words = [i for i, asked in enumerate(self.terms) if asked.field is WORDS and asked.around == "own"]
-        scores: Floats = folded(addends[words]) / _own_weights(self.library, self.library.shelves[shelf], WORDS, places)
+    @cached_property
+    def _covering(self) -> list[int]:
+        """Return the terms that say how much of a question a text covers: words and dates of its own."""
+        own = (i for i, asked in enumerate(self.terms) if asked.around == "own")
+        return [i for i in own if self.terms[i].field in (WORDS, DATES)]
+
+    def covered(self, shelf: int, places: Integers, addends: Floats) -> Floats:
+        """Return what the words and dates of each place's own text score, without any weight."""
+        words = [i for i in self._covering if self.terms[i].field is WORDS]
+        dates = [i for i in self._covering if self.terms[i].field is DATES]
+        weights = _own_weights(self.library, self.library.shelves[shelf], WORDS, places)
+        scores: Floats = folded(addends[words]) / weights + folded(addends[dates]) / DATES.weight
         return scores
 
 
