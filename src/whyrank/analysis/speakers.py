@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..types import NameProbe
 from .datewords import SIGN
-from .names import name_key
+from .names import name_key, windows_by_key
 
 _BY = f"by{SIGN}"
 MAX_NAME_WORDS = 3  # people are called by one to three words
@@ -21,9 +21,9 @@ def speaker_mark(name: str) -> tuple[str, ...]:
 
 def asked_speakers(probe: NameProbe) -> tuple[str, ...]:
     """Return the marks of everybody the words of a question could name."""
-    windows = (window for window in probe.windows if len(window) <= MAX_NAME_WORDS)
-    keys = (name_key("".join(window)) for window in (*windows, probe.words[:MAX_NAME_WORDS]))
-    return tuple(dict.fromkeys(f"{_BY}{key}" for key in keys if key))
+    keys = [key for key, window in windows_by_key(probe).items() if len(window) <= MAX_NAME_WORDS]
+    # One word alone has no windows.
+    return tuple(dict.fromkeys(_BY + key for key in keys or [probe.key] if key))
 
 
 def is_speaker_mark(term: str) -> bool:

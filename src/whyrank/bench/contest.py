@@ -36,7 +36,7 @@ class Settings:
     sizes: tuple[int, ...] = (10_000,)
     peers: tuple[str, ...] = ()
     queries: int = 60
-    words: int = 60
+    words: int = 200
     seed: int = 1
     patience: float = 600.0
     scopes: tuple[int, int] | None = None

@@ -43,7 +43,7 @@ class Corpus:
     """All that decides a corpus: how many notes of how many words, and the seed."""
 
     size: int
-    words: int = 60
+    words: int = 200
     seed: int = 1
 
     @property

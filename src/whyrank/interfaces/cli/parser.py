@@ -316,7 +316,7 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         "--peers", metavar="NAMES", help="which other engines, with commas between; none for none (all)"
     )
     parser.add_argument("--queries", type=int, default=60, metavar="N", help="how many questions (60)")
-    parser.add_argument("--words", type=int, default=60, metavar="N", help="about how many words a note has (60)")
+    parser.add_argument("--words", type=int, default=200, metavar="N", help="about how many words a note has (200)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of notes, vectors and questions (1)")
     parser.add_argument(
         "--patience", type=float, default=600.0, metavar="S", help="seconds another engine may take to build (600)"

@@ -13,7 +13,8 @@ from .connection import Connection
 from .records import code
 from .rows import SELECT, to_memory
 
-_KEPT = 20_000
+_PLACES_KEPT = 2_000  # those of the last few searches; many more are slower to look up than to meet again
+_MEMORIES_KEPT = 20_000
 _PER_STATEMENT = 500
 
 Value = TypeVar("Value", int, str)
@@ -110,8 +111,11 @@ class RecentMemories:
             return {row: known[row] for row in rows if row in known}
 
     def _prepare(self, generation: int) -> None:
-        if generation != self._generation or len(self._met.numbers) + len(self._memories) > _KEPT:
-            self._met, self._memories, self._generation = _Met(), {}, generation
+        if generation != self._generation or len(self._met.numbers) > _PLACES_KEPT:
+            self._met = _Met()
+        if generation != self._generation or len(self._memories) > _MEMORIES_KEPT:
+            self._memories = {}
+        self._generation = generation
 
 
 class _Met:
