@@ -18,18 +18,20 @@ from whyrank import Part, Step, replay
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 
 VERBS = (
-    "ingest", "search", "why", "show", "list", "status", "config", "recipes", "model", "calibrate", "eval", "pin",
-    "check", "tune", "bench",
+    "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "calibrate",
+    "eval", "pin", "check", "tune", "bench",
 )  # fmt: skip
 
 # An example of every verb, a word its text must hold, and the keys its JSON must have.
 EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "ingest": (["ingest", "notes"], "6 unchanged", {"files", "chunks", "removed", "embedded", "skipped", "remarks"}),
+    "add": (["add", "Robin", "prefers", "tea"], "Robin prefers tea", {"memories", "refused"}),
+    "forget": (["forget", "OLD"], "forgot m_", {"forgotten"}),
     "search": (["search", "green tea"], "notes/tea.md:7-9", {"query", "verdict", "notices", "hits", "timings"}),
     "why": (["why", "green tea", "TEA"], "it is result 1", {"query", "id", "outcome", "summary", "rank", "trail"}),
     "show": (["show", "TEA"], "behind the flour", {"id", "text", "title", "path", "tags", "scope", "created"}),
     "list": (["list"], "notes/garden/compost.md:1-3", {"memories"}),
-    "status": (["status"], "memories: 7", {"store", "schema", "memories", "files", "scopes", "spaces"}),
+    "status": (["status"], "memories: 8", {"store", "schema", "memories", "files", "scopes", "spaces"}),
     "config": (["config"], "limit = 6", {"settings", "workspace"}),
     "recipes": (["recipes"], "default", {"recipes"}),
     "model": (["model", "list"], "wordllama", {"models", "folder"}),
@@ -54,7 +56,13 @@ def example(workspace: Path, engine: whyrank.Engine) -> dict[str, list[str]]:
     """Return the examples with a real id and a real evaluation set in them; one answer is pinned."""
     engine.pin("turn the heap", "notes/garden/compost.md")
     tea = engine.list(path="notes/tea.md")[0].id
-    places = {"TEA": tea, "SET": str(_evaluation_set(workspace / "measured")), "BIG": str(_bigger(workspace))}
+    old = engine.add("the old ferry has gone").id
+    places = {
+        "TEA": tea,
+        "OLD": old,
+        "SET": str(_evaluation_set(workspace / "measured")),
+        "BIG": str(_bigger(workspace)),
+    }
     return {verb: [places.get(word, word) for word in words] for verb, (words, _, _) in EXAMPLES.items()}
 
 

@@ -77,6 +77,10 @@ def _run(given: list[str]) -> int:
         from .models import model
 
         return model(asked)
+    if asked.verb in ("add", "forget"):
+        from . import facts
+
+        return facts.add(asked) if asked.verb == "add" else facts.forget(asked)
     if asked.verb == "tune":
         from .tuning import tune
 

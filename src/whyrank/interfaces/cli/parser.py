@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from ...errors import ConfigError
+from ...types import CATEGORIES
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,8 +39,10 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     parser = build()
     _check_verb(given, parser)
     asked, rest = parser.parse_known_args(given)
-    if rest[:1] == ["--"] and asked.verb == "search":
-        asked.query, rest = [*asked.query, *rest[1:]], []
+    if rest[:1] == ["--"] and asked.verb in ("search", "add"):
+        words = asked.query if asked.verb == "search" else asked.text
+        words += rest[1:]
+        rest = []
     if rest:
         raise ConfigError(f"{rest[0]!r} is unknown here", f"`whyrank {asked.verb} --help` shows what can be typed")
     return asked
@@ -70,6 +73,8 @@ def build() -> Parser:
     common = _common()
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
     _ingest(_verb(verbs, common, "ingest", "index files and folders", _INGEST))
+    _add(_verb(verbs, common, "add", "store a fact", _ADD))
+    _forget(_verb(verbs, common, "forget", "remove memories by their ids", _FORGET))
     _search(_verb(verbs, common, "search", "find memories", _SEARCH))
     _why(_verb(verbs, common, "why", "explain a rank, or an absence", _WHY))
     _show(_verb(verbs, common, "show", "print one memory whole", "Print one memory with all its fields."))
@@ -92,6 +97,16 @@ changed chunks, deleted ones vanish. .gitignore and .whyrankignore are honoured.
 
   whyrank ingest notes/            index a folder
   whyrank ingest notes/ --dry-run  say what would happen, change nothing"""
+_ADD = """Store a fact. It is durable when its id is printed; the same text in the same scope is not stored twice.
+With - every line of standard input is a fact; a line that cannot be stored is named, and the others are kept.
+
+  whyrank add "Suzy prefers tea" --scope user:42 --tag drinks
+  whyrank add "Suzy prefers coffee" --scope user:42 --supersedes m_4f2a…    the old fact is found no more
+  whyrank add - --category decision < decisions.txt"""
+_FORGET = """Remove memories by their exact ids, which `whyrank search` and `whyrank list` show. If one of them is not
+there, all stay. Chunks of a file come back when the file is ingested again after a change: remove them from the file.
+
+  whyrank forget m_4f2a… --scope user:42"""
 _SEARCH = """Find memories by words, meaning and names.
 
   whyrank search "what to do when a task seems impossible"
@@ -217,6 +232,27 @@ def _ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files and folders")
     parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
     parser.add_argument("--scope", default="global", metavar="S", help="whose memories these are (global)")
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "text", nargs="+", metavar="TEXT", help="the fact; - reads one from every line of standard input"
+    )
+    parser.add_argument("--scope", default="global", metavar="S", help="whose memory it is (global)")
+    parser.add_argument("--name", default="", metavar="NAME", help="what it is called")
+    parser.add_argument("--category", default="other", metavar="C", help=f"one of {', '.join(CATEGORIES)}")
+    parser.add_argument("--tag", action="append", default=[], metavar="T", help="a tag; may be repeated")
+    parser.add_argument("--importance", type=int, metavar="1-5", help="how much it matters")
+    parser.add_argument("--date", metavar="D", help="when it happened (2026-03-14)")
+    parser.add_argument("--expires", metavar="D", help="from when on it is found no more")
+    parser.add_argument("--supersedes", metavar="ID", help="the memory it replaces")
+
+
+def _forget(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", nargs="+", metavar="ID", help="what to remove")
+    parser.add_argument(
+        "--scope", action="append", metavar="S", help="whose memories besides the global ones (user:42)"
+    )
 
 
 def _search(parser: argparse.ArgumentParser) -> None:

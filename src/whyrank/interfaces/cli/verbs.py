@@ -43,7 +43,7 @@ def ingest(asked: argparse.Namespace) -> int:
 def _writable(asked: argparse.Namespace) -> Iterator[Engine]:
     """Open or make the store; a dry run where there is none uses one that is thrown away."""
     if not asked.dry_run or settings_of(asked).store.exists():
-        with _open(asked) as engine:
+        with open_or_make(asked) as engine:
             yield engine
         return
     with tempfile.TemporaryDirectory(prefix="whyrank-dry-run-") as place:
@@ -196,10 +196,11 @@ def open_existing(asked: argparse.Namespace) -> Engine:
     store = settings_of(asked).store
     if not os.path.lexists(store):
         raise StoreError(f"there is no store at {store}", "`whyrank ingest PATH` makes one; --store names another")
-    return _open(asked)
+    return open_or_make(asked)
 
 
-def _open(asked: argparse.Namespace) -> Engine:
+def open_or_make(asked: argparse.Namespace) -> Engine:
+    """Open the store, or make one."""
     return open_engine(asked.store, workspace=asked.workspace, embedding=asked.embedding)
 
 

@@ -1,0 +1,61 @@
+"""Facts from the command line: kept, replaced, forgotten, and none lost to its neighbours."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from .conftest import COMMAND, SECONDS, Run
+
+
+def test_a_fact_is_stored_once_and_found(call: Run) -> None:
+    first = call("add", "Robin prefers tea", "--scope", "user:42", "--tag", "drinks", "--json").data["memories"][0]
+    again = call("add", "robin  prefers tea", "--scope", "user:42", "--json").data["memories"][0]
+    assert (first["id"], first["tags"], first["scope"]) == (again["id"], ["drinks"], "user:42")
+    found = call("search", "what does Robin drink?", "--scope", "user:42", "--json").data["hits"]
+    assert found[0]["id"] == first["id"]
+    assert first["id"] not in {hit["id"] for hit in call("search", "Robin", "--json").data["hits"]}
+
+
+def test_a_fact_replaces_another_and_an_unknown_one_is_an_error(call: Run) -> None:
+    old = call("add", "Robin drinks coffee", "--json").data["memories"][0]["id"]
+    new = call("add", "Robin drinks tea", "--supersedes", old, "--json").data["memories"][0]
+    assert new["supersedes"] == old
+    assert call("show", old, "--json").data["superseded_by"] == new["id"]
+    lost = call("add", "Robin drinks water", "--supersedes", "m_nothing")
+    assert lost.status == 3
+    assert "there is no memory 'm_nothing'" in lost.err
+    assert "Robin drinks water" not in call("list", "--kind", "fact").out
+
+
+def test_a_forgotten_fact_is_gone_and_one_that_is_not_there_keeps_all(call: Run) -> None:
+    one = call("add", "the spare key hangs in the shed", "--json").data["memories"][0]["id"]
+    refused = call("forget", one, "m_nothing")
+    assert refused.status == 3
+    assert call("show", one).status == 0
+    assert call("forget", one).out == f"forgot {one}\n"
+    assert call("show", one).status == 3
+
+
+def test_a_foreign_fact_cannot_be_forgotten(call: Run) -> None:
+    theirs = call("add", "the code is 1234", "--scope", "user:7", "--json").data["memories"][0]["id"]
+    assert call("forget", theirs).status == 3
+    assert call("forget", theirs, "--scope", "user:7").status == 0
+
+
+def test_every_line_is_a_fact_and_a_bad_one_keeps_no_other_from_being_stored(workspace: Path) -> None:
+    lines = b"the boat is blue\n\n\xff\xfe is no text\nthe mast is oak\nthe boat is blue\n"
+    done = subprocess.run(
+        [COMMAND, "add", "-"], cwd=workspace, input=lines, capture_output=True, timeout=SECONDS, check=False
+    )
+    assert done.returncode == 14
+    assert [line.partition("  ")[2] for line in done.stdout.decode().splitlines()] == [
+        "the boat is blue", "the mast is oak", "the boat is blue",
+    ]  # fmt: skip
+    assert "line 3 was not stored" in done.stderr.decode()
+
+
+def test_what_belongs_to_one_fact_is_not_given_to_many(call: Run) -> None:
+    done = call("add", "-", "--supersedes", "m_1")
+    assert done.status == 2
+    assert "belong to one fact" in done.err
