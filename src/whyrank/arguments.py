@@ -80,20 +80,29 @@ def moment(name: str, value: object) -> float | None:
 def check_page(limit: int, offset: int) -> None:
     """Refuse pages that are none."""
     for name, value in (("limit", limit), ("offset", offset)):
-        if value < 0:
-            raise ConfigError(f"{name} is {value}", "give 0 or more")
+        _check_whole(name, value, 0)
 
 
 def check_budget(max_tokens: int | None) -> None:
     """Refuse a budget of nothing."""
-    if max_tokens is not None and max_tokens < 1:
-        raise ConfigError(f"max_tokens is {max_tokens}", "give 1 or more")
+    if max_tokens is not None:
+        _check_whole("max_tokens", max_tokens, 1)
 
 
 def check_count(name: str, value: int) -> None:
     """Refuse a number of things that is none."""
-    if value < 1:
-        raise ConfigError(f"{name} is {value}", "give 1 or more")
+    _check_whole(name, value, 1)
+
+
+def _check_whole(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int) or value < least:
+        raise ConfigError(f"{name} is {value!r}", f"give {least} or more, as a whole number")
+
+
+def check_question(query: str) -> None:
+    """Refuse a question that is no text; any text is one."""
+    if not isinstance(query, str):
+        raise ConfigError(f"the query is {query!r}", "give a text")
 
 
 def check_category(category: str) -> None:

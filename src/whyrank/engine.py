@@ -22,6 +22,7 @@ from .arguments import (
     check_count,
     check_importance,
     check_page,
+    check_question,
     fact_text,
     moment,
     scope_of,
@@ -29,15 +30,16 @@ from .arguments import (
     storable,
     tags_of,
 )  # fmt: skip
+from .calibrations import Calibrating
 from .columns import MemoryId
-from .errors import ConfigError, NotFound, StoreError, WhyrankError
+from .errors import ConfigError, NotFound, StoreError
 from .hits import Results
 from .ingest.entries import content_hash, entry_for, id_for
 from .pinning import Pinning
 from .ports import Changes, Embedder, Reranker, Store, StoreStatus, Vector
 from .ranking.recipes import Recipe
 from .ranking.reranking import Rerank
-from .search.calibration import Calibration, calibrated_owners, calibrations_in, is_due, keep_calibration
+from .search.calibration import calibrated_owners
 from .search.searcher import Searcher
 from .search.why import Why, why
 from .types import GLOBAL, Document, Memory, Query, Scope, Source, Where, visible
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 _DOCUMENTS_PER_TRANSACTION = 256
 
 
-class Engine(Pinning):
+class Engine(Calibrating, Pinning):
     """A memory that can be searched and can say why."""
 
     def __init__(
@@ -82,11 +84,6 @@ class Engine(Pinning):
     def config(self) -> settings.Config:
         """Return the settings this engine was opened with."""
         return self._config
-
-    @property
-    def space(self) -> str:
-        """Return the name of the embedding space, or nothing without an embedder."""
-        return self._embedder.fingerprint if self._embedder else ""
 
     def ingest(
         self,
@@ -229,37 +226,6 @@ class Engine(Pinning):
         results = self._searcher.search(asked, chosen)
         return replace(results, notices=(*results.notices, *self._config.unhonoured(recipe, chosen)))
 
-    def calibrate(self, *, scope: Scopes = None, progress: Progress | None = None) -> Calibration:
-        """Measure where evidence begins to mean something among the memories a caller with this scope may see."""
-        return self._calibrated(visible(scopes_of(scope)), progress)
-
-    def calibrations(self) -> Sequence[Calibration]:
-        """Return what was measured with this embedder, for each set of scopes."""
-        return calibrations_in(self._store, self.space)
-
-    def _calibrated(self, scopes: frozenset[Scope], progress: Progress | None) -> Calibration:
-        from .search.calibrating import calibrate  # of no use to a search, which should not wait for it
-
-        where = Where(scopes, now=self._clock())
-        told = [progress] if progress else []
-        made = calibrate(self._store, self._embedder, self._config["language"], where, *told)
-        keep_calibration(self._store, made)
-        return made
-
-    def _recalibrate(self, owners: Sequence[Scope], progress: Progress | None = None) -> list[str]:
-        """Calibrate what has outgrown its calibration; the memories are stored, so a failure is only a remark."""
-        if self._config["calibration"] != "automatic":
-            return []
-        remarks = []
-        for owner in owners:
-            scopes = visible([owner])
-            try:
-                if is_due(self._store, self.space, scopes):
-                    self._calibrated(scopes, progress)
-            except WhyrankError as error:
-                remarks.append(f"not done: {error.message}")
-        return remarks
-
     @overload
     def why(
         self,
@@ -379,6 +345,7 @@ class Engine(Pinning):
 
     def _query(self, text: str, limit: int | None, offset: int, filters: Mapping[str, Any]) -> Query:
         size = self._config["limit"] if limit is None else limit
+        check_question(text)
         check_page(size, offset)
         return Query(text, Filters(**filters).where(self._clock()), size, offset)
 

@@ -158,7 +158,9 @@ def test_a_search_without_the_word_turns_them_round(open_store: OpenStore, found
             for word in words if len(words) > 1 else ():
                 less = replace(query, text=" ".join(other for other in words if other != word))
                 after = ranked(searcher, less, recipe)
-                if not are_level(after, upper, lower):
+                # A run lists five chunks of a file at most, so another question may lose one; the pool here is fixed.
+                both = {upper, lower} <= {hit.id for hit in after.hits}
+                if both and not are_level(after, upper, lower):
                     assert is_above(after, lower, upper) == (tokens_of(word)[0] in told), word
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -435,3 +436,23 @@ def test_calibrated_evidence_is_one_setting_away(tmp_path: Path) -> None:
         assert len(engine.search("which parcel waits beside the gate?")) > 0
         lost = engine.search("copper mining in Chile and its prices on world markets").dropped
         assert any(hit.trail[-1].stage == "evidence" for hit in lost)
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "said"),
+    [
+        (None, {}, "the query is None"),
+        ("tea", {"limit": "3"}, "limit is '3'"),
+        ("tea", {"offset": 1.5}, "offset is 1.5"),
+        ("tea", {"max_tokens": "many"}, "max_tokens is 'many'"),
+        ("tea", {"recipe": 5}, "5 is no recipe"),
+    ],
+)
+def test_what_is_no_question_and_no_number_is_refused_by_name(
+    tmp_path: Path, query: Any, options: dict[str, Any], said: str
+) -> None:
+    with (
+        whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine,
+        pytest.raises(ConfigError, match=said),
+    ):
+        engine.search(query, **options)

@@ -141,6 +141,8 @@ RECIPES: dict[str, Recipe] = {
 
 def recipe_named(name: str) -> Recipe:
     """Return a recipe that ships; an unknown name is an error with a suggestion."""
+    if not isinstance(name, str):
+        raise ConfigError(f"{name!r} is no recipe", f"give a Recipe, or the name of one: {', '.join(RECIPES)}")
     if name in RECIPES:
         return RECIPES[name]
     close = get_close_matches(name, RECIPES, n=1)
