@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..analysis.names import probe_for
 from ..errors import StoreError
+from ..hits import memory_of
 from ..ingest.entries import content_hash, entry_for
 from ..ports import Changes, FileRecord, Store
 from ..types import GLOBAL, Memory, Run, Scope, Source, Where
@@ -79,6 +80,14 @@ class StoreContract:
         assert ids(store.keyword(["tea"], self.where(), 10)) == []
         assert ids(store.keyword(["coffe"], self.where(), 10)) == ["m_1"]
         assert ids(store.named(probe_for("Tea"), self.where(), 10)) == []
+
+    def test_what_was_read_before_a_write_is_read_anew_after_it(self, tmp_path: Path) -> None:
+        """Nothing that a store keeps in mind outlives a change of it."""
+        store = self.open_store(tmp_path)
+        for text in ("green tea", "green mint"):
+            self.put(store, [fact("m_1", text)])
+            assert ids(store.keyword(["green"], self.where(), 10)) == ["m_1"]
+            assert memory_of(store.held(["m_1"], MINE)["m_1"]).text == store.get(["m_1"], MINE)["m_1"].text == text
 
     def test_removed_means_gone_from_every_run(self, tmp_path: Path) -> None:
         """A removed memory is nowhere, and neither is its vector."""
