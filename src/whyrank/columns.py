@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, overload
+from typing import NamedTuple, TypeVar, overload
 
 MemoryId = str
+Item = TypeVar("Item", covariant=True)
 
 
 class Candidate(NamedTuple):
@@ -15,7 +16,20 @@ class Candidate(NamedTuple):
     score: float
 
 
-class Listed(Sequence[Candidate]):
+class Lazily(Sequence[Item]):
+    """A sequence whose items are made when somebody looks; it equals what it would be if all were."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+class Listed(Lazily[Candidate]):
     """Candidates as two columns, written out one by one only when somebody reads them."""
 
     __slots__ = ("ids", "scores")
@@ -38,15 +52,6 @@ class Listed(Sequence[Candidate]):
         if isinstance(index, slice):
             return Listed(self.ids[index], self.scores[index])
         return Candidate(self.ids[index], self.scores[index])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
 
 
 class Column(Mapping[MemoryId, float]):

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import overload
 
-from ..columns import MemoryId
+from ..columns import Lazily, MemoryId
 from ..hits import Hit
 from ..trail import Step
 
 
-class Hits(Sequence[Hit]):
+class Hits(Lazily[Hit]):
     """Hits made one by one; slices are made no sooner."""
 
     def ids(self) -> list[MemoryId]:
@@ -38,15 +38,6 @@ class Hits(Sequence[Hit]):
         if isinstance(index, slice):
             return tuple(self.hit(place) for place in range(len(self))[index])
         return self.hit(range(len(self))[index])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
 
 
 class Lineup(Hits):

@@ -101,6 +101,7 @@ def test_a_file_arrives_whole_with_progress_and_leaves_no_part(served: Served, p
 def test_a_file_that_is_there_is_not_fetched_again(place: Place) -> None:
     place.file(FILE).write_bytes(CONTENT)
     fetch(place, quiet, [FILE], [Forbidden()])
+    assert place.file(FILE).read_bytes() == CONTENT
 
 
 def test_a_damaged_file_is_fetched_again(served: Served, place: Place) -> None:
