@@ -362,14 +362,14 @@ class StoreContract:
     def test_nothing_is_replaced_across_scopes_or_by_itself(self, tmp_path: Path) -> None:
         """Scope is a wall for supersession too."""
         store = self.filled(tmp_path, [fact("m_1", "tea", scope=USER), fact("m_2", "tea", scope=OTHER)])
-        store.write(Changes(superseded={"m_1": ("m_2", NOW)}))
-        store.write(Changes(superseded={"m_1": ("m_1", NOW)}))
+        for other in ("m_2", "m_1"):
+            store.write(Changes(superseded={"m_1": (other, NOW)}))
         assert ids(store.keyword(["tea"], self.where(), 5)) == ["m_1"]
 
     def test_the_last_of_equal_ids_in_one_write_wins(self, tmp_path: Path) -> None:
         """No raw error of the database for a careless caller."""
-        store = self.filled(tmp_path, [fact("m_1", "tea"), fact("m_1", "coffee")])
-        assert store.get(["m_1"], MINE)["m_1"].text == "coffee"
+        twice = [fact("m_1", "tea"), fact("m_1", "coffee")]
+        assert self.filled(tmp_path, twice).get(["m_1"], MINE)["m_1"].text == "coffee"
 
     def test_a_sample_is_the_same_whatever_the_order_of_writing(self, tmp_path: Path) -> None:
         """What is drawn depends on the memories alone, not on what else the store holds."""

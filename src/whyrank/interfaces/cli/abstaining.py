@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from pathlib import Path
 
 from ...errors import ConfigError
 from ...evaluation.abstention import KEPT_SHOWN, KEPT_WANTED, Abstention, Side, abstention, as_data
 from ...evaluation.plots import check_drawable, draw
 from ...evaluation.sets import load_set
-from ...opening import open_engine
 from ...ranking.recipes import recipe_named
 from ..failures import OK
 from ..shapes import FORMAT
 from . import output
+from .verbs import thrown_away
 
 
 def measure_abstention(asked: argparse.Namespace) -> int:
@@ -41,15 +40,10 @@ def measure_abstention(asked: argparse.Namespace) -> int:
 
 
 def _measure(folder: Path, recipe: str, asked: argparse.Namespace) -> Abstention:
-    dataset, others = load_set(folder), [load_set(Path(other)) for other in asked.abstention]
-    others = [other for other in others if other.name != dataset.name]
-    with (
-        tempfile.TemporaryDirectory(prefix="whyrank-eval-") as place,
-        open_engine(
-            Path(place) / "memory.db", workspace=asked.workspace, embedding=asked.embedding, calibration="manual"
-        ) as engine,
-        output.progress("eval", quiet=asked.json) as tick,
-    ):
+    # By its place and not by its name: two languages of one set may be called alike.
+    elsewhere = [Path(other) for other in asked.abstention if Path(other).resolve() != folder.resolve()]
+    dataset, others = load_set(folder), [load_set(other) for other in elsewhere]
+    with thrown_away(asked) as engine, output.progress("eval", quiet=asked.json) as tick:
         return abstention(dataset, others, engine, recipe, tick)
 
 

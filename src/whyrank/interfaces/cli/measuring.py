@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from pathlib import Path
 
 from ...errors import ConfigError
 from ...evaluation.harness import CEILING, Evaluation, as_data, evaluate, write_run
 from ...evaluation.measures import MEASURES
 from ...evaluation.sets import load_set
-from ...opening import open_engine
 from ...ranking.recipes import recipe_named
 from ..failures import OK, TRAIL_BROKEN
 from ..shapes import FORMAT
 from . import output
+from .verbs import thrown_away
 
 
 def evaluate_sets(asked: argparse.Namespace) -> int:
@@ -41,13 +40,7 @@ def evaluate_sets(asked: argparse.Namespace) -> int:
 
 def _evaluate(folder: Path, recipes: list[str], asked: argparse.Namespace) -> Evaluation:
     dataset = load_set(folder)
-    with (
-        tempfile.TemporaryDirectory(prefix="whyrank-eval-") as place,
-        open_engine(
-            Path(place) / "memory.db", workspace=asked.workspace, embedding=asked.embedding, calibration="manual"
-        ) as engine,
-        output.progress("eval", quiet=asked.json) as tick,
-    ):
+    with thrown_away(asked) as engine, output.progress("eval", quiet=asked.json) as tick:
         evaluation = evaluate(dataset, engine, recipes, tick)
     if asked.run_out:
         try:

@@ -204,6 +204,18 @@ def open_or_make(asked: argparse.Namespace) -> Engine:
     return open_engine(asked.store, workspace=asked.workspace, embedding=asked.embedding)
 
 
+@contextmanager
+def thrown_away(asked: argparse.Namespace) -> Iterator[Engine]:
+    """Open an empty store that is gone afterwards; nothing is calibrated in it but by those who ask for it."""
+    with (
+        tempfile.TemporaryDirectory(prefix="whyrank-eval-") as place,
+        open_engine(
+            Path(place) / "memory.db", workspace=asked.workspace, embedding=asked.embedding, calibration="manual"
+        ) as engine,
+    ):
+        yield engine
+
+
 def settings_of(asked: argparse.Namespace) -> settings.Config:
     """Return the settings as they stand for this call."""
     store = None if asked.store is None else os.path.abspath(os.path.expanduser(asked.store))
