@@ -1,4 +1,4 @@
-"""The seams: what whyrank asks of a store, of an embedder and of a reranker, and nothing more."""
+"""The seams: what whyrank asks of a store, an embedder, a reranker and a language model, and nothing more."""
 
 from __future__ import annotations
 
@@ -201,3 +201,36 @@ class Reranker(Protocol):
 
     def scores(self, question: str, texts: Sequence[str]) -> Sequence[float]:
         """Return one finite number for each text; higher is better, and only their order matters."""
+
+
+class Message(NamedTuple):
+    """One message to a language model; the role is system, user or assistant."""
+
+    role: str
+    text: str
+
+
+class Completion(NamedTuple):
+    """What a language model answered, and how many tokens it says that took (0 if it does not say)."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Llm(Protocol):
+    """Answers messages; whatever goes wrong is a ProviderError."""
+
+    @property
+    def model(self) -> str:
+        """Name the model, for reports and trails."""
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, object] | None = None,
+        max_tokens: int | None = None,
+        timeout_s: float | None = None,
+    ) -> Completion:
+        """Return the model's answer; a schema asks for JSON of that shape where the server can promise it."""
