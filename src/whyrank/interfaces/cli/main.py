@@ -5,11 +5,33 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from ... import __version__
 from ...errors import WhyrankError
 from ..failures import CANNOT_WRITE, INTERRUPTED, OK, as_data, failure_of
 from .parser import build, parse
+
+# Where each verb is done: what a verb does not need it does not wait for.
+_VERBS = {
+    "ingest": ("verbs", "ingest"),
+    "search": ("verbs", "search"),
+    "why": ("verbs", "why"),
+    "show": ("verbs", "show"),
+    "list": ("verbs", "list_memories"),
+    "add": ("facts", "add"),
+    "forget": ("facts", "forget"),
+    "calibrate": ("calibrating", "calibrate"),
+    "status": ("verbs", "status"),
+    "config": ("verbs", "config"),
+    "model": ("models", "model"),
+    "recipes": ("verbs", "recipes"),
+    "eval": ("measuring", "evaluate_sets"),
+    "pin": ("pinning", "pin"),
+    "check": ("pinning", "check"),
+    "tune": ("tuning", "tune"),
+    "bench": ("benching", "bench"),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,47 +83,9 @@ def _run(given: list[str]) -> int:
     if asked.verb is None:
         build().print_help()
         return OK
-    if asked.verb == "eval":
-        from .measuring import evaluate_sets
-
-        return evaluate_sets(asked)
-    if asked.verb == "calibrate":
-        from .calibrating import calibrate
-
-        return calibrate(asked)
-    if asked.verb == "bench":
-        from .benching import bench
-
-        return bench(asked)
-    if asked.verb == "model":
-        from .models import model
-
-        return model(asked)
-    if asked.verb in ("add", "forget"):
-        from . import facts
-
-        return facts.add(asked) if asked.verb == "add" else facts.forget(asked)
-    if asked.verb == "tune":
-        from .tuning import tune
-
-        return tune(asked)
-    if asked.verb in ("pin", "check"):
-        from . import pinning
-
-        return pinning.pin(asked) if asked.verb == "pin" else pinning.check(asked)
-    from . import verbs
-
-    known: dict[str, verbs.Verb] = {
-        "ingest": verbs.ingest,
-        "search": verbs.search,
-        "why": verbs.why,
-        "show": verbs.show,
-        "list": verbs.list_memories,
-        "status": verbs.status,
-        "config": verbs.config,
-        "recipes": verbs.recipes,
-    }
-    return known[asked.verb](asked)
+    module, function = _VERBS[asked.verb]
+    status: int = getattr(import_module(f".{module}", __package__), function)(asked)
+    return status
 
 
 def _fail(error: WhyrankError, *, as_json: bool) -> int:

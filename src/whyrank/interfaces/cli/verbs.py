@@ -6,7 +6,7 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +17,13 @@ from ...errors import StoreError
 from ...opening import open_engine
 from ...ranking.recipes import RECIPES, recipe_named
 from ...search.why import Why
+from ...settings import SETTINGS, setting_named
 from .. import shapes
 from ..failures import OK, PARTLY_READ
 from . import output
 
 if TYPE_CHECKING:
     from ...search.contrast import Contrast
-
-Verb = Callable[[argparse.Namespace], int]
 
 
 def ingest(asked: argparse.Namespace) -> int:
@@ -154,19 +153,19 @@ def config(asked: argparse.Namespace) -> int:
     """Show or change settings."""
     values = settings_of(asked)
     if asked.value is not None:
-        settings.setting_named(asked.key)
+        setting_named(asked.key)
         file = settings.save(values, asked.key, asked.value)
         values = settings_of(asked)
         if not asked.json:
             output.say(f"written to {file}")
-    keys = [settings.setting_named(asked.key).key] if asked.key else list(settings.SETTINGS)
+    keys = [setting_named(asked.key).key] if asked.key else list(SETTINGS)
     if asked.json:
         data = shapes.config(values)
         output.say_json({**data, "settings": {key: data["settings"][key] for key in keys}})
         return OK
     for key in keys:
         value, origin = values.values[key]
-        about = output.dim(f"({origin}; {settings.SETTINGS[key].meaning})")
+        about = output.dim(f"({origin}; {SETTINGS[key].meaning})")
         output.say(f"{key} = {'unset' if value is None else value}  {about}")
     return OK
 

@@ -1,0 +1,64 @@
+"""Looking after a store: its settings, its model, its confidence."""
+
+from __future__ import annotations
+
+import argparse
+
+from .parts import Family, verb
+
+
+def add_verbs(family: Family) -> None:
+    """Add the verbs of this family."""
+    _calibrate(verb(family, "calibrate", "fit confidence to this store", _CALIBRATE))
+    verb(family, "status", "what the store holds", "Count memories, files, scopes and vectors.")
+    _config(verb(family, "config", "show or change settings", _CONFIG))
+    _model(verb(family, "model", "list, fetch and change embedding models", _MODEL))
+    _recipes(verb(family, "recipes", "show how results are ranked", _RECIPES))
+
+
+_CALIBRATE = """Measure where evidence (cosine plus coverage) begins to mean something in this store, so that a search
+can say that nothing relevant was found. Two kinds of questions are asked: everyday ones on matters that hardly stand in
+it, and ones put together of half of one of its sentences and half of another. It takes seconds, and an ingest does it
+by itself when the memories have doubled since (unless `calibration` is manual); do it after many single facts.
+
+  whyrank calibrate                    what everybody sees
+  whyrank calibrate --scope user:42    what user 42 sees
+  whyrank calibrate --every-scope      both, for every scope there is"""
+_CONFIG = """Without arguments, print every setting and where it came from. With a key, print that one.
+With a key and a value, write it into whyrank.toml of the workspace.
+
+  whyrank config embedding none"""
+_MODEL = """List the embedding models, fetch one, or change to one. Changing fetches the model if need be (once per
+machine, checked against its pinned hash), embeds what the store holds, and then writes the setting `embedding` into
+whyrank.toml of the workspace. Stopped, it goes on where it was when called again. Vectors of the model before stay, so
+that going back costs nothing.
+
+  whyrank model list                  what there is, what is ready, what is in use
+  whyrank model use minilm            change to all-MiniLM-L6-v2 (needs: pip install onnxruntime)
+  whyrank model use minilm --dry-run  say what that would take
+  whyrank model use wordllama         and back
+  whyrank model fetch minilm          only fetch, for a machine that will be offline"""
+_RECIPES = """Print the recipes that ship. A recipe is a printable value: which runs are asked, how their
+scores are fused, and the stages after that.
+
+  whyrank recipes default"""
+
+
+def _calibrate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scope", action="append", metavar="S", help="whose memories besides the global ones")
+    parser.add_argument("--every-scope", action="store_true", help="the global ones, and each scope with them")
+
+
+def _config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("key", nargs="?", help="a setting")
+    parser.add_argument("value", nargs="?", help="its new value")
+
+
+def _model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", choices=("list", "use", "fetch"), default="list", help="what to do (list)")
+    parser.add_argument("name", nargs="?", help="the model")
+    parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
+
+
+def _recipes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", help="print this recipe only")

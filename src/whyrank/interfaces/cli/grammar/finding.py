@@ -1,0 +1,71 @@
+"""Putting files in, and getting memories out."""
+
+from __future__ import annotations
+
+import argparse
+
+from .parts import Family, filters, paging, verb
+
+
+def add_verbs(family: Family) -> None:
+    """Add the verbs of this family."""
+    _ingest(verb(family, "ingest", "index files and folders", _INGEST))
+    _search(verb(family, "search", "find memories", _SEARCH))
+    _why(verb(family, "why", "explain a rank, or an absence", _WHY))
+    _show(verb(family, "show", "print one memory whole", "Print one memory with all its fields."))
+    _list(verb(family, "list", "list memories", "List memories in the order of their files and lines."))
+
+
+_INGEST = """Index markdown, text and turn logs (JSONL). Unchanged files cost a stat, changed ones re-embed only
+changed chunks, deleted ones vanish. .gitignore and .whyrankignore are honoured.
+
+  whyrank ingest notes/            index a folder
+  whyrank ingest notes/ --dry-run  say what would happen, change nothing"""
+_SEARCH = """Find memories by words, meaning and names.
+
+  whyrank search "what to do when a task seems impossible"
+  whyrank search "Remind Me"            an exact name comes first
+  whyrank search 'api "exact phrase"'   a phrase counts as one word
+  whyrank search tea --explain          with the arithmetic behind every rank"""
+_WHY = """Say why a memory has its rank, or in which run or stage it was lost and by how much.
+Ids and paths are in the output of search and list.
+
+With --over, say which of two is above, and the smallest change of one setting that would turn them round.
+
+  whyrank why "what does Suzy drink?" notes/tea.md
+  whyrank why "what does Suzy drink?" notes/tea.md --over notes/coffee.md"""
+
+
+def _ingest(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files and folders")
+    parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
+    parser.add_argument("--scope", default="global", metavar="S", help="whose memories these are (global)")
+
+
+def _search(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="+", help="the question, a name, or words")
+    paging(parser, "results")
+    filters(parser)
+    parser.add_argument("--recipe", metavar="R", help="how results are ranked; `whyrank recipes` lists them")
+    parser.add_argument("--strict", action="store_true", help="no results at all when nothing relevant was found")
+    parser.add_argument("--explain", action="store_true", help="show how every score was made, and what was dropped")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="stop before the texts exceed about N tokens")
+
+
+def _why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", help="the question that was asked")
+    parser.add_argument("id", metavar="ID-OR-PATH", help="the memory in question, or its file")
+    parser.add_argument("--over", metavar="ID-OR-PATH", help="another one: say what would make the two change places")
+    parser.add_argument("--limit", type=int, metavar="N", help="how many results were asked for")
+    filters(parser)
+    parser.add_argument("--recipe", metavar="R", help="how results are ranked")
+
+
+def _show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", help="the memory's id")
+    parser.add_argument("--scope", action="append", metavar="S", help="whose memories besides the global ones")
+
+
+def _list(parser: argparse.ArgumentParser) -> None:
+    paging(parser, "memories")
+    filters(parser)

@@ -1,0 +1,79 @@
+"""The parser's own parts: complaints like all our errors, help with room, options that many verbs share."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NamedTuple, NoReturn
+
+from ....errors import ConfigError
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints look like all our errors."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{**options, "allow_abbrev": False})
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage and leaving."""
+        dash = "; put -- before a text that begins with -" if "required" in message else ""
+        raise ConfigError(message, f"`{self.prog} --help` shows what can be typed{dash}")
+
+
+class Verbs(argparse.HelpFormatter):
+    """Help with room beside the longest verb: argparse forgets that verbs are indented."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Measure an argument, and its choices with their indentation."""
+        super().add_argument(action)
+        if action.dest == "verb":
+            longest = max(map(len, action.choices or ()))
+            self._action_max_length = max(self._action_max_length, longest + 2 * self._indent_increment)
+
+
+class Family(NamedTuple):
+    """Where a family of verbs is added: the parser's verbs, and the options they all have."""
+
+    verbs: argparse._SubParsersAction[Parser]
+    common: Parser
+
+
+def common_options() -> Parser:
+    """Return the options of every verb."""
+    common = Parser(add_help=False)
+    common.add_argument("--store", metavar="PATH", help="the store (else WHYRANK_STORE, else .whyrank/memory.db)")
+    common.add_argument("--workspace", metavar="DIR", help="the workspace (else WHYRANK_WORKSPACE, else this folder)")
+    common.add_argument("--embedding", metavar="NAME", help="the embedder: wordllama, minilm, minilm-int8 or none")
+    common.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    return common
+
+
+def verb(family: Family, name: str, short: str, long: str) -> argparse.ArgumentParser:
+    """Add one verb, with a short help for the list and a long one that teaches it."""
+    return family.verbs.add_parser(
+        name,
+        help=short,
+        description=long,
+        parents=[family.common],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def filters(parser: argparse.ArgumentParser) -> None:
+    """Add what may be asked of the memories that answer."""
+    parser.add_argument(
+        "--scope", action="append", metavar="S", help="whose memories besides the global ones (user:42)"
+    )
+    parser.add_argument("--kind", metavar="K", help="chunk or fact")
+    parser.add_argument("--tag", action="append", default=[], metavar="T", help="only with this tag; may be repeated")
+    parser.add_argument("--path", metavar="GLOB", help="only from files whose path matches")
+    parser.add_argument("--since", metavar="D", help="only from this date on (2026-03-14)")
+    parser.add_argument("--before", metavar="D", help="only from before this date")
+    parser.add_argument("--as-of", metavar="T", help="answer as of that time")
+    parser.add_argument("--include-superseded", action="store_true", help="also what has been replaced")
+
+
+def paging(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add how many, and from where on."""
+    parser.add_argument("--limit", type=int, metavar="N", help=f"how many {what}")
+    parser.add_argument("--offset", type=int, default=0, metavar="N", help=f"skip the first {what}")
