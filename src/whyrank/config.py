@@ -4,148 +4,20 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .analysis.languages import LANGUAGES
-from .embedding.providers import NAMES as EMBEDDERS
 from .errors import ConfigError
 from .ranking.recipes import Recipe, recipe_named
-from .ranking.settings import CALIBRATED, Adjustments, adjusted, unhonoured
-from .storage.pools import CHUNKS_PER_SOURCE
+from .ranking.settings import Adjustments, adjusted, unhonoured
+from .settings import PREFIX, SETTINGS, STORE_FOLDER, read
 from .types import Notice
 
 WORKSPACE_FILE = "whyrank.toml"
-STORE_FOLDER = ".whyrank"
-DEFAULT_STORE = f"{STORE_FOLDER}/memory.db"
 PINS_SUFFIX = ".pins"  # lines of JSON; not called so, because logs of turns are, and are ingested
-_PREFIX = "WHYRANK_"
 WORKSPACE_VARIABLE = "WHYRANK_WORKSPACE"
-
-
-class Setting(NamedTuple):
-    """One setting: the key users type, its default, how its text is read, and what it means."""
-
-    key: str
-    default: Any
-    read: Callable[[Any], Any]
-    meaning: str
-
-    @property
-    def variable(self) -> str:
-        """Return the environment variable that sets it."""
-        return _PREFIX + self.key.replace(".", "_").upper()
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise ValueError("must be a text")
-    return value.strip()
-
-
-def _optional_text(value: Any) -> str | None:
-    return None if value in (None, "", "none") else _text(value)
-
-
-def _whole(low: int, high: int) -> Callable[[Any], int]:
-    def read(value: Any) -> int:
-        number = _as_number(value)
-        if number is None or number != number // 1:
-            raise ValueError("must be a whole number")
-        if not low <= number <= high:
-            raise ValueError(f"must be from {low} to {high}")
-        return int(number)
-
-    return read
-
-
-def _as_number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _number(low: float, high: float, *, optional: bool = False) -> Callable[[Any], float | None]:
-    def read(value: Any) -> float | None:
-        if optional and value in (None, "", "none"):
-            return None
-        number = _as_number(value)
-        if number is None:
-            raise ValueError("must be a number")
-        if not low <= number <= high:
-            raise ValueError(f"must be from {low:g} to {high:g}")
-        return number
-
-    return read
-
-
-def _one_of(*names: str) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
-        if value not in names:
-            raise ValueError(f"must be one of {', '.join(names)}")
-        return str(value)
-
-    return read
-
-
-SETTINGS: dict[str, Setting] = {
-    setting.key: setting
-    for setting in (
-        Setting("store", DEFAULT_STORE, _text, "where memories live: a path, taken from the workspace"),
-        Setting("embedding", "wordllama", _one_of(*EMBEDDERS), "the embedder; none for words and names alone"),
-        Setting(
-            "model.folder",
-            None,
-            _optional_text,
-            "where fetched models are kept; unset: whyrank/models in the user's cache",
-        ),
-        Setting("model.threads", 1, _whole(1, 256), "how many threads a model may take"),
-        Setting("keyword", "postings", _one_of("postings", "fts5"), "the keyword index; a store is switched in place"),
-        Setting(
-            "cache.megabytes", 224, _whole(8, 1_000_000), "memory an open store may keep for pages and vectors, about"
-        ),
-        Setting("language", "en", _one_of(*LANGUAGES), "the language of texts that do not show theirs (ISO 639-1)"),
-        Setting(
-            "calibration",
-            "automatic",
-            _one_of("automatic", "manual"),
-            "automatic: renewed after an ingest when the memories have doubled; manual: by `whyrank calibrate` alone",
-        ),
-        Setting("recipe", "default", lambda name: recipe_named(_text(name)).name, "how results are ranked"),
-        Setting("limit", 6, _whole(1, 1_000), "how many results a search gives"),
-        Setting("pins", None, _optional_text, "where pins are kept, taken from the workspace; unset: beside the store"),
-        Setting("chunk.tokens", 400, _whole(16, 4_000), "the length of a chunk, in estimated tokens"),
-        Setting("chunk.overlap", 80, _whole(0, 2_000), "how much of a chunk the next one repeats"),
-        Setting("ingest.max_bytes", 10 * 1024 * 1024, _whole(1, 2**31), "files larger than this are skipped"),
-        Setting(
-            "ranking.vector_weight", None, _number(0, 1, optional=True), "the vector vote; unset: the embedder's own"
-        ),
-        Setting("ranking.recency_weight", 0.0, _number(0, 1), "how much age may cost; 0 switches it off"),
-        Setting("ranking.recency_half_life_days", 30.0, _number(0.001, 1e6), "after how many days that is half"),
-        Setting("ranking.min_vector", None, _number(-1, 1, optional=True), "drop hits below this cosine and coverage"),
-        Setting("ranking.min_coverage", None, _number(0, 1, optional=True), "drop hits below this coverage and cosine"),
-        Setting("ranking.name_bonus", 1.0, _number(0, 10), "how much parts of names and names in sentences count"),
-        Setting(
-            "ranking.evidence",
-            "any",
-            _one_of("any", CALIBRATED),
-            "calibrated: drop hits below the store's own thresholds of cosine and coverage",
-        ),
-        Setting("ranking.max_per_file", 1, _whole(1, CHUNKS_PER_SOURCE), "how many chunks of one file may be results"),
-        Setting(
-            "ranking.mmr_lambda",
-            None,
-            _number(0, 1, optional=True),
-            "relevance against diversity: 1 relevance alone, 0.7 some diversity; unset: none",
-        ),
-    )
-}
 
 
 class Value(NamedTuple):
@@ -226,7 +98,7 @@ def load(
     values = {key: Value(setting.default, "default") for key, setting in SETTINGS.items()}
     for origin, given in _sources(place, environment, arguments or {}):
         for key, raw in given.items():
-            values[key] = Value(_read(key, raw, origin), origin)
+            values[key] = Value(read(key, raw, origin), origin)
     return _checked(Config(place, values, user_cache(environment)))
 
 
@@ -239,8 +111,8 @@ def _sources(
             yield str(file), flatten(_toml(file))
     variables = {setting.variable: setting.key for setting in SETTINGS.values()}
     for name, value in sorted(environment.items()):
-        if name.startswith(_PREFIX) and name != WORKSPACE_VARIABLE and value:
-            key = variables.get(name, name.removeprefix(_PREFIX).lower())
+        if name.startswith(PREFIX) and name != WORKSPACE_VARIABLE and value:
+            key = variables.get(name, name.removeprefix(PREFIX).lower())
             yield f"environment ({name})", {key: value}
     yield "argument", {key: value for key, value in arguments.items() if value is not None}
 
@@ -273,25 +145,6 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[f"{prefix}{key}"] = value
     return flat
-
-
-def setting_named(key: str, origin: str = "") -> Setting:
-    """Return a setting; an unknown key is an error with a suggestion."""
-    if key in SETTINGS:
-        return SETTINGS[key]
-    close = get_close_matches(key, SETTINGS, n=1)
-    meant = f"did you mean {close[0]!r}?" if close else f"the settings are {', '.join(SETTINGS)}"
-    raise ConfigError(f"there is no setting {key!r}" + (f" ({origin})" if origin else ""), meant)
-
-
-def _read(key: str, raw: Any, origin: str) -> Any:
-    setting = setting_named(key, origin)
-    try:
-        return setting.read(raw)
-    except ConfigError as error:
-        raise ConfigError(f"{key} = {raw!r} from {origin}: {error.message}", error.hint) from error
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"{key} = {raw!r} from {origin}: {error}", f"{key} is {setting.meaning}") from error
 
 
 def _checked(config: Config) -> Config:
@@ -331,7 +184,7 @@ def save(config: Config, key: str, raw: Any) -> Path:
     """Write one setting into the workspace file; comments and other settings stay as they are."""
     import tomlkit
 
-    value = _read(key, raw, "argument")
+    value = read(key, raw, "argument")
     file = config.workspace / WORKSPACE_FILE
     _checked(replace(config, values={**config.values, key: Value(value, str(file))}))
     document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()

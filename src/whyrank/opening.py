@@ -17,6 +17,7 @@ from .hits import Ranking
 from .ports import Embedder, Reranker
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
+from .settings import SETTINGS
 from .types import Run
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def open_engine(
     """Open a store, or make it; options are settings, with `_` for `.` (`chunk_tokens=200`)."""
     if reranker is not None and not callable(getattr(reranker, "scores", None)):
         raise ConfigError(f"{reranker!r} is no reranker", "give an object with a method scores(question, texts)")
-    names = {key.replace(".", "_"): key for key in settings.SETTINGS}
+    names = {key.replace(".", "_"): key for key in SETTINGS}
     given = {names.get(option, option): value for option, value in options.items()}
     if store is not None:
         given["store"] = str(Path(store).expanduser().absolute())

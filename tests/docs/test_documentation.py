@@ -11,10 +11,10 @@ import pytest
 
 from tests.minilm import MODELS, installed
 from whyrank import errors
-from whyrank.config import SETTINGS
 from whyrank.interfaces.cli.parser import build
 from whyrank.interfaces.failures import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN
 from whyrank.ranking.recipes import RECIPES
+from whyrank.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent.parent
 REFERENCE = (ROOT / "docs/reference.md").read_text(encoding="utf-8")

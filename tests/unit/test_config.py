@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from whyrank.config import DEFAULT_STORE, SETTINGS, WORKSPACE_FILE, Config, flatten, load, save, user_file
+from whyrank.config import WORKSPACE_FILE, Config, flatten, load, save, user_file
 from whyrank.errors import ConfigError
+from whyrank.settings import DEFAULT_STORE, SETTINGS
 
 
 @pytest.fixture
