@@ -98,6 +98,7 @@ class Engine(Remembering, Pinning):
         ingestor = Ingestor(self._store, self._embedder, reading, *([progress] if progress else []))
         report = ingestor.ingest([Path(path) for path in paths], owner, dry_run=dry_run)
         if not dry_run:
+            self._store.settle([owner])
             report.remarks += [("calibration", remark) for remark in self._recalibrate([owner], progress)]
         return report
 

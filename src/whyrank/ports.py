@@ -102,6 +102,9 @@ class Store(Protocol):
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
 
+    def settle(self, scopes: Iterable[Scope]) -> None:
+        """Keep house after many writes to these scopes, so that searches need not pay for them."""
+
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""
 

@@ -96,6 +96,7 @@ class Remembering(Calibrating):
                 stored += self._replace(pending)
                 pending = {}
         stored += self._replace(pending)
+        self._store.settle(owners)
         self._recalibrate(sorted(owners))
         return stored
 

@@ -70,7 +70,9 @@ class WordsAlone:
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
-        self._index = PostingsIndex(fields=(WORDS,))
+        with store.view() as view:
+            assert isinstance(view.keyword, PostingsIndex)
+            self._index = view.keyword.only((WORDS,))
 
     def run(self, question: str, limit: int) -> list[Key]:
         """Rank by words."""

@@ -94,6 +94,9 @@ class MemoryStore:
         """Return a stored memory."""
         return self._entries[identity or ""].memory
 
+    def settle(self, scopes: Iterable[Scope]) -> None:
+        """Do nothing: there is no house to keep."""
+
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""
         found = (self._entries[identity].memory for identity in ids if identity in self._entries)

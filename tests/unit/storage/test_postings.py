@@ -19,7 +19,7 @@ from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes, Entry
 from whyrank.storage.fields import GRAMS, WORDS
 from whyrank.storage.sqlite import indexes, selection, writing
-from whyrank.storage.sqlite.connection import Database
+from whyrank.storage.sqlite.connection import Database, run_script
 from whyrank.storage.sqlite.indexes import prepare_index
 from whyrank.storage.sqlite.postings import pages, scores, segments
 from whyrank.storage.sqlite.postings.inversion import Text, invert, key_of, merged
@@ -27,7 +27,7 @@ from whyrank.storage.sqlite.sealed import BrokenSeal, seal, unseal
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types import Memory, Run, Scope, Source, Where
+from whyrank.types import GLOBAL, Memory, Run, Scope, Source, Where
 
 EVERYTHING = Where(now=NOW)
 VOCABULARY = ("tea", "green", "pot", "kettle", "boil", "water", "leaves", "cup")
@@ -180,6 +180,52 @@ def test_segments_are_merged(tmp_path: Path) -> None:
     assert count(store, "SELECT count(*) FROM posting_segments") <= 2
     assert told(store.keyword(["tea", "number7"], EVERYTHING, None)) == before
     store.close()
+
+
+def test_what_many_writes_left_behind_is_merged_when_no_more_are_to_come(tmp_path: Path) -> None:
+    store = filled(tmp_path / "memory.db", 45)
+    before = told(store.keyword(["tea", "number7"], EVERYTHING, None))
+    # 45 memories are 15 flushes of three: segments of 24, 12, 6 and 3.
+    assert count(store, "SELECT count(*) FROM posting_segments") == 4
+    store.settle([GLOBAL])
+    assert count(store, "SELECT count(*) FROM posting_segments") == 1
+    assert told(store.keyword(["tea", "number7"], EVERYTHING, None)) == before
+    store.close()
+
+
+def test_a_few_memories_are_no_reason_to_rewrite_many(tmp_path: Path) -> None:
+    store = filled(tmp_path / "memory.db", 45)
+    store.settle([GLOBAL])
+    # Three new ones are less than an eighth of 45.
+    store.write(Changes(put=[entry_for(fact(f"m_{number}", "tea"), "en") for number in range(45, 48)]))
+    store.settle([GLOBAL])
+    sizes = [segment.memories for segment in segments.live_segments(store._database.reader(), "global")]
+    assert sizes == [45, 3]
+    store.close()
+
+
+def test_pages_of_the_schema_before_are_found_by_their_new_numbers(tmp_path: Path) -> None:
+    store = filled(tmp_path / "memory.db", 24)
+    before = told(store.keyword(["tea", "number7"], EVERYTHING, None))
+    with store._database.writing() as connection:
+        run_script(connection, PAGES_OF_SCHEMA_2)
+    store.close()
+    again = SqliteStore(tmp_path / "memory.db", "postings")
+    assert told(again.keyword(["tea", "number7"], EVERYTHING, None)) == before
+    assert count(again, "SELECT count(*) FROM posting_pages WHERE number > 0") > 0
+    again.close()
+
+
+PAGES_OF_SCHEMA_2 = """
+CREATE TABLE before (
+    segment INTEGER NOT NULL, field INTEGER NOT NULL, first_key INTEGER NOT NULL, page BLOB NOT NULL,
+    PRIMARY KEY (segment, field, first_key)
+) WITHOUT ROWID;
+INSERT INTO before SELECT segment, field, first_key, page FROM posting_pages;
+DROP TABLE posting_pages;
+ALTER TABLE before RENAME TO posting_pages;
+PRAGMA user_version=2;
+"""
 
 
 def test_a_merge_killed_at_any_step_leaves_the_old_segments_and_goes_on(

@@ -81,6 +81,9 @@ class Fts5Index:
     def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
         """FTS5 goes by rows."""
 
+    def settle(self, connection: Connection, scope: str) -> None:
+        """Leave it to SQLite, which merges as it writes."""
+
     def is_due(self, connection: Connection) -> bool:
         """FTS5 keeps its own house."""
         return False

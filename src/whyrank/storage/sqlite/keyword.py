@@ -72,6 +72,9 @@ class KeywordIndex(Protocol):
     def tidy(self, connection: Connection) -> bool:
         """Do a bounded piece of housekeeping in a transaction of its own; tell whether more is due."""
 
+    def settle(self, connection: Connection, scope: str) -> None:
+        """Make housekeeping due that is worth it once many memories of a scope were put and no more are to come."""
+
     def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
         """Return the best `limit` distinct sources with exact scores; None for all."""
 

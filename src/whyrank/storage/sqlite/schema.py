@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +13,11 @@ APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's datab
 
 
 class Migration(NamedTuple):
-    """One step of the schema."""
+    """One step of the schema; some statements are for files that have a certain table only."""
 
     version: int
     statements: str
+    where_there_is: Mapping[str, str] = {}
 
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -142,6 +143,27 @@ MIGRATIONS: tuple[Migration, ...] = (
         ) WITHOUT ROWID;
         """,
     ),
+    Migration(
+        3,
+        "",
+        {
+            # Rows of some kilobytes are found three times as fast by a number of their own.
+            "posting_pages": """
+            ALTER TABLE posting_pages RENAME TO posting_pages_before;
+            CREATE TABLE posting_pages (
+                number INTEGER PRIMARY KEY,
+                segment INTEGER NOT NULL,
+                field INTEGER NOT NULL,
+                first_key INTEGER NOT NULL,
+                page BLOB NOT NULL
+            );
+            CREATE UNIQUE INDEX posting_pages_by_key ON posting_pages (segment, field, first_key);
+            INSERT INTO posting_pages (segment, field, first_key, page)
+                SELECT segment, field, first_key, page FROM posting_pages_before ORDER BY segment, field, first_key;
+            DROP TABLE posting_pages_before;
+            """
+        },
+    ),
 )
 
 
@@ -167,9 +189,17 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
         current = connection.execute("PRAGMA user_version").fetchone()[0]
         for migration in migrations:
             if migration.version > current:
-                run_script(connection, migration.statements)
+                _run(connection, migration)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={newest}")
+
+
+def _run(connection: Connection, migration: Migration) -> None:
+    run_script(connection, migration.statements)
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    for table, statements in migration.where_there_is.items():
+        if table in tables:
+            run_script(connection, statements)
 
 
 def _version(database: Database) -> int:

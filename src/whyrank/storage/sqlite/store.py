@@ -87,6 +87,16 @@ class SqliteStore:
             if not self._is_untidy:
                 return
 
+    def settle(self, scopes: Iterable[Scope]) -> None:
+        """Keep house after many writes to these scopes, so that searches need not pay for them."""
+        with self._database.writing() as connection:
+            index = self._index(connection)
+            for scope in scopes:
+                index.settle(connection, str(scope))
+            self._is_untidy = index.is_due(connection)
+        while self._is_untidy:
+            self._tidy(0)
+
     def _index(self, connection: Connection) -> KeywordIndex:
         """Return the index of the moment a connection sees: another process may have switched it."""
         name = index_in(connection)

@@ -40,6 +40,12 @@ class PostingsIndex:
         self._last: tuple[tuple[object, ...], Scores] | None = None
         self._turn = threading.Lock()
 
+    def only(self, fields: Sequence[Field]) -> PostingsIndex:
+        """Return an index that asks some fields alone, and shares the pages this one has read."""
+        narrow = PostingsIndex(0, fields)
+        narrow._pages = self._pages
+        return narrow
+
     def exists(self, connection: Connection) -> bool:
         """Tell whether its tables are there."""
         return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'posting_pages'").fetchone() is not None
@@ -93,6 +99,10 @@ class PostingsIndex:
                 segments.rewrite(connection, scope, [segment])
             return True
         return segments.merge_step(connection)
+
+    def settle(self, connection: Connection, scope: str) -> None:
+        """Begin to merge what many writes have left behind."""
+        segments.settle(connection, scope)
 
     def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
         """Return the best rows by lexical score, filtered before they are cut."""

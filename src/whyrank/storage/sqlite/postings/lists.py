@@ -73,55 +73,64 @@ class Shelved:
     fresh: Sequence[FreshText]
 
 
+class Directory(NamedTuple):
+    """The pages of one field of a segment: the lowest key of each, ascending, and its number."""
+
+    firsts: Sequence[int]
+    numbers: Sequence[int]
+
+
 class Pages:
     """Pages in memory, the last used first to stay; a segment never changes, so neither does a page of it."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._pages: OrderedDict[tuple[int, int, int], Page] = OrderedDict()
+        self._pages: OrderedDict[tuple[int, int], Page] = OrderedDict()
         self._bytes = 0
-        self._directories: dict[tuple[int, int], list[int]] = {}
+        self._directories: dict[tuple[int, int], Directory] = {}
         self._turn = threading.Lock()
         self.broken: dict[int, tuple[str, Segment]] = {}
 
     def page(self, connection: Connection, scope: str, segment: Segment, field: Field, key: int) -> Page | None:
         """Return the page of a segment that would hold a key."""
         with self._turn:
-            firsts = self._directory(connection, segment, field)
-            place = bisect_right(firsts, key) - 1
+            directory = self._directory(connection, segment, field)
+            place = bisect_right(directory.firsts, key) - 1
             if place < 0:
                 return None
-            name = (segment.segment, field.number, firsts[place])
+            # A number may be given again when its segment is gone, so it does not name a page alone.
+            name = (segment.segment, directory.numbers[place])
             known = self._pages.get(name)
             if known is not None:
                 self._pages.move_to_end(name)
                 return known
-            page = self._read(connection, scope, segment, name)
+            page = self._read(connection, scope, segment, field, directory, place)
             self._keep(name, page)
             return page
 
-    def _directory(self, connection: Connection, segment: Segment, field: Field) -> list[int]:
+    def _directory(self, connection: Connection, segment: Segment, field: Field) -> Directory:
         name = (segment.segment, field.number)
-        if name not in self._directories:
+        known = self._directories.get(name)
+        if known is None:
             rows = connection.execute(
-                "SELECT first_key FROM posting_pages WHERE segment = ? AND field = ? ORDER BY first_key", name
-            )
+                "SELECT first_key, number FROM posting_pages WHERE segment = ? AND field = ? ORDER BY first_key", name
+            ).fetchall()
             if len(self._directories) >= _DIRECTORIES_KEPT:
                 self._directories.clear()
-            self._directories[name] = [key for (key,) in rows]
-        return self._directories[name]
+            known = self._directories[name] = Directory([key for key, _ in rows], [number for _, number in rows])
+        return known
 
-    def _read(self, connection: Connection, scope: str, segment: Segment, name: tuple[int, int, int]) -> Page:
-        blob = connection.execute(
-            "SELECT page FROM posting_pages WHERE segment = ? AND field = ? AND first_key = ?", name
-        ).fetchone()[0]
+    def _read(
+        self, connection: Connection, scope: str, segment: Segment, field: Field, directory: Directory, place: int
+    ) -> Page:
+        found = connection.execute("SELECT page FROM posting_pages WHERE number = ?", (directory.numbers[place],))
         try:
-            return read(blob)
+            return read(found.fetchone()[0])
         except BrokenSeal:
             self.broken[segment.segment] = (scope, segment)
-            return _made_anew(connection, scope, segment, name)
+            return _made_anew(connection, scope, segment, (segment.segment, field.number, directory.firsts[place]))
 
-    def _keep(self, name: tuple[int, int, int], page: Page) -> None:
+    def _keep(self, name: tuple[int, int], page: Page) -> None:
         self._pages[name] = page
         self._bytes += page.nbytes
         while self._bytes > self._max_bytes and len(self._pages) > 1:

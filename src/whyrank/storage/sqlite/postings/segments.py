@@ -21,6 +21,7 @@ from .inversion import INDEXED, Inverted, Text, invert, merged, only
 from .pages import MAX_SPAN, pages, postings_of, read
 
 FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there must be few of them
+SETTLING = 8  # a segment is merged with an eighth of its memories once no more are to come
 POSTINGS_PER_STEP = 400_000  # what one step of a merge may read: some tens of milliseconds
 
 LIVE, MAKING = 0, 1
@@ -53,12 +54,13 @@ CREATE TABLE posting_segments (
 CREATE INDEX posting_scopes_due ON posting_scopes (due) WHERE due = 1;
 CREATE INDEX posting_segments_by_scope ON posting_segments (scope, state, first);
 CREATE TABLE posting_pages (
+    number INTEGER PRIMARY KEY,
     segment INTEGER NOT NULL,
     field INTEGER NOT NULL,
     first_key INTEGER NOT NULL,
-    page BLOB NOT NULL,
-    PRIMARY KEY (segment, field, first_key)
-) WITHOUT ROWID;
+    page BLOB NOT NULL
+);
+CREATE UNIQUE INDEX posting_pages_by_key ON posting_pages (segment, field, first_key);
 """
 TABLE_NAMES = ("posting_tokens", "posting_scopes", "posting_segments", "posting_pages")
 
@@ -165,7 +167,7 @@ def write(connection: Connection, segment: Segment, texts: Sequence[Text]) -> No
 
 def _write_pages(connection: Connection, segment: Segment, field: int, postings: Inverted) -> None:
     connection.executemany(
-        "INSERT INTO posting_pages VALUES (?, ?, ?, ?)",
+        "INSERT INTO posting_pages (segment, field, first_key, page) VALUES (?, ?, ?, ?)",
         ((segment.segment, field, key, page) for key, page in pages(postings, segment.first)),
     )
 
@@ -215,26 +217,38 @@ def _merge_piece(connection: Connection) -> int | None:
         (scope, MAKING),
     ).fetchone()
     if making is None:
-        together = _to_merge(live_segments(connection, scope))
-        if together:
-            memories = sum(part.memories for part in together)
-            _new_segment(connection, scope, together[0].first, together[-1].last, memories, MAKING)
-        else:
+        if not _begin_merge(connection, scope):
             connection.execute("UPDATE posting_scopes SET due = 0 WHERE scope = ?", (scope,))
         return 0
     return _merge_on(connection, scope, Segment(*making[:4]), *making[4:])
 
 
-def _to_merge(segments: Sequence[Segment]) -> list[Segment]:
-    """Return the newest segment with those before it that are no larger than all behind them, if there are any.
+def settle(connection: Connection, scope: str) -> None:
+    """Begin a merge that goes further than those between writes: every segment costs each word of a question a page."""
+    making = connection.execute("SELECT 1 FROM posting_segments WHERE scope = ? AND state = ?", (scope, MAKING))
+    if making.fetchone() is None and _begin_merge(connection, scope, SETTLING):
+        connection.execute("UPDATE posting_scopes SET due = 1 WHERE scope = ?", (scope,))
 
-    So every segment is larger than all newer ones together: there are few, and a posting is rewritten only when the
-    segment it is in doubles.
+
+def _begin_merge(connection: Connection, scope: str, larger: int = 1) -> bool:
+    """Name the segment to be made, if there are some to make it from."""
+    together = _to_merge(live_segments(connection, scope), larger)
+    if together:
+        memories = sum(part.memories for part in together)
+        _new_segment(connection, scope, together[0].first, together[-1].last, memories, MAKING)
+    return bool(together)
+
+
+def _to_merge(segments: Sequence[Segment], larger: int) -> list[Segment]:
+    """Return the newest segment with those before it that are at most so many times larger than all behind them.
+
+    With once, every segment is larger than all newer ones together: there are few, and a posting is rewritten only
+    when the segment it is in doubles.
     """
     run = list(segments[-1:])
     for segment in reversed(segments[:-1]):
         behind = sum(part.memories for part in run)
-        if segment.memories > behind or run[-1].last - segment.first >= MAX_SPAN:
+        if segment.memories > larger * behind or run[-1].last - segment.first >= MAX_SPAN:
             break
         run.insert(0, segment)
     return run if len(run) > 1 else []
