@@ -21,8 +21,7 @@ SECTIONS = 4
 INGEST = """
 import sys, whyrank
 with whyrank.open(sys.argv[1], workspace=sys.argv[2], embedding="none") as engine:
-    print("ready", flush=True)
-    engine.ingest(sys.argv[2] + "/notes")
+    engine.ingest(sys.argv[2] + "/notes", progress=lambda done, total, label: print(done, flush=True))
 """
 ADD = """
 import sys, whyrank
@@ -50,8 +49,9 @@ def test_a_killed_ingest_leaves_every_file_wholly_old_or_wholly_new(tmp_path: Pa
         command = [sys.executable, "-c", INGEST, str(store), str(tmp_path)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(chance.uniform(0.1, 1.5))
+        for _ in range(chance.randrange(1, FILES)):
+            process.stdout.readline()
+        time.sleep(chance.uniform(0.0, 0.05))
         process.kill()
         process.wait()
         process.stdout.close()

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from ...errors import StoreDamaged, StoreError, StoreFull, StoreLocked
+from .locking import locked
 
 if TYPE_CHECKING:
     import sqlite3
@@ -41,7 +42,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.read_only = not _is_writable(path)
-        self._lock = FileLock(f"{path}.lock", timeout=LOCK_SECONDS)
+        self._side_file = path.with_name(f"{path.name}.lock")
         self._turn = threading.RLock()
         self._local = threading.local()
         self._held: weakref.WeakSet[_Held] = weakref.WeakSet()
@@ -109,7 +110,7 @@ class Database:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         try:
-            with self._lock:
+            with locked(self._side_file, LOCK_SECONDS):
                 yield
         except Timeout as error:
             raise StoreLocked(
