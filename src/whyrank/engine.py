@@ -26,7 +26,7 @@ from .columns import MemoryId
 from .errors import StoreError
 from .hits import Results
 from .pinning import Pinning
-from .ports import Embedder, Reranker, Store, StoreStatus
+from .ports import Embedder, Llm, Reranker, Store, StoreStatus
 from .ranking.recipes import Recipe
 from .ranking.reranking import Rerank
 from .remembering import Remembering
@@ -53,8 +53,10 @@ class Engine(Remembering, Pinning):
         config: settings.Config,
         clock: Callable[[], float] = time.time,
         reranker: Reranker | None = None,
+        llm: Callable[[str | None], Llm] | None = None,
     ) -> None:
         self._store = store
+        self._llm = llm
         self._reranker = reranker
         self._embedder = embedder
         self._config = config
