@@ -75,6 +75,9 @@ class KeywordIndex(Protocol):
     def settle(self, connection: Connection, scope: str) -> None:
         """Make housekeeping due that is worth it once many memories of a scope were put and no more are to come."""
 
+    def scrub(self, connection: Connection) -> None:
+        """Leave nothing of removed memories that `renumber` has not written anew."""
+
     def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
         """Return the best `limit` distinct sources with exact scores; None for all."""
 

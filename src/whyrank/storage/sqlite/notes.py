@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .connection import Connection
 
 _PREFIX = "note:"
+
+
+def drop_notes(connection: Connection, names: Iterable[str]) -> None:
+    """Delete notes, inside the transaction at hand."""
+    connection.executemany("DELETE FROM meta WHERE key = ?", ((_PREFIX + name,) for name in names))
 
 
 class Notes:

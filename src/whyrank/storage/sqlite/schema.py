@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ...analysis.text import text_key
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
 from .connection import Connection, Database, connect, run_script, translated, untouched_address
 
@@ -13,11 +14,46 @@ APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's datab
 
 
 class Migration(NamedTuple):
-    """One step of the schema; some statements are for files that have a certain table only."""
+    """One step of the schema."""
 
     version: int
     statements: str
-    where_there_is: Mapping[str, str] = {}
+    then: Callable[[Connection], None] = lambda connection: None  # what SQL alone cannot say
+
+
+def _key_facts_by_text(connection: Connection) -> None:
+    facts = connection.execute("SELECT row, text FROM memories WHERE kind = 'fact'").fetchall()
+    connection.executemany(
+        "UPDATE memories SET text_key = ? WHERE row = ?", ((text_key(text), row) for row, text in facts)
+    )
+
+
+def _number_pages(connection: Connection) -> None:
+    """Rows of some kilobytes are found three times as fast by a number of their own."""
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'posting_pages'").fetchone() is None:
+        return
+    run_script(
+        connection,
+        """
+        ALTER TABLE posting_pages RENAME TO posting_pages_before;
+        CREATE TABLE posting_pages (
+            number INTEGER PRIMARY KEY,
+            segment INTEGER NOT NULL,
+            field INTEGER NOT NULL,
+            first_key INTEGER NOT NULL,
+            page BLOB NOT NULL
+        );
+        CREATE UNIQUE INDEX posting_pages_by_key ON posting_pages (segment, field, first_key);
+        INSERT INTO posting_pages (segment, field, first_key, page)
+            SELECT segment, field, first_key, page FROM posting_pages_before ORDER BY segment, field, first_key;
+        DROP TABLE posting_pages_before;
+        """,
+    )
+
+
+def _brought_to_3(connection: Connection) -> None:
+    _key_facts_by_text(connection)
+    _number_pages(connection)
 
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -145,24 +181,32 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
     Migration(
         3,
-        "",
-        {
-            # Rows of some kilobytes are found three times as fast by a number of their own.
-            "posting_pages": """
-            ALTER TABLE posting_pages RENAME TO posting_pages_before;
-            CREATE TABLE posting_pages (
-                number INTEGER PRIMARY KEY,
-                segment INTEGER NOT NULL,
-                field INTEGER NOT NULL,
-                first_key INTEGER NOT NULL,
-                page BLOB NOT NULL
-            );
-            CREATE UNIQUE INDEX posting_pages_by_key ON posting_pages (segment, field, first_key);
-            INSERT INTO posting_pages (segment, field, first_key, page)
-                SELECT segment, field, first_key, page FROM posting_pages_before ORDER BY segment, field, first_key;
-            DROP TABLE posting_pages_before;
-            """
-        },
+        """
+        ALTER TABLE memories ADD COLUMN decay TEXT NOT NULL DEFAULT '';
+        ALTER TABLE memories ADD COLUMN recalls INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE memories ADD COLUMN recalled REAL;
+        ALTER TABLE memories ADD COLUMN expires_given INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE memories ADD COLUMN text_key TEXT NOT NULL DEFAULT '';
+        CREATE INDEX memories_by_text ON memories (scope, text_key) WHERE text_key <> '';
+
+        CREATE TABLE history (
+            entry INTEGER PRIMARY KEY AUTOINCREMENT,
+            memory TEXT NOT NULL,
+            changed REAL NOT NULL,
+            was TEXT NOT NULL
+        );
+        CREATE INDEX history_by_memory ON history (memory);
+
+        CREATE TABLE write_keys (
+            scope TEXT NOT NULL,
+            key TEXT NOT NULL,
+            memory TEXT NOT NULL,
+            content TEXT NOT NULL,
+            PRIMARY KEY (scope, key)
+        ) WITHOUT ROWID;
+        CREATE INDEX write_keys_by_memory ON write_keys (memory);
+        """,
+        _brought_to_3,
     ),
 )
 
@@ -189,17 +233,11 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
         current = connection.execute("PRAGMA user_version").fetchone()[0]
         for migration in migrations:
             if migration.version > current:
-                _run(connection, migration)
+                run_script(connection, migration.statements)
+                migration.then(connection)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={newest}")
 
-
-def _run(connection: Connection, migration: Migration) -> None:
-    run_script(connection, migration.statements)
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    for table, statements in migration.where_there_is.items():
-        if table in tables:
-            run_script(connection, statements)
 
 
 def _version(database: Database) -> int:
