@@ -23,6 +23,13 @@ _ALGORITHMS = {
 STUB_LETTERS = 2  # a stem this short stands for too many words ("боюсь" becomes "бо")
 
 
+def is_stub(word: str, language: str) -> bool:
+    """Tell whether a folded word, or its stem, is so short that it stands for too many words."""
+    algorithm = _ALGORITHMS.get(language)
+    stemmed = snowballstemmer.stemmer(algorithm).stemWord(word) if algorithm else word
+    return min(len(word), len(stemmed)) <= STUB_LETTERS
+
+
 def stem(word: str, language: str) -> str | None:
     """Return the stem of a folded word, or None if it would be a stub; words that short themselves stay."""
     if len(word) <= STUB_LETTERS:
