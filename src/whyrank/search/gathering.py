@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.documents import embedded_text
+from ..analysis.names import name_words
 from ..analysis.words import tokens_of
 from ..columns import MemoryId
-from ..hits import Context
+from ..hits import Context, Labels
 from ..ports import Store
 from ..ranking.diversity import Comparison
 from ..ranking.recipes import rank_pool
@@ -24,6 +25,10 @@ def gathered(retrieved: Retrieved, store: Store, language: str) -> Retrieved:
     stages = retrieved.recipe.stages
     if any(getattr(stage, "reads_likeness", False) for stage in stages):
         retrieved = replace(retrieved, context=_with_likeness(retrieved, store, language))
+    if any(getattr(stage, "reads_labels", False) for stage in stages):
+        retrieved = replace(retrieved, context=_with_labels(retrieved.context, store))
+    if any(getattr(stage, "reads_chats", False) for stage in stages):
+        retrieved = replace(retrieved, context=_with_chats(retrieved.context, store))
     for place, stage in enumerate(stages):
         if isinstance(stage, Rerank):
             return _with_opinions(retrieved, stage, place)
@@ -39,6 +44,24 @@ def _with_likeness(retrieved: Retrieved, store: Store, language: str) -> Context
     if len(vectors) < len(ids):
         tokens = {key: frozenset(tokens_of(memory.text, language)) for key, memory in store.get(ids, scopes).items()}
     return replace(context, likeness=Comparison(vectors, tokens))
+
+
+def _with_labels(context: Context, store: Store) -> Context:
+    """Gather the words of names, slugs and summaries, and the memories they are of, all at once."""
+    memories = store.get(list(context.memories), context.query.where.scopes)
+    labels = {
+        key: Labels(name_words(memory.name), name_words(memory.slug), name_words(memory.summary))
+        for key, memory in memories.items()
+    }
+    return replace(context, labels=labels, memories={**context.memories, **memories})
+
+
+def _with_chats(context: Context, store: Store) -> Context:
+    """Gather how long the conversations are that turns among the candidates belong to."""
+    memories = store.get(list(context.memories), context.query.where.scopes)
+    sessions = {(memory.scope, memory.session) for memory in memories.values() if memory.is_turn}
+    chats = store.last_positions(sessions) if sessions else {}
+    return replace(context, chats=chats, memories={**context.memories, **memories})
 
 
 def _with_opinions(retrieved: Retrieved, stage: Rerank, place: int) -> Retrieved:
