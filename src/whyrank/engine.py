@@ -117,7 +117,8 @@ class Engine(Remembering, Pinning):
         asked = replace(self._query(query, limit, offset, filters), strict=strict, max_tokens=max_tokens)
         chosen = self._recipe(recipe)
         results = self._searcher.search(asked, chosen)
-        return replace(results, notices=(*results.notices, *self._config.unhonoured(recipe, chosen)))
+        said = (*self._config.notices, *self._config.unhonoured(recipe, chosen))
+        return replace(results, notices=(*results.notices, *said))
 
     @overload
     def why(

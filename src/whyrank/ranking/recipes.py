@@ -28,7 +28,7 @@ LENGTHS: tuple[Lengths, ...] = ("standard", "strict-length")
 LOWEST_COSINE = -1.0
 LOWEST_WORD_SCORE = 0.0
 OPENCLAW_POOL = 24  # OpenClaw asks each run for four times its six results
-ALPHA = 0.7  # OpenVault's balance of vectors against keywords …
+ALPHA = 0.7  # OpenVault's balance of vectors against keywords, which have the other 0.3 …
 BOOST_WEIGHT = 15.0  # … and how much they may add to the base, together
 SMALL_BATCH = 3  # below this many candidates the best of them is no measure
 
@@ -171,7 +171,7 @@ RECIPES: dict[str, Recipe] = {
             Fuse(
                 (
                     Vote("vector", ALPHA, Above(0.5)),
-                    Vote("keyword", 1 - ALPHA, BatchMax(least=SMALL_BATCH, cap=BOOST_WEIGHT)),
+                    Vote("keyword", 0.3, BatchMax(least=SMALL_BATCH, cap=BOOST_WEIGHT)),
                 ),
                 others=_ANY_RUN,
                 strength=BOOST_WEIGHT,
