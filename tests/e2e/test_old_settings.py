@@ -46,8 +46,9 @@ def test_the_recipes_of_other_systems_print_and_answer(workspace: Path, call: Ru
     assert "blend: the votes add up to 15 at most" in told
 
 
-def test_why_over_turns_the_two_sliders(workspace: Path, call: Run) -> None:
-    asked = ("why", "when does Suzy drink tea?", "notes/boat.md", "--over", "notes/tea.md", "--recipe", "openvault")
-    changes = call(*asked, "--json").data["changes"]
-    keys = {change.get("key") for change in changes}
-    assert keys <= {"ranking.alpha", "ranking.boost_weight", None}
+def test_a_slider_can_be_moved_and_a_recipe_without_it_says_so(workspace: Path, call: Run) -> None:
+    assert call("config", "ranking.alpha", "0.25").status == 0
+    moved = call("search", "when does Suzy drink tea?", "--recipe", "openvault", "--explain")
+    assert "3.750 ×" in moved.out  # 0.25 × 15 for the vectors
+    assert "11.250 ×" in moved.out  # 0.75 × 15 for the words
+    assert "ranking.alpha has no place in the recipe 'default'" in call("search", "tea").err

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.ranking.builders import NOW, context, memory
 from whyrank.columns import Candidate
 from whyrank.hits import Ranking
+from whyrank.ranking.counterfactuals import Pool, changes
 from whyrank.ranking.normalisers import ReciprocalRank, Sigmoid
 from whyrank.ranking.recipes import RECIPES, rank_pool
 from whyrank.ranking.settings import Adjustments, adjusted, tunable, unhonoured
@@ -95,6 +96,25 @@ def test_the_sliders_belong_to_blends_and_the_vector_weight_to_the_others() -> N
         "ranking.vector_weight"
     ]
     assert "vector_weight" not in tunable(RECIPES["openvault"])
+
+
+def test_the_sliders_say_how_far_they_must_be_moved() -> None:
+    memories = [memory("a", date=NOW, importance=1), memory("b", date=NOW, importance=5), NEW[2]]
+    scores = {"vector": {"a": 0.9, "b": 0.5, "c": 0.5}, "keyword": {"a": 0.0, "b": 10.0, "c": 0.0}}
+    signals = {name: Signal(name, values) for name, values in scores.items()}
+    runs = tuple(
+        Run(name, tuple(Candidate(key, value) for key, value in sorted(values.items(), key=lambda pair: -pair[1])))
+        for name, values in scores.items()
+    )
+    pool = Pool(runs, context(*memories, signals=signals), RECIPES["openvault"])
+    ranking = pool.ranked(pool.recipe)
+    assert [hit.id for hit in ranking.hits][:2] == ["b", "a"]  # 5 + 4.5 = 9.5 above 1 + 10.5 × 0.8 = 9.4
+    told = {change.key: change for change in changes(pool, ranking, "b", "a") if change.key}
+    # a: 1 + 12α, b: 5 + 15(1 − α); they meet at 19/27. a: 1 + 0.56 W, b: 5 + 0.3 W; they meet at 4/0.26.
+    assert told["ranking.alpha"].after == pytest.approx(19 / 27, rel=0.01)
+    assert told["ranking.alpha"].after > 19 / 27
+    assert told["ranking.boost_weight"].after == pytest.approx(4 / 0.26, rel=0.01)
+    assert told["ranking.boost_weight"].after > 4 / 0.26
 
 
 # -- hybrid-mem --------------------------------------------------------------------------------------------------------
