@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import snowballstemmer
 
 _ALGORITHMS = {
@@ -23,6 +25,7 @@ _ALGORITHMS = {
 STUB_LETTERS = 2  # a stem this short stands for too many words ("боюсь" becomes "бо")
 
 
+@lru_cache(maxsize=65_536)
 def is_stub(word: str, language: str) -> bool:
     """Tell whether a folded word, or its stem, is so short that it stands for too many words."""
     algorithm = _ALGORITHMS.get(language)

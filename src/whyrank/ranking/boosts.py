@@ -54,7 +54,7 @@ class TokenMatch:
     """Add points for the words of the query that a memory's name, slug and summary hold."""
 
     weight: float = 1.0
-    reads_labels = True
+    reads_memories = reads_labels = True
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add weight × points, with the words that were counted."""
@@ -82,7 +82,7 @@ class Boosts:
     name_exact: float = 0.0
     name_prefix: float = 0.0
     summary: float = 0.0
-    reads_labels = True
+    reads_memories = reads_labels = True
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add each bonus as a step of its own."""

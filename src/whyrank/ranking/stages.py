@@ -86,6 +86,7 @@ class Recency:
 
     half_life_days: float = 30.0
     weight: float = 0.2
+    reads_memories = True
 
     def __post_init__(self) -> None:
         if not self.half_life_days > 0 or not 0 <= self.weight <= 1:
@@ -189,6 +190,7 @@ class Dedup:
     """
 
     near: float | None = None
+    reads_memories = True
 
     def __post_init__(self) -> None:
         if self.near is not None and not 0 < self.near <= 1:

@@ -25,7 +25,7 @@ class Base:
     """
 
     rate: float = 0.05
-    reads_chats = True
+    reads_memories = reads_chats = True
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.rate) or self.rate < 0:
@@ -70,6 +70,7 @@ class Importance:
 
     least: float = 0.75
     each: float = 0.1
+    reads_memories = True
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.least) and math.isfinite(self.each)) or min(self.least, self.each) < 0:

@@ -11,7 +11,7 @@ from ..analysis.documents import embedded_text
 from ..analysis.names import name_words
 from ..analysis.words import tokens_of
 from ..columns import MemoryId
-from ..hits import Context, Labels
+from ..hits import Context, Labels, memory_of
 from ..ports import Store
 from ..ranking.diversity import Comparison
 from ..ranking.recipes import rank_pool
@@ -23,11 +23,17 @@ from .retrieval import Retrieved
 def gathered(retrieved: Retrieved, store: Store, language: str) -> Retrieved:
     """Return what was retrieved with all that the stages of its recipe read; most recipes read no more."""
     stages = retrieved.recipe.stages
-    if any(getattr(stage, "reads_likeness", False) for stage in stages):
+
+    def reads(what: str) -> bool:
+        return any(getattr(stage, f"reads_{what}", False) for stage in stages)
+
+    if reads("memories"):
+        retrieved = replace(retrieved, context=_with_memories(retrieved.context, store))
+    if reads("likeness"):
         retrieved = replace(retrieved, context=_with_likeness(retrieved, store, language))
-    if any(getattr(stage, "reads_labels", False) for stage in stages):
-        retrieved = replace(retrieved, context=_with_labels(retrieved.context, store))
-    if any(getattr(stage, "reads_chats", False) for stage in stages):
+    if reads("labels"):
+        retrieved = replace(retrieved, context=_with_labels(retrieved.context))
+    if reads("chats"):
         retrieved = replace(retrieved, context=_with_chats(retrieved.context, store))
     for place, stage in enumerate(stages):
         if isinstance(stage, Rerank):
@@ -46,22 +52,28 @@ def _with_likeness(retrieved: Retrieved, store: Store, language: str) -> Context
     return replace(context, likeness=Comparison(vectors, tokens))
 
 
-def _with_labels(context: Context, store: Store) -> Context:
-    """Gather the words of names, slugs and summaries, and the memories they are of, all at once."""
+def _with_memories(context: Context, store: Store) -> Context:
+    """Read all candidates at once, where a stage looks at every one of them."""
     memories = store.get(list(context.memories), context.query.where.scopes)
+    whole = len(memories) == len(context.memories)
+    return replace(context, memories=memories if whole else {**context.memories, **memories})
+
+
+def _with_labels(context: Context) -> Context:
+    """Gather the words of names, slugs and summaries."""
+    memories = {key: memory_of(held) for key, held in context.memories.items()}
     labels = {
         key: Labels(name_words(memory.name), name_words(memory.slug), name_words(memory.summary))
         for key, memory in memories.items()
     }
-    return replace(context, labels=labels, memories={**context.memories, **memories})
+    return replace(context, labels=labels)
 
 
 def _with_chats(context: Context, store: Store) -> Context:
     """Gather how long the conversations are that turns among the candidates belong to."""
-    memories = store.get(list(context.memories), context.query.where.scopes)
-    sessions = {(memory.scope, memory.session) for memory in memories.values() if memory.is_turn}
-    chats = store.last_positions(sessions) if sessions else {}
-    return replace(context, chats=chats, memories={**context.memories, **memories})
+    memories = map(memory_of, context.memories.values())
+    sessions = {(memory.scope, memory.session) for memory in memories if memory.is_turn}
+    return replace(context, chats=store.last_positions(sessions)) if sessions else context
 
 
 def _with_opinions(retrieved: Retrieved, stage: Rerank, place: int) -> Retrieved:

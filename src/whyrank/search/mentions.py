@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from ..analysis.names import match_name, name_key, name_words, names_of
 from ..analysis.words import tokens_of
 from ..ports import Store
 from ..ranking.entities import EntityBoost
-from ..types import Analysis, Memory, NameProbe, Query, Statistics, TermBoost, Where
+from ..types import Analysis, NameProbe, Query, Statistics, TermBoost, Where
 
 ASKED_MEMORIES = 100  # whose names and entities are looked at
 _NAMED = frozenset({"equal", "same words", "in a sentence"})
@@ -43,15 +42,11 @@ def _known_entities(analysis: Analysis, store: Store, query: Query) -> list[str]
     named = store.named(analysis.probe, where, ASKED_MEMORIES).ids if analysis.probe.key else []
     worded = store.keyword(analysis.terms, where, ASKED_MEMORIES).ids
     memories = store.get(dict.fromkeys((*named, *worded)), query.where.scopes)
-    found = {entity for memory in memories.values() for entity in _entities_of(memory, analysis.probe)}
+    probe = analysis.probe
+    found = {entity for memory in memories.values() for entity in memory.entities if mentions(entity, probe)}
+    matches = (match_name(probe, names_of(memories[identity])) for identity in named if identity in memories)
+    found |= {match.name for match in matches if match is not None and match.relation in _NAMED}
     return sorted(found)
-
-
-def _entities_of(memory: Memory, probe: NameProbe) -> Iterator[str]:
-    yield from (entity for entity in memory.entities if mentions(entity, probe))
-    match = match_name(probe, names_of(memory))
-    if match is not None and match.relation in _NAMED:
-        yield match.name
 
 
 def mentions(entity: str, probe: NameProbe) -> int:

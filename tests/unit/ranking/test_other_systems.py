@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import whyrank
 from tests.unit.ranking.builders import NOW, context, memory
 from whyrank.columns import Candidate
 from whyrank.hits import Ranking
@@ -220,3 +221,14 @@ def test_how_large_bm25_is_depends_on_the_corpus(memories: int, size: float) -> 
     # FTS5 has no stop words of its own: the most common word of all matches everything.
     assert connection.execute("SELECT count(*) FROM t WHERE t MATCH 'the'").fetchone() == (memories,)
     connection.close()
+
+
+# -- other engines' lists ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["hybrid-mem", "clawhub", "clawhub-266", "openvault"])
+def test_other_engines_lists_are_ranked_without_what_only_memories_know(name: str) -> None:
+    lists = {"keyword": [("a", 6.0), ("b", 2.0)], "vector": [("b", 0.9), ("c", 0.6)]}
+    ranking = whyrank.rank(lists, recipe=name)
+    assert {hit.id for hit in ranking.hits} == {"a", "b", "c"}
+    assert "stage-skipped" in {notice.code for notice in ranking.notices}
