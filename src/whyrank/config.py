@@ -122,7 +122,11 @@ def _from_old_keys(sources: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[di
     notices: list[Notice] = []
     for origin, given in sources:
         older = renewed({key: raw for key, raw in given.items() if is_retired(key)}, origin)
-        values |= {key: Value(read(key, raw, origin), origin) for key, raw in older.values.items()}
+        for key, raw in older.values.items():
+            try:
+                values[key] = Value(read(key, raw, origin), origin)
+            except ConfigError as error:
+                raise ConfigError(f"{older.said_by[key]}: {error.message}", error.hint) from error
         notices += older.notices
     return values, tuple(notices)
 

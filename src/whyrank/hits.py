@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from .columns import MemoryId
 from .trail import Key, Step, Trail, apply, render
-from .types import Analysis, Memory, NameMatch, Notice, Query, Signal, Statistics, Verdict
+from .types import Analysis, Memory, NameMatch, Notice, Query, Scope, Signal, Statistics, Verdict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,6 +122,14 @@ class Ranking:
         return iter(self.hits)
 
 
+class Labels(NamedTuple):
+    """The folded words of a memory's name, slug and summary, as the words of a query are made."""
+
+    name: tuple[str, ...] = ()
+    slug: tuple[str, ...] = ()
+    summary: tuple[str, ...] = ()
+
+
 class Likeness(Protocol):
     """Knows how like each other memories are, from 0 to 1."""
 
@@ -134,7 +142,8 @@ class Context:
     """All that a stage may read, gathered before ranking starts.
 
     Likeness is gathered only for recipes with a stage that compares memories, opinions (what a reranker says of the
-    memories it has read) only for those with a reranker.
+    memories it has read) only for those with a reranker, labels and the lengths of chats (the last position of each
+    session) only for those with a stage that reads them.
     """
 
     query: Query
@@ -145,6 +154,8 @@ class Context:
     statistics: Statistics | None = None
     likeness: Likeness | None = None
     opinions: Mapping[MemoryId, float] = field(default_factory=dict)
+    labels: Mapping[MemoryId, Labels] = field(default_factory=dict)
+    chats: Mapping[tuple[Scope, str], int] = field(default_factory=dict)
     least: Mapping[str, float] = field(default_factory=dict)  # calibrated: below it a signal alone says nothing
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .errors import ConfigError
 from .types import Notice
 
 # HyDE was given more time than an expansion is, and those who migrate keep it.
@@ -31,40 +32,182 @@ def _expansion(old: Mapping[str, Any]) -> dict[str, Any]:
     return new
 
 
+# What OpenVault and OpenClaw take where one of two keys that are read together is missing.
+_OPENVAULT_WEIGHTS = {"vectorSimilarityWeight": 15.0, "keywordMatchWeight": 3.0}
+_OPENCLAW_RESULTS = 6.0
+_OPENCLAW_MULTIPLIER = 4.0
+_OPENCLAW_MOST_CANDIDATES = 200
+_OPENCLAW_WEIGHTS = {"vectorWeight": 0.7, "textWeight": 0.3}
+_OPENCLAW_MIN_SCORE = 0.35
+_OPENCLAW_LAMBDA = 0.7
+_OPENCLAW_HALF_LIFE_DAYS = 30.0
+_OPENCLAW = "memorySearch.query."
+_OPENCLAW_ROOT = "agents.defaults."  # where openclaw.json has it
+
+
+def _number(old: Mapping[str, Any], key: str, default: float) -> float:
+    value = old.get(key, default)
+    try:
+        number = float("" if isinstance(value, bool) else value)
+    except (TypeError, ValueError):
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise ConfigError(f"{key} = {value!r}: must be a number from 0 upwards")
+    return number
+
+
+def _is_on(old: Mapping[str, Any], key: str, default: bool) -> bool:
+    value = str(old.get(key, default)).lower()
+    if value not in ("true", "false"):
+        raise ConfigError(f"{key} = {old[key]!r}: must be true or false")
+    return value == "true"
+
+
+def _share(old: Mapping[str, Any], prefix: str, defaults: Mapping[str, float]) -> float:
+    """Return what share of the two weights the first is."""
+    keys = [prefix + key for key in defaults]
+    first, second = (_number(old, key, default) for key, default in zip(keys, defaults.values(), strict=True))
+    if not first + second:
+        raise ConfigError(f"{' and '.join(keys)} are both 0: one must be more")
+    return first / (first + second)
+
+
+def _blend(old: Mapping[str, Any]) -> dict[str, Any]:
+    weight = _number(old, "vectorSimilarityWeight", _OPENVAULT_WEIGHTS["vectorSimilarityWeight"])
+    alpha = _share(old, "", _OPENVAULT_WEIGHTS)
+    return {"recipe": "openvault", "ranking.boost_weight": weight, "ranking.alpha": alpha}
+
+
+def _sliders(old: Mapping[str, Any]) -> dict[str, Any]:
+    names = {
+        "alpha": "ranking.alpha",
+        "combinedBoostWeight": "ranking.boost_weight",
+        "entityBoostWeight": "ranking.entity_boost",
+    }
+    return {"recipe": "openvault", **{names[key]: value for key, value in old.items()}}
+
+
+def _results(old: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = _number(old, f"{_OPENCLAW}maxResults", _OPENCLAW_RESULTS)
+    multiplier = _number(old, f"{_OPENCLAW}hybrid.candidateMultiplier", _OPENCLAW_MULTIPLIER)
+    candidates = min(_OPENCLAW_MOST_CANDIDATES, int(wanted * multiplier))
+    limit = {"limit": wanted} if f"{_OPENCLAW}maxResults" in old else {}
+    return {"recipe": "openclaw", **limit, "ranking.pool": max(1, candidates)}
+
+
+def _weights(old: Mapping[str, Any]) -> dict[str, Any]:
+    return {"recipe": "openclaw", "ranking.vector_weight": _share(old, f"{_OPENCLAW}hybrid.", _OPENCLAW_WEIGHTS)}
+
+
+def _diversity(old: Mapping[str, Any]) -> dict[str, Any]:
+    if not _is_on(old, f"{_OPENCLAW}hybrid.mmr.enabled", False):
+        return {}
+    return {"recipe": "openclaw", "ranking.mmr_lambda": old.get(f"{_OPENCLAW}hybrid.mmr.lambda", _OPENCLAW_LAMBDA)}
+
+
+def _decay(old: Mapping[str, Any]) -> dict[str, Any]:
+    """OpenClaw halves the whole score: a recency weight of 1."""
+    if not _is_on(old, f"{_OPENCLAW}hybrid.temporalDecay.enabled", False):
+        return {}
+    days = old.get(f"{_OPENCLAW}hybrid.temporalDecay.halfLifeDays", _OPENCLAW_HALF_LIFE_DAYS)
+    return {"recipe": "openclaw", "ranking.recency_weight": 1.0, "ranking.recency_half_life_days": days}
+
+
+def _selection(old: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the hybrid the score is a cosine, and so is its least."""
+    least = old.get(f"{_OPENCLAW}minScore", _OPENCLAW_MIN_SCORE)
+    if _is_on(old, f"{_OPENCLAW}hybrid.enabled", True):
+        return {"recipe": "openclaw", "ranking.min_score": least}
+    return {"recipe": "vector", "ranking.min_vector": least}
+
+
+# Of two rows that say the same setting the later is heard.
 RETIRED: tuple[Retired, ...] = (
     Retired(
         ("search.hydeEnabled", "search.hydeModel"),
         ("query_expansion.enabled", "query_expansion.model"),
         _expansion,
     ),
+    Retired(
+        ("vectorSimilarityWeight", "keywordMatchWeight"),
+        ("recipe", "ranking.boost_weight", "ranking.alpha"),
+        _blend,
+    ),
+    Retired(
+        ("alpha", "combinedBoostWeight", "entityBoostWeight"),
+        ("recipe", "ranking.alpha", "ranking.boost_weight", "ranking.entity_boost"),
+        _sliders,
+    ),
+    Retired(
+        (f"{_OPENCLAW}maxResults", f"{_OPENCLAW}hybrid.candidateMultiplier"),
+        ("recipe", "limit", "ranking.pool"),
+        _results,
+    ),
+    Retired(
+        (f"{_OPENCLAW}hybrid.vectorWeight", f"{_OPENCLAW}hybrid.textWeight"),
+        ("recipe", "ranking.vector_weight"),
+        _weights,
+    ),
+    Retired(
+        (f"{_OPENCLAW}hybrid.mmr.enabled", f"{_OPENCLAW}hybrid.mmr.lambda"),
+        ("recipe", "ranking.mmr_lambda"),
+        _diversity,
+    ),
+    Retired(
+        (f"{_OPENCLAW}hybrid.temporalDecay.enabled", f"{_OPENCLAW}hybrid.temporalDecay.halfLifeDays"),
+        ("recipe", "ranking.recency_weight", "ranking.recency_half_life_days"),
+        _decay,
+    ),
+    Retired(
+        (f"{_OPENCLAW}hybrid.enabled", f"{_OPENCLAW}minScore"),
+        ("recipe", "ranking.min_score", "ranking.min_vector"),
+        _selection,
+    ),
 )
 
 
 class Renewed(NamedTuple):
-    """What old keys say in today's settings, and the notices that name both."""
+    """What old keys say in today's settings, the old keys that say it, and the notices that name both."""
 
     values: Mapping[str, Any]
     notices: tuple[Notice, ...]
+    said_by: Mapping[str, str]
 
 
 def is_retired(key: str) -> bool:
     """Tell whether a key is one that was used once."""
-    return any(key in row.keys for row in RETIRED)
+    return any(_bare(key) in row.keys for row in RETIRED)
+
+
+def _bare(key: str) -> str:
+    return key.removeprefix(_OPENCLAW_ROOT)
 
 
 def renewed(old: Mapping[str, Any], origin: str) -> Renewed:
     """Say in today's settings what old keys of one source say; one notice for each row of the table."""
     values: dict[str, Any] = {}
+    said_by: dict[str, str] = {}
     notices = []
+    said = {_bare(key): value for key, value in old.items()}
     for row in RETIRED:
-        given = {key: old[key] for key in row.keys if key in old}
+        given = {key: said[key] for key in row.keys if key in said}
         if given:
-            values |= row.become(given)
-            notices.append(_notice(tuple(given), row.instead, origin))
-    return Renewed(values, tuple(notices))
+            new = _become(row, given, origin)
+            values |= new
+            said_by |= dict.fromkeys(new, " and ".join(given))
+            notices.append(_notice(tuple(given), [key for key in row.instead if key in new], origin))
+    return Renewed(values, tuple(notices), said_by)
 
 
-def _notice(old: tuple[str, ...], instead: tuple[str, ...], origin: str) -> Notice:
+def _become(row: Retired, given: Mapping[str, Any], origin: str) -> Mapping[str, Any]:
+    try:
+        return row.become(given)
+    except ConfigError as error:
+        hint = f"write {' and '.join(row.instead)} instead"
+        raise ConfigError(f"{error.message} (from {origin})", hint) from error
+
+
+def _notice(old: tuple[str, ...], instead: Sequence[str], origin: str) -> Notice:
     are = "are old names" if len(old) > 1 else "is an old name"
-    message = f"{' and '.join(old)} ({origin}) {are}; write {' and '.join(instead)}, which wins where both stand"
-    return Notice("setting-old", message)
+    new = f"write {' and '.join(instead)}, which wins where both stand" if instead else "nothing is switched on by it"
+    return Notice("setting-old", f"{' and '.join(old)} ({origin}) {are}; {new}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .columns import MemoryId
 from .hits import Held
-from .types import Former, Join, Memory, NameProbe, Order, Run, Scope, Signal, Statistics, Where
+from .types import ONCE, Former, Join, Memory, NameProbe, Order, Repeats, Run, Scope, Signal, Statistics, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,8 +158,13 @@ class Store(Protocol):
     def sample(self, where: Where, count: int) -> list[Memory]:
         """Return up to `count` memories from all over; the same memories in any store give the same choice."""
 
-    def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
-        """Return the best memories by word score, up to `limit` distinct sources; None for all."""
+    def keyword(
+        self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
+    ) -> Run:
+        """Return the best memories by word score, up to `limit` distinct sources; None for all.
+
+        A word that `repeats` names scores as often as it says; that never changes coverage.
+        """
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources; None for all."""
@@ -168,9 +173,18 @@ class Store(Protocol):
         """Propose memories whose names are related to the query."""
 
     def score(
-        self, ids: Collection[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
+        self,
+        ids: Collection[MemoryId],
+        terms: Sequence[str],
+        vector: Vector | None,
+        space: str,
+        where: Where,
+        repeats: Repeats = ONCE,
     ) -> list[Signal]:
         """Score the given candidates by every signal, listed by its run or not."""
+
+    def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
+        """Return the position of the last turn of each of these sessions."""
 
     def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
         """Return the unit vectors `nearest` compares, of those of these memories that have one and may be seen."""

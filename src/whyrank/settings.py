@@ -10,8 +10,8 @@ from .analysis.languages import LANGUAGES
 from .embedding.prompts import canonical_prompt
 from .embedding.providers import NAMES as EMBEDDERS
 from .errors import ConfigError
-from .ranking.recipes import recipe_named
-from .ranking.settings import CALIBRATED
+from .ranking.recipes import LENGTHS, recipe_named
+from .ranking.settings import AS_THE_RECIPE_SAYS, CALIBRATED, SCALED
 from .storage.pools import CHUNKS_PER_SOURCE
 from .transport.endpoint import checked_url
 
@@ -64,6 +64,11 @@ def _whole(low: int, high: int) -> Callable[[Any], int]:
         return int(number)
 
     return read
+
+
+def _whole_or_none(low: int, high: int) -> Callable[[Any], int | None]:
+    whole = _whole(low, high)
+    return lambda value: None if value in (None, "", "none") else whole(value)
 
 
 def _as_number(value: Any) -> float | None:
@@ -183,6 +188,48 @@ SETTINGS: dict[str, Setting] = {
             None,
             _number(0, 1, optional=True),
             "relevance against diversity: 1 relevance alone, 0.7 some diversity; unset: none",
+        ),
+        Setting(
+            "ranking.alpha",
+            None,
+            _number(0, 1, optional=True),
+            "vector against keyword in blends such as openvault: 0 words alone, 1 vectors alone; unset: the recipe's",
+        ),
+        Setting(
+            "ranking.boost_weight",
+            None,
+            _number(1, 30, optional=True),
+            "how much both together add to the base, in blends such as openvault; unset: the recipe's",
+        ),
+        Setting(
+            "ranking.min_score",
+            None,
+            _number(0, 1, optional=True),
+            "the least score in recipes that have one (openclaw); unset: the recipe's",
+        ),
+        Setting(
+            "ranking.importance",
+            AS_THE_RECIPE_SAYS,
+            _one_of(AS_THE_RECIPE_SAYS, SCALED),
+            "scaled: a score × (0.75 + 0.1 · importance), for memories that were given one",
+        ),
+        Setting(
+            "ranking.entity_boost",
+            None,
+            _number(0, 30, optional=True),
+            "how much more names in a question count than other words, the rarer the more; unset: the recipe's",
+        ),
+        Setting(
+            "ranking.analysis",
+            AS_THE_RECIPE_SAYS,
+            _one_of(AS_THE_RECIPE_SAYS, *LENGTHS),
+            "strict-length: words of one or two letters, before or after stemming, are not asked for",
+        ),
+        Setting(
+            "ranking.pool",
+            None,
+            _whole_or_none(1, 10_000),
+            "how many sources each run may bring; unset: the recipe's",
         ),
         Setting("query_expansion.enabled", False, _switch, "whether a language model widens questions asked in Python"),
         Setting("query_expansion.model", None, _optional_text, "the model that does; unset: llm.model"),

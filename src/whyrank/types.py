@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from .columns import Candidate, Listed, MemoryId
@@ -25,6 +26,8 @@ SCOPE_KINDS = ("global", "user", "agent", "session")
 ORDERS: tuple[Order, ...] = ("place", "created", "date", "importance", "recalls")
 USUAL_IMPORTANCE = 3  # of 1 to 5, where none was given
 TRUSTS: tuple[Trust, ...] = ("owner", "agent", "ingested", "untrusted")
+Repeats = Mapping[str, int]
+ONCE: Repeats = MappingProxyType({})  # every term counts once
 CATEGORIES = ("preference", "fact", "decision", "entity", "pattern", "rule", "technical", "other")
 
 
@@ -255,6 +258,22 @@ class NameMatch(NamedTuple):
     words: tuple[str, ...] = ()
 
 
+class TermBoost(NamedTuple):
+    """A term that counts as if the query repeated it, because it names an entity few memories hold."""
+
+    entity: str
+    term: str
+    base: int
+    held: int
+    total: int
+    ratio: float
+    repeats: int
+
+    def __str__(self) -> str:
+        rarity = f"{self.term!r} in {self.held} of {self.total}, ratio {self.ratio:.3f}"
+        return f"entity {self.entity!r}: {rarity}, {self.base} repeats become {self.repeats}"
+
+
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """What the text of a query was understood to ask."""
@@ -268,6 +287,12 @@ class Analysis:
     notices: tuple[Notice, ...] = ()
     dates: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
+    boosts: tuple[TermBoost, ...] = ()
+
+    @property
+    def repeats(self) -> Repeats:
+        """Return how often each term counts that counts more than once."""
+        return {boost.term: boost.repeats for boost in self.boosts if boost.repeats > 1} if self.boosts else ONCE
 
     @property
     def asked(self) -> tuple[str, ...]:

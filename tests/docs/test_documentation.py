@@ -11,6 +11,7 @@ import pytest
 
 from tests.minilm import MODELS, installed
 from whyrank import errors
+from whyrank.config import WORKSPACE_FILE, load
 from whyrank.interfaces.cli.parser import build
 from whyrank.interfaces.failures import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN
 from whyrank.ranking.recipes import RECIPES
@@ -69,16 +70,25 @@ def test_the_page_on_stores_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert run(engine) == "Robin prefers tea\n"
 
 
-@pytest.mark.parametrize("name", ["why-not-that-one", "rerank"])
-def test_the_pages_on_why_and_on_reranking_say_what_they_print(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+@pytest.mark.parametrize("name", ["why-not-that-one", "rerank", "come-from-another-system"])
+def test_pages_say_what_their_code_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     page = ROOT / f"docs/how-to/{name}.md"
     [code] = python_in(page)
     expected = re.search(r"```text\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
     assert expected is not None
     assert run(code) == expected.group(1)
+
+
+def test_the_settings_of_another_system_are_what_the_page_makes_of_them(tmp_path: Path) -> None:
+    page = (ROOT / "docs/how-to/come-from-another-system.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"```toml\n(.*?)```", page, flags=re.S)
+    (tmp_path / WORKSPACE_FILE).write_text(block, encoding="utf-8")
+    config = load(workspace=tmp_path, environment={"HOME": str(tmp_path)})
+    assert (config["recipe"], config["limit"], config["ranking.pool"]) == ("openclaw", 10, 40)
+    assert (config["ranking.recency_weight"], config["ranking.recency_half_life_days"]) == (1.0, 14)
+    changed = [key for key, value in config.values.items() if value.origin != "default"]
+    assert all(f"`{key}" in page for key in changed if key != "ranking.recency_half_life_days"), changed
 
 
 def test_the_page_on_models_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

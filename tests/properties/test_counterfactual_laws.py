@@ -33,6 +33,8 @@ SETTINGS = (
     Adjustments(min_vector=0.5, min_coverage=0.5),
     Adjustments(recency_weight=0.2, max_per_file=2),
     Adjustments(mmr_lambda=0.6),
+    Adjustments(alpha=0.4, boost_weight=6.0, importance="scaled"),
+    Adjustments(entity_boost=5.0, min_score=0.2),
 )
 any_recipe = st.one_of(recipes(), st.sampled_from(list(RECIPES.values())))
 asked_words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4, unique=True).map(" ".join)
@@ -77,7 +79,7 @@ def test_a_change_flips_two_candidates_and_nearly_all_of_it_does_not(world: Worl
             assert not is_above(pool.ranked(turned(pool, change, ranking, NEARLY)), lower, upper), change
 
 
-@given(worlds(visible_only=True), st.sampled_from(["default", "keyword", "vector", "rrf"]))
+@given(worlds(visible_only=True), st.sampled_from(["default", "keyword", "vector", "rrf", "openvault", "clawhub"]))
 @settings(max_examples=100, deadline=None)
 def test_no_nearer_weight_flips_them_and_none_does_where_none_is_told(world: World, name: str) -> None:
     pool = Pool(world.runs, world.context, replace(RECIPES[name], fusion=RECIPES[name].fusion.settled(0.6)))
@@ -85,11 +87,11 @@ def test_no_nearer_weight_flips_them_and_none_does_where_none_is_told(world: Wor
     for upper, lower in pairs(ranking):
         told = {change.setting: change for change in changes(pool, ranking, upper, lower)}
         for knob in knobs(pool.recipe, pool.runs, pool.context, ()):
-            if not knob.name.endswith(" weight"):
+            if not knob.name.endswith(" weight") and knob.name != "alpha":
                 continue
-            reach = abs(told[knob.name].after - knob.value) * NEARLY if knob.name in told else 2.0
+            reach = abs(told[knob.name].after - knob.value) * NEARLY if knob.name in told else knob.high + 1.0
             event(f"{knob.name} {knob.name in told}")
-            for value in (step / 20 for step in range(21)):
+            for value in (knob.low + (knob.high - knob.low) * step / 20 for step in range(21)):
                 if abs(value - knob.value) < reach:
                     assert not is_above(pool.ranked(knob.turned(value)), lower, upper), (knob.name, value)
 

@@ -55,7 +55,7 @@ def test_law_3_a_run_that_found_nothing_changes_nothing(world: World, fusion: Fu
     assert alone == with_empty
     if vector.candidates and fusion.votes[0].weight:
         parts = [part for hit in alone.hits for part in hit.trail[0].parts if part.weight]
-        assert all(part.signal == "vector" and part.weight == 1.0 for part in parts)
+        assert all(part.signal == "vector" and part.weight == fusion.whole for part in parts)
 
 
 @given(worlds(visible_only=True), fusions())
@@ -79,7 +79,7 @@ def test_law_3_a_hit_without_a_vector_is_not_dragged_down(world: World, fusion: 
     for hit in fusion(world.runs, world.context).hits:
         parts = hit.trail[0].parts
         if parts and any(part.weight for part in parts):
-            assert math.isclose(sum(part.weight for part in parts), 1.0)
+            assert math.isclose(sum(part.weight for part in parts), fusion.whole)
 
 
 @given(worlds(visible_only=True), any_recipe)
@@ -169,7 +169,8 @@ def test_every_normaliser_is_monotonic_and_bounded(normaliser: Normaliser, score
 @given(worlds(visible_only=True), normalisers)
 @settings(max_examples=200, deadline=None)
 def test_a_contribution_is_bounded_by_its_weight(world: World, normaliser: Normaliser) -> None:
-    fusion = Fuse((Vote("vector", 0.7, normaliser), Vote("keyword", 0.3, normaliser)))
-    for hit in fusion(world.runs, world.context).hits:
-        assert all(0.0 <= part.value <= part.weight for part in hit.trail[0].parts)
-        assert 0.0 <= hit.score <= 1.0 + 1e-12
+    votes = (Vote("vector", 0.7, normaliser), Vote("keyword", 0.3, normaliser))
+    for fusion in (Fuse(votes), Fuse(votes, strength=15.0)):
+        for hit in fusion(world.runs, world.context).hits:
+            assert all(0.0 <= part.value <= part.weight for part in hit.trail[0].parts)
+            assert 0.0 <= hit.score <= fusion.whole + 1e-12

@@ -78,13 +78,13 @@ def test_law_6_the_answer_is_that_of_a_store_with_only_what_the_caller_may_see(
         alone.close()
 
 
-@given(found=collections(), text=queries)
-@settings(max_examples=60, deadline=None)
-def test_both_stores_give_the_same_answer(found: list[Memory], text: str) -> None:
+@given(found=collections(), text=queries, recipe=st.sampled_from(["default", "default", "openvault"]))
+@settings(max_examples=80, deadline=None)
+def test_both_stores_give_the_same_answer(found: list[Memory], text: str, recipe: str) -> None:
     with tempfile.TemporaryDirectory() as place:
         real = filled(sqlite(Path(place)), found)
         oracle = filled(MemoryStore(), found)
-        assert [hit.id for hit in ask(real, text)] == [hit.id for hit in ask(oracle, text)]
+        assert [hit.id for hit in ask(real, text, recipe)] == [hit.id for hit in ask(oracle, text, recipe)]
         real.close()
 
 
@@ -151,9 +151,16 @@ def test_law_6_what_others_write_changes_nothing(
         store.close()
 
 
-@given(found=collections(), text=queries, kind=st.sampled_from(["chunk", "fact"]))
-@settings(max_examples=100, deadline=None)
-def test_law_6_filters_other_than_scope_never_change_word_scores(found: list[Memory], text: str, kind: str) -> None:
+@given(
+    found=collections(),
+    text=queries,
+    kind=st.sampled_from(["chunk", "fact"]),
+    recipe=st.sampled_from(["default", "openvault"]),
+)
+@settings(max_examples=150, deadline=None)
+def test_law_6_filters_other_than_scope_never_change_word_scores(
+    found: list[Memory], text: str, kind: str, recipe: str
+) -> None:
     store = filled(MemoryStore(), found)
 
     def raw(results: Results) -> dict[str, float | None]:
@@ -164,8 +171,8 @@ def test_law_6_filters_other_than_scope_never_change_word_scores(found: list[Mem
             if part.signal == "keyword"
         }
 
-    everything = raw(ask(store, text))
-    filtered = raw(ask(store, text, kinds=frozenset({kind})))
+    everything = raw(ask(store, text, recipe))
+    filtered = raw(ask(store, text, recipe, kinds=frozenset({kind})))
     assert all(everything[identity] == value for identity, value in filtered.items() if identity in everything)
 
 

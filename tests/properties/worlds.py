@@ -7,10 +7,12 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from whyrank.analysis.names import name_words
 from whyrank.analysis.query import analyse
 from whyrank.columns import Candidate
-from whyrank.hits import Context
+from whyrank.hits import Context, Labels
 from whyrank.ingest.entries import content_hash
+from whyrank.ranking.boosts import PRESETS, TokenMatch
 from whyrank.ranking.diversity import MMR, Comparison
 from whyrank.ranking.fusion import Fuse, Vote
 from whyrank.ranking.normalisers import (
@@ -39,6 +41,7 @@ from whyrank.ranking.stages import (
     Recency,
     Superseded,
 )
+from whyrank.ranking.worth import Base, Importance
 from whyrank.testing.embedder import WordDirections
 from whyrank.testing.reranker import SharedWords
 from whyrank.types import GLOBAL, Memory, NameMatch, Query, Run, Scope, Signal, Source, Statistics, Where
@@ -74,6 +77,10 @@ def memories(draw: st.DrawFn, identity: str) -> Memory:
         superseded_at=NOW - 1,
         expires=draw(st.sampled_from([None, None, None, NOW - 5, NOW + 5])),
         tags=tuple(draw(st.sets(st.sampled_from(["x", "y"])))),
+        summary=draw(st.sampled_from(["", "", "reminds me of tea", "notes on green tea"])),
+        slug=draw(st.sampled_from(["", "", "remind-me", "tea"])),
+        entities=draw(st.sampled_from([(), (), ("tea",), ("Green Tea", "oil")])),
+        importance=draw(st.sampled_from([None, None, 1, 3, 5])),
     )
 
 
@@ -122,6 +129,10 @@ def worlds(draw: st.DrawFn, visible_only: bool = False) -> World:
                 {key: row for key, row in zip(found, vectors, strict=True) if key in embedded},
                 {key: frozenset(memory.text.split()) for key, memory in found.items()},
             ),
+            labels={
+                key: Labels(name_words(memory.name), name_words(memory.slug), name_words(memory.summary))
+                for key, memory in found.items()
+            },
             opinions={key: draw(st.sampled_from([-2.5, 0.0, 7.0])) for key in sorted(draw(some))},
         ),
     )
@@ -145,6 +156,7 @@ normalisers: st.SearchStrategy[Normaliser] = st.sampled_from(
         ReciprocalRank(),
         ReciprocalRank(k=1),
         BatchMax(),
+        BatchMax(least=3, cap=15.0),
         MinMax(),
         Theoretical(-1.0),
         Theoretical(0.0),
@@ -160,7 +172,9 @@ normalisers: st.SearchStrategy[Normaliser] = st.sampled_from(
 @st.composite
 def fusions(draw: st.DrawFn) -> Fuse:
     weight = draw(st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0]))
-    return Fuse((Vote("vector", weight, draw(normalisers)), Vote("keyword", 1 - weight, draw(normalisers))))
+    strength = draw(st.sampled_from([None, None, 1.0, 15.0]))
+    votes = (Vote("vector", weight, draw(normalisers)), Vote("keyword", 1 - weight, draw(normalisers)))
+    return Fuse(votes, strength=strength)
 
 
 STAGES: tuple[Stage, ...] = (
@@ -169,6 +183,13 @@ STAGES: tuple[Stage, ...] = (
     Evidence(min_vector=0.3, min_coverage=0.3),
     OpenClawSelection(),
     Dedup(),
+    Dedup(near=0.8),
+    TokenMatch(),
+    TokenMatch(0.3),
+    PRESETS["clawhub"],
+    PRESETS["clawhub-266"],
+    Base(),
+    Importance(),
     Superseded(),
     NotExpired(),
     GroupBySource(),

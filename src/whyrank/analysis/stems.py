@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import snowballstemmer
 
 _ALGORITHMS = {
@@ -21,6 +23,14 @@ _ALGORITHMS = {
     "ta": "tamil",
 }
 STUB_LETTERS = 2  # a stem this short stands for too many words ("боюсь" becomes "бо")
+
+
+@lru_cache(maxsize=65_536)
+def is_stub(word: str, language: str) -> bool:
+    """Tell whether a folded word, or its stem, is so short that it stands for too many words."""
+    algorithm = _ALGORITHMS.get(language)
+    stemmed = snowballstemmer.stemmer(algorithm).stemWord(word) if algorithm else word
+    return min(len(word), len(stemmed)) <= STUB_LETTERS
 
 
 def stem(word: str, language: str) -> str | None:

@@ -82,6 +82,11 @@ def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[s
     return found
 
 
+def runs_of(composed: str) -> list[str]:
+    """Return the runs of characters of a composed text that are words, or identifiers, of a script with spaces."""
+    return [run for run in _RUN.findall(composed) if not _is_unspaced(run)]
+
+
 def _is_unspaced(run: str) -> bool:
     """Tell whether a run is of a script without spaces: no run mixes these with others."""
     return not run.isascii() and _UNSPACED_START.match(run) is not None
@@ -106,8 +111,8 @@ def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
     if not parts:
         return ()
     if parts == [folded]:
-        return _word_tokens(folded, latin)
-    return (Token(folded), *(token for part in parts for token in _word_tokens(part, latin) if token.text != folded))
+        return word_tokens(folded, latin)
+    return (Token(folded), *(token for part in parts for token in word_tokens(part, latin) if token.text != folded))
 
 
 def spoken_words(run: str) -> list[str]:
@@ -129,7 +134,8 @@ def _is_camel(piece: str) -> bool:
     return not piece.isupper() and not piece.islower() and any(letter.isupper() for letter in piece[1:])
 
 
-def _word_tokens(word: str, latin: str) -> tuple[Token, ...]:
+def word_tokens(word: str, latin: str) -> tuple[Token, ...]:
+    """Return the token of one folded word, if it has one."""
     language = word_language(word, latin)
     if word in STOP_WORDS.get(language, frozenset()):
         return (Token(word, is_stop_word=True),)

@@ -18,12 +18,14 @@ from ..columns import Candidate, MemoryId
 from ..hits import Context, Hit, Ranking, memory_of
 from ..trail import Key, Part, Step, total
 from ..types import Run, Signal
+from .boosts import Boosts, TokenMatch
 from .fusion import Fuse, Vote, share_out
 from .knobs import Knob, knobs
 from .lineup import Lineup, ids_of
 from .order import in_order
 from .recipes import Recipe, rank_pool
 from .stages import Evidence, GroupBySource, InScope, MinScore, NameFirst, NotExpired, Recency, Superseded
+from .worth import Base, Importance
 
 LEVEL = 1e-9  # scores closer than this are level: rounding, and not evidence, would decide between them
 NEARLY = 0.99  # this share of a change must not be enough
@@ -36,7 +38,10 @@ _STRAIGHT = 1e-9
 _DIGITS = 15
 
 # What these do to a hit does not depend on the others, but for files, whose other chunks are looked at as well.
-_ONE_BY_ONE = (Evidence, GroupBySource, InScope, MinScore, NameFirst, NotExpired, Recency, Superseded)
+_ONE_BY_ONE = (
+    Base, Boosts, Evidence, GroupBySource, Importance, InScope, MinScore, NameFirst, NotExpired, Recency, Superseded,
+    TokenMatch,
+)  # fmt: skip
 
 Judge = Callable[[Recipe], Ranking]
 
@@ -98,6 +103,7 @@ class Pool:
             analysis,
             terms=tuple(known for known in analysis.terms if known != term),
             dates=tuple(known for known in analysis.dates if known != term),
+            boosts=tuple(boost for boost in analysis.boosts if boost.term != term),
         )
         context = replace(self.context, analysis=asked, signals={**self.context.signals, words.name: words})
         by_rank = any(vote.normaliser.by_rank for vote in self.recipe.fusion.live(self.runs))
@@ -230,9 +236,10 @@ class _Refold:
 def _refused(hit: Hit, fusion: Fuse, votes: Sequence[Vote]) -> Hit:
     """Return a fused hit as other votes would have fused it."""
     known = {part.signal: part for part in hit.trail[0].parts}
-    weights = share_out([vote.weight or 0.0 for vote in votes])
+    weights = share_out([vote.weight or 0.0 for vote in votes], fusion.whole)
     if fusion.absent == "shared" and any(vote.signal not in known for vote in votes):
-        weights = share_out([w if vote.signal in known else 0.0 for vote, w in zip(votes, weights, strict=True)])
+        own = [w if vote.signal in known else 0.0 for vote, w in zip(votes, weights, strict=True)]
+        weights = share_out(own, fusion.whole)
     voting = {vote.signal for vote in votes}
     parts = [
         _revalued(known[vote.signal], vote, weight)

@@ -8,14 +8,18 @@ from dataclasses import replace
 from ..errors import ConfigError
 from ..hits import Context, Ranking
 from ..types import Analysis, Memory, NameProbe, Notice, Query, Run
+from .boosts import Boosts, TokenMatch
 from .diversity import MMR
 from .fusion import Vote, listed_by
 from .recipes import Recipe, rank
 from .reranking import Rerank
-from .stages import Dedup, GroupBySource, NameFirst, Recency
+from .stages import Dedup, GroupBySource, NameFirst, Recency, Superseded
+from .worth import Base, Importance
 
 # What these stages read is in memories, and foreign lists bring only ids.
-_NEED_MEMORIES = (Dedup, GroupBySource, MMR, NameFirst, Recency, Rerank)
+_NEED_MEMORIES = (
+    Base, Boosts, Dedup, GroupBySource, Importance, MMR, NameFirst, Recency, Rerank, Superseded, TokenMatch,
+)  # fmt: skip
 
 
 def rank_foreign(

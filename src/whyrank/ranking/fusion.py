@@ -43,13 +43,24 @@ class Fuse:
 
     `others` votes for runs that no vote names; `proposing` runs bring candidates and have no vote. `absent` says
     what a signal does that a hit does not have: its weight is shared out, or (only to show what goes wrong) it
-    counts as zero.
+    counts as zero. All votes together give at most `strength`; where it is given, the recipe is a blend of the two
+    sliders "balance" (alpha, the vector's share) and "strength" (the boost weight), beside what stages add.
     """
 
     votes: tuple[Vote, ...]
     others: Vote | None = None
     proposing: frozenset[str] = frozenset({"name"})
     absent: Literal["shared", "zero"] = "shared"
+    strength: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.strength is not None and not 0 < self.strength < float("inf"):
+            raise ConfigError(f"the boost weight is {self.strength}", "give a positive number; 15 is usual")
+
+    @property
+    def whole(self) -> float:
+        """Return what all votes together may give."""
+        return 1.0 if self.strength is None else self.strength
 
     def settled(self, vector_weight: float) -> Fuse:
         """Return the fusion with every open weight filled in."""
@@ -75,13 +86,15 @@ class Fuse:
         """Score every candidate of every run by every signal that found something."""
         ids = listed_by(runs)
         columns = [self._column(vote, runs, context, ids) for vote in self.live(runs)]
-        shared = share_out([column.weight for column in columns])
-        board = _Board(columns, self._silent(context, {column.name for column in columns}, ids), self.absent, shared)
+        shared = share_out([column.weight for column in columns], self.whole)
+        silent = self._silent(context, {column.name for column in columns}, ids)
+        board = _Board(columns, silent, self.absent, shared, self.whole)
         scores = board.scores(len(ids))
         memories = context.memories
+        why = "; ".join(map(str, context.analysis.boosts))
 
         def hit(place: int) -> Hit:
-            step = Step("fusion", "set", scores[place], "", Parts(board, place))
+            step = Step("fusion", "set", scores[place], why, Parts(board, place))
             return Hit(memories[ids[place]], 0, scores[place], (step,))
 
         order = sorted(range(len(ids)), key=scores.__getitem__, reverse=True)
@@ -130,6 +143,7 @@ class _Board:
     silent: Sequence[_Column]
     absent: Literal["shared", "zero"]
     shared: Sequence[float]
+    whole: float
 
     def scores(self, count: int) -> list[float]:
         """Add up from left to right what each signal gives each candidate."""
@@ -155,7 +169,8 @@ class _Board:
         has = [column.normalised[place] is not None for column in self.columns]
         if self.absent == "zero" or all(has):
             return self.shared
-        return share_out([weight if present else 0.0 for weight, present in zip(self.shared, has, strict=True)])
+        own = [weight if present else 0.0 for weight, present in zip(self.shared, has, strict=True)]
+        return share_out(own, self.whole)
 
 
 @dataclass(frozen=True)
@@ -226,7 +241,7 @@ def as_signal(run: Run, ids: Sequence[MemoryId], unlisted: float | None = None) 
     return Signal(run.name, {**dict.fromkeys(ids, other), **listed})
 
 
-def share_out(weights: Sequence[float]) -> list[float]:
-    """Return what share of the whole each weight is."""
-    whole = sum(weights)
-    return [weight / whole for weight in weights] if whole else [0.0 for _ in weights]
+def share_out(weights: Sequence[float], whole: float = 1.0) -> list[float]:
+    """Return what share of the whole each weight gets."""
+    summed = sum(weights)
+    return [weight / summed * whole for weight in weights] if summed else [0.0 for _ in weights]

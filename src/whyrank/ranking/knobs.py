@@ -8,15 +8,19 @@ from typing import Any, NamedTuple
 
 from ..hits import Context, Hit
 from ..types import Run
+from .boosts import Boosts, TokenMatch
 from .diversity import MMR
 from .fusion import Fuse, Vote, family_of, share_out
 from .normalisers import ReciprocalRank
 from .recipes import Recipe
-from .settings import is_balanced
+from .settings import is_balanced, is_blend, with_boost_weight
 from .stages import TIERS, Evidence, MinScore, NameFirst, OpenClawSelection, Recency
+from .worth import Base, Importance
 
 K_RANGE = (0.01, 10_000.0)  # from "only the first counts" to "every rank counts the same"
 MOST_BONUS = 2.0  # more than the whole reach of a fused score
+MOST_POINTS = 10.0  # twice what any registry gives
+BOOST_WEIGHTS = (1.0, 30.0)  # as far as the slider goes
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,14 @@ DIALS = (
     Dial(Evidence, "min_coverage", "least coverage", "evidence", 0.0, 1.0, "ranking.min_coverage", stepped=True),
     Dial(MinScore, "at_least", "least score", "min-score", 0.0, 1.0, stepped=True),
     Dial(OpenClawSelection, "min_score", "least score", "openclaw-selection", 0.0, 1.0, stepped=True),
+    Dial(Boosts, "slug_exact", "bonus for words of the slug", "boosts", 0.0, MOST_POINTS),
+    Dial(Boosts, "slug_prefix", "bonus for beginnings of words of the slug", "boosts", 0.0, MOST_POINTS),
+    Dial(Boosts, "name_exact", "bonus for words of the name", "boosts", 0.0, MOST_POINTS),
+    Dial(Boosts, "name_prefix", "bonus for beginnings of words of the name", "boosts", 0.0, MOST_POINTS),
+    Dial(Boosts, "summary", "weight of the summary", "boosts", 0.0, MOST_POINTS),
+    Dial(TokenMatch, "weight", "weight of matching words", "token-match", 0.0, MOST_POINTS),
+    Dial(Base, "rate", "rate of forgetting", "base", 0.0, 1.0),
+    Dial(Importance, "each", "what a degree of importance adds", "importance", 0.0, 1.0),
     Dial(MMR, "lambda_", "λ of diversity", "mmr", 0.0, 1.0, "ranking.mmr_lambda"),
 )
 
@@ -68,7 +80,8 @@ DIALS = (
 def knobs(recipe: Recipe, runs: Sequence[Run], context: Context, hits: Sequence[Hit]) -> list[Knob]:
     """Return every number of a recipe that has a say in the place of one of these hits."""
     votes = recipe.fusion.live(runs)
-    return [*_weights(recipe, votes), *_constants(recipe, votes), *_dials(recipe, context, hits)]
+    fusion = [*_weights(recipe, votes), *_strength(recipe, votes), *_constants(recipe, votes)]
+    return [*fusion, *_dials(recipe, context, hits)]
 
 
 def _weights(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
@@ -76,15 +89,31 @@ def _weights(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
     if len(votes) < 2:
         return
     shares = share_out([vote.weight or 0.0 for vote in votes])
-    told = range(len(votes))
+    turned = range(len(votes))
     if len(votes) == 2:
-        told = range(1) if votes[0].signal == "vector" or votes[1].signal != "vector" else range(1, 2)
-    for i in told:
+        turned = range(1) if votes[0].signal == "vector" or votes[1].signal != "vector" else range(1, 2)
+    for i in turned:
         if 0.0 < shares[i] < 1.0:
             name = votes[i].signal
             is_whole = not any(vote.signal != name and family_of(vote.signal) == name for vote in votes)
-            key = "ranking.vector_weight" if name == "vector" and is_whole and is_balanced(recipe) else None
-            yield Knob(f"{name} weight", shares[i], 0.0, 1.0, _weight_turned(recipe, votes, shares, i), key)
+            told, key = f"{name} weight", None
+            if name == "vector" and is_whole and is_balanced(recipe):
+                key = "ranking.vector_weight"
+            if name == "vector" and is_whole and is_blend(recipe):
+                told, key = "alpha", "ranking.alpha"
+            yield Knob(told, shares[i], 0.0, 1.0, _weight_turned(recipe, votes, shares, i), key)
+
+
+def _strength(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
+    """Yield the boost weight of a blend."""
+    if recipe.fusion.strength is not None and votes:
+        low, high = (end(recipe.fusion.strength, bound) for end, bound in zip((min, max), BOOST_WEIGHTS, strict=True))
+        key = "ranking.boost_weight" if is_blend(recipe) else None
+        yield Knob("boost weight", recipe.fusion.strength, low, high, _strength_turned(recipe), key)
+
+
+def _strength_turned(recipe: Recipe) -> Callable[[float], Recipe]:
+    return lambda value: replace(recipe, fusion=with_boost_weight(recipe.fusion, value))
 
 
 def _weight_turned(

@@ -47,10 +47,19 @@ class ReciprocalRank:
 
 @dataclass(frozen=True)
 class BatchMax(_ByScore):
-    """score / max(batch)."""
+    """score / max(batch); in a batch of fewer than `least`, where the best says little, score / `cap`, 1 at most."""
+
+    least: int = 0
+    cap: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.cap < math.inf:
+            raise ConfigError(f"the cap of a small batch is {self.cap}", "give a positive number")
 
     def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
-        """Return shares of the best score of the batch."""
+        """Return shares of the best score of the batch, or of the cap."""
+        if len(scores) < self.least:
+            return [_unit(score / self.cap) for score in scores]
         top = max((*scores, TINY))
         return [_unit(score / top) for score in scores]
 

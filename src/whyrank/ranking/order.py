@@ -1,8 +1,9 @@
-"""The one total order, and the two helpers that carry the stages."""
+"""The one total order, and the helpers that carry the stages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import reduce
 from itertools import pairwise
 from typing import Protocol
 
@@ -30,6 +31,12 @@ def rescore(ranking: Ranking, step_for: Callable[[Hit], Step | None]) -> Ranking
     """Give each hit a step, or none, and order the hits anew."""
     pairs = [(hit, step_for(hit)) for hit in ranking.hits]
     hits = (hit.after(step) if step else hit for hit, step in pairs)
+    return Ranking(in_order(hits), ranking.dropped, ranking.notices)
+
+
+def resteps(ranking: Ranking, steps_for: Callable[[Hit], Iterable[Step]]) -> Ranking:
+    """Give each hit any number of steps, and order the hits anew."""
+    hits = [reduce(Hit.after, steps_for(hit), hit) for hit in ranking.hits]
     return Ranking(in_order(hits), ranking.dropped, ranking.notices)
 
 

@@ -11,27 +11,40 @@ from typing import Literal
 from ..errors import ConfigError
 from ..hits import Context, Ranking
 from ..types import Join, Run
+from .boosts import PRESETS
 from .diversity import MMR
+from .entities import EntityBoost
 from .fusion import Fuse, Vote
-from .normalisers import Binary, Clamped, MinMax, ReciprocalRank, Saturating, Theoretical
+from .normalisers import Above, BatchMax, Binary, Clamped, MinMax, ReciprocalRank, Saturating, Theoretical
 from .order import Stage
 from .reranking import Rerank
 from .stages import Dedup, GroupBySource, InScope, MinScore, NameFirst, NotExpired, OpenClawSelection, Superseded, Top
+from .worth import Base
 
 RunName = Literal["keyword", "vector", "name"]
+Lengths = Literal["standard", "strict-length"]
+LENGTHS: tuple[Lengths, ...] = ("standard", "strict-length")
 
 LOWEST_COSINE = -1.0
 LOWEST_WORD_SCORE = 0.0
 OPENCLAW_POOL = 24  # OpenClaw asks each run for four times its six results
+ALPHA = 0.7  # OpenVault's balance of vectors against keywords, which have the other 0.3 …
+BOOST_WEIGHT = 15.0  # … and how much they may add to the base, together
+SMALL_BATCH = 3  # below this many candidates the best of them is no measure
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which runs are asked, how the query's terms are joined, and how many sources each run may bring."""
+    """Which runs are asked, how the query's terms are joined, and how many sources each run may bring.
+
+    `analysis` says which words are asked for, `entities` how much more those count that name an entity.
+    """
 
     runs: tuple[RunName, ...] = ("keyword", "vector", "name")
     join: Join = "or"
     pool: int = 100
+    analysis: Lengths = "standard"
+    entities: EntityBoost | None = None
 
     def __post_init__(self) -> None:
         if self.pool < 1:
@@ -97,6 +110,16 @@ _KEYWORD = Vote("keyword", None, Theoretical(LOWEST_WORD_SCORE))
 _ANY_RUN = Vote("*", 1.0, MinMax())
 _ANY_RUN_BY_RANK = Vote("*", 1.0, ReciprocalRank())
 
+
+def _registry(name: str) -> Recipe:
+    """Return a recipe of a skill registry: the cosine and boosts for names; words and names bring candidates."""
+    return Recipe(
+        name,
+        Fuse((Vote("vector", 1.0, Clamped()), Vote("keyword", 0.0, Saturating())), others=_ANY_RUN),
+        (PRESETS[name], GroupBySource()),
+    )
+
+
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
@@ -134,6 +157,27 @@ RECIPES: dict[str, Recipe] = {
             Fuse((Vote("vector", 0.7, Clamped()), Vote("keyword", 0.3, Binary())), absent="zero"),
             (Dedup(), MinScore(0.35)),
             Plan(runs=("keyword", "vector"), join="and", pool=OPENCLAW_POOL),
+        ),
+        Recipe(
+            "hybrid-mem",
+            Fuse((), others=_ANY_RUN_BY_RANK),
+            (InScope(), Superseded(), Dedup()),
+            Plan(runs=("keyword", "vector")),
+        ),
+        _registry("clawhub"),
+        _registry("clawhub-266"),
+        Recipe(
+            "openvault",
+            Fuse(
+                (
+                    Vote("vector", ALPHA, Above(0.5)),
+                    Vote("keyword", 0.3, BatchMax(least=SMALL_BATCH, cap=BOOST_WEIGHT)),
+                ),
+                others=_ANY_RUN,
+                strength=BOOST_WEIGHT,
+            ),
+            (Base(), GroupBySource()),
+            Plan(runs=("keyword", "vector"), analysis="strict-length", entities=EntityBoost()),
         ),
     )
 }

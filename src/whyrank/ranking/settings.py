@@ -6,12 +6,17 @@ from dataclasses import dataclass, replace
 
 from ..types import Notice
 from .diversity import MMR
+from .entities import EntityBoost
 from .fusion import Fuse, Vote
+from .normalisers import BatchMax, Normaliser
 from .order import Stage
-from .recipes import Recipe
-from .stages import Evidence, GroupBySource, NameFirst, Recency
+from .recipes import LENGTHS, Recipe
+from .stages import Evidence, GroupBySource, MinScore, NameFirst, OpenClawSelection, Recency
+from .worth import Importance
 
 CALIBRATED = "calibrated"
+AS_THE_RECIPE_SAYS = "recipe"
+SCALED = "scaled"
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,24 @@ class Adjustments:
     mmr_lambda: float | None = None
     name_bonus: float = 1.0
     evidence: str = "any"
+    alpha: float | None = None
+    boost_weight: float | None = None
+    min_score: float | None = None
+    importance: str = AS_THE_RECIPE_SAYS
+    entity_boost: float | None = None
+    analysis: str = AS_THE_RECIPE_SAYS
+    pool: int | None = None
 
 
 def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
     """Return the recipe with the wishes carried out."""
     if wish.vector_weight is not None and is_balanced(recipe):
         recipe = replace(recipe, fusion=_balanced(recipe.fusion, wish.vector_weight))
+    if is_blend(recipe):
+        recipe = replace(recipe, fusion=_blended(recipe.fusion, wish))
+    recipe = _planned(recipe, wish)
+    if wish.importance == SCALED:
+        recipe = recipe.with_stages(Importance())
     if wish.recency_weight:
         recipe = recipe.with_stages(Recency(wish.recency_half_life_days, wish.recency_weight))
     if wish.min_vector is not None or wish.min_coverage is not None or wish.evidence == CALIBRATED:
@@ -42,7 +59,39 @@ def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
     return replace(recipe, stages=tuple(_changed(stage, wish) for stage in recipe.stages))
 
 
+def _planned(recipe: Recipe, wish: Adjustments) -> Recipe:
+    """Return the recipe with the wishes about its plan carried out."""
+    plan = recipe.plan
+    if wish.entity_boost is not None:
+        plan = replace(plan, entities=EntityBoost(wish.entity_boost) if wish.entity_boost else None)
+    for lengths in LENGTHS:
+        plan = replace(plan, analysis=lengths) if wish.analysis == lengths else plan
+    return replace(recipe, plan=plan if wish.pool is None else replace(plan, pool=wish.pool))
+
+
+def _blended(fusion: Fuse, wish: Adjustments) -> Fuse:
+    if wish.alpha is not None:
+        fusion = _balanced(fusion, wish.alpha)
+    return fusion if wish.boost_weight is None else with_boost_weight(fusion, wish.boost_weight)
+
+
+def with_boost_weight(fusion: Fuse, weight: float) -> Fuse:
+    """Return a blend whose votes together give at most this much; in small batches it is the cap as well."""
+    votes = (replace(vote, normaliser=_capped(vote.normaliser, weight)) for vote in fusion.votes)
+    return replace(fusion, strength=weight, votes=tuple(votes))
+
+
+def _capped(normaliser: Normaliser, cap: float) -> Normaliser:
+    if isinstance(normaliser, BatchMax) and normaliser.least:
+        return replace(normaliser, cap=cap)
+    return normaliser
+
+
 def _changed(stage: Stage, wish: Adjustments) -> Stage:
+    if wish.min_score is not None and isinstance(stage, OpenClawSelection):
+        return OpenClawSelection(wish.min_score)
+    if wish.min_score is not None and isinstance(stage, MinScore):
+        return MinScore(wish.min_score)
     if isinstance(stage, GroupBySource):
         return GroupBySource(wish.max_per_file)
     if isinstance(stage, NameFirst) and wish.name_bonus != 1:
@@ -63,6 +112,13 @@ def tunable(recipe: Recipe) -> frozenset[str]:
 def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
     """Say which wishes a recipe has no place for."""
     unused = []
+    if not is_blend(recipe):
+        asked = {"ranking.alpha": wish.alpha, "ranking.boost_weight": wish.boost_weight}
+        unused += [key for key, value in asked.items() if value is not None]
+    if wish.min_score is not None and not any(
+        isinstance(stage, OpenClawSelection | MinScore) for stage in recipe.stages
+    ):
+        unused.append("ranking.min_score")
     if wish.vector_weight is not None and not is_balanced(recipe):
         unused.append("ranking.vector_weight")
     if wish.max_per_file != 1 and not any(isinstance(stage, GroupBySource) for stage in recipe.stages):
@@ -73,7 +129,16 @@ def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
 
 
 def is_balanced(recipe: Recipe) -> bool:
-    """Tell whether words and vectors share the vote, so that one weight says it all."""
+    """Tell whether words and vectors share the vote, so that one weight says it all; in a blend that is alpha."""
+    return not is_blend(recipe) and _has_both(recipe)
+
+
+def is_blend(recipe: Recipe) -> bool:
+    """Tell whether words and vectors share a boost weight, so that alpha says how."""
+    return recipe.fusion.strength is not None and _has_both(recipe)
+
+
+def _has_both(recipe: Recipe) -> bool:
     return {"vector", "keyword"} <= {vote.signal for vote in recipe.fusion.votes}
 
 

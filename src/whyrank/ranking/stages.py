@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..columns import MemoryId
 from ..errors import ConfigError
 from ..hits import Context, Hit, Ranking
 from ..trail import Step, part_of
@@ -85,6 +86,7 @@ class Recency:
 
     half_life_days: float = 30.0
     weight: float = 0.2
+    reads_memories = True
 
     def __post_init__(self) -> None:
         if not self.half_life_days > 0 or not 0 <= self.weight <= 1:
@@ -182,19 +184,53 @@ class OpenClawSelection:
 
 @dataclass(frozen=True)
 class Dedup:
-    """Of memories with the same text, the best placed stays and stands for the rest."""
+    """Of memories with the same text, the best placed stays and stands for the rest.
+
+    With `near`, memories at least that like each other (by vectors, else by words) count as the same.
+    """
+
+    near: float | None = None
+    reads_memories = True
+
+    def __post_init__(self) -> None:
+        if self.near is not None and not 0 < self.near <= 1:
+            raise ConfigError(f"near is {self.near}", "give a likeness above 0 and up to 1; 0.95 is usual")
+
+    @property
+    def reads_likeness(self) -> bool:
+        """Tell whether memories are compared."""
+        return self.near is not None
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop hits whose case-folded text was already seen; at equal keys the newer, then the keyword's row stays."""
+        placed = sorted(ranking.hits, key=_representative)
         first: dict[str, str] = {}
-        for hit in sorted(ranking.hits, key=_representative):
+        for hit in placed:
             first.setdefault(_text_key(hit), hit.id)
+        same = {hit.id: first[_text_key(hit)] for hit in placed}
+        near = self._near([hit.id for hit in placed if same[hit.id] == hit.id], context)
 
         def reason(hit: Hit) -> str | None:
-            kept = first[_text_key(hit)]
-            return None if kept == hit.id else f"same text as {kept}"
+            if same[hit.id] != hit.id:
+                return f"same text as {same[hit.id]}"
+            return near.get(hit.id)
 
         return keep(ranking, "dedup", reason)
+
+    def _near(self, ids: Sequence[MemoryId], context: Context) -> dict[MemoryId, str]:
+        """Return which of these, from the best placed on, are nearly the same as one that stays."""
+        if self.near is None or context.likeness is None:
+            return {}
+        likeness = context.likeness.between(ids)
+        gone: dict[MemoryId, str] = {}
+        for place, kept in enumerate(ids):
+            if kept in gone:
+                continue
+            alike = likeness(place)
+            for later in range(place + 1, len(ids)):
+                if alike[later] >= self.near:
+                    gone.setdefault(ids[later], f"{alike[later]:.3f} like {kept}")
+        return gone
 
 
 def _text_key(hit: Hit) -> str:

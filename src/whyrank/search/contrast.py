@@ -180,7 +180,7 @@ def _terms(
     ids, where = sorted(context.memories), context.query.where
     for word in words:
         others = [term for term in context.analysis.asked if term != word]
-        for signal in store.score(ids, others, None, retrieved.space, where):
+        for signal in store.score(ids, others, None, retrieved.space, where, context.analysis.repeats):
             ranking = glance(pool.without(word, signal), upper, lower)
             if is_above(ranking, lower, upper) and not are_level(ranking, lower, upper):
                 yield DroppedTerm(word, words_meaning(word, context.analysis.text, context.analysis.language))

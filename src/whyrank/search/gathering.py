@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.documents import embedded_text
+from ..analysis.names import name_words
 from ..analysis.words import tokens_of
 from ..columns import MemoryId
-from ..hits import Context
+from ..hits import Context, Labels, memory_of
 from ..ports import Store
 from ..ranking.diversity import Comparison
 from ..ranking.recipes import rank_pool
@@ -22,8 +23,18 @@ from .retrieval import Retrieved
 def gathered(retrieved: Retrieved, store: Store, language: str) -> Retrieved:
     """Return what was retrieved with all that the stages of its recipe read; most recipes read no more."""
     stages = retrieved.recipe.stages
-    if any(getattr(stage, "reads_likeness", False) for stage in stages):
+
+    def reads(what: str) -> bool:
+        return any(getattr(stage, f"reads_{what}", False) for stage in stages)
+
+    if reads("memories"):
+        retrieved = replace(retrieved, context=_with_memories(retrieved.context, store))
+    if reads("likeness"):
         retrieved = replace(retrieved, context=_with_likeness(retrieved, store, language))
+    if reads("labels"):
+        retrieved = replace(retrieved, context=_with_labels(retrieved.context))
+    if reads("chats"):
+        retrieved = replace(retrieved, context=_with_chats(retrieved.context, store))
     for place, stage in enumerate(stages):
         if isinstance(stage, Rerank):
             return _with_opinions(retrieved, stage, place)
@@ -39,6 +50,30 @@ def _with_likeness(retrieved: Retrieved, store: Store, language: str) -> Context
     if len(vectors) < len(ids):
         tokens = {key: frozenset(tokens_of(memory.text, language)) for key, memory in store.get(ids, scopes).items()}
     return replace(context, likeness=Comparison(vectors, tokens))
+
+
+def _with_memories(context: Context, store: Store) -> Context:
+    """Read all candidates at once, where a stage looks at every one of them."""
+    memories = store.get(list(context.memories), context.query.where.scopes)
+    whole = len(memories) == len(context.memories)
+    return replace(context, memories=memories if whole else {**context.memories, **memories})
+
+
+def _with_labels(context: Context) -> Context:
+    """Gather the words of names, slugs and summaries."""
+    memories = {key: memory_of(held) for key, held in context.memories.items()}
+    labels = {
+        key: Labels(name_words(memory.name), name_words(memory.slug), name_words(memory.summary))
+        for key, memory in memories.items()
+    }
+    return replace(context, labels=labels)
+
+
+def _with_chats(context: Context, store: Store) -> Context:
+    """Gather how long the conversations are that turns among the candidates belong to."""
+    memories = map(memory_of, context.memories.values())
+    sessions = {(memory.scope, memory.session) for memory in memories if memory.is_turn}
+    return replace(context, chats=store.last_positions(sessions)) if sessions else context
 
 
 def _with_opinions(retrieved: Retrieved, stage: Rerank, place: int) -> Retrieved:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ..analysis.names import MAX_WINDOW_WORDS, match_name, names_of
 from ..analysis.query import analyse
+from ..analysis.strict import long_terms
 from ..analysis.words import foreign_stems, tokens_of
 from ..columns import MemoryId, column_of
 from ..hits import Context, Held, memory_of
@@ -17,6 +18,7 @@ from ..ranking.fusion import listed_by
 from ..ranking.recipes import Recipe
 from ..types import Analysis, NameMatch, NameProbe, Notice, Query, Run, Signal, Statistics
 from .probes import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
+from .mentions import with_boosts
 
 MAX_TYPO_LETTERS = 64  # nobody's name is longer, and a long key is slow to compare
 
@@ -62,6 +64,8 @@ def retrieve(
     """Ask every run of the recipe for its candidates, then score the union by every signal."""
     with watch.timing("analysis"):
         analysis = analyse(query.text, language, query.where.moment)
+        if recipe.plan.analysis == "strict-length":
+            analysis = replace(analysis, terms=long_terms(analysis.terms, analysis.text, language))
     notices = list(analysis.notices)
     with watch.timing("embedding"):
         vector = _query_vector(analysis, recipe, embedder, notices)
@@ -73,6 +77,8 @@ def retrieve(
             terms, statistics = _known_terms(analysis, store, query, language)
             analysis = replace(analysis, probe=probe, terms=terms)
             probes = tuple(_in_known_terms(further, store, query, language) for further in probes)
+            if recipe.plan.entities is not None:
+                analysis = with_boosts(analysis, recipe.plan.entities, statistics, store, query, language)
         runs = _runs(query, analysis, recipe, store, None if replaces_the_question(probes) else vector, space, watch)
         if probes:
             with watch.timing("expansion"):
@@ -149,7 +155,7 @@ def _runs(
     runs: list[Run] = []
     if "keyword" in plan.runs:
         with watch.timing("keyword"):
-            runs.append(store.keyword(analysis.asked, where, plan.pool, plan.join))
+            runs.append(store.keyword(analysis.asked, where, plan.pool, plan.join, analysis.repeats))
     if "vector" in plan.runs and vector is not None:
         with watch.timing("vector"):
             runs.append(store.nearest(vector, space, where, plan.pool))
@@ -170,7 +176,7 @@ def _context(
     language: str,
 ) -> Context:
     memories = store.held(listed_by(runs), query.where.scopes)
-    signals = store.score(memories, analysis.asked, vector, space, query.where)
+    signals = store.score(memories, analysis.asked, vector, space, query.where, analysis.repeats)
     names = _name_matches(analysis, runs, memories, language)
     known = (match.name for match in names.values() if match.relation in ("equal", "same words", "in a sentence"))
     return Context(

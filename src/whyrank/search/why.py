@@ -150,7 +150,7 @@ def _lost_in(store: Store, query: Query, memory: Memory, pool: Run, retrieved: R
     if pool.name == "vector" and retrieved.vector is None:
         return "the query was not embedded" if has_embedder else "there is no embedder"
     if pool.name == "keyword":
-        whole = store.keyword(analysis.asked, query.where, None, plan.join)
+        whole = store.keyword(analysis.asked, query.where, None, plan.join, analysis.repeats)
         measure = "word score"
     else:
         assert retrieved.vector is not None

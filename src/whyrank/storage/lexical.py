@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..types import Statistics
+from ..types import ONCE, Repeats, Statistics
 
 K1 = 1.2
 B = 0.75
@@ -28,16 +28,24 @@ def needle(term: str) -> str:
     return padded(term.split())
 
 
-def term_scores(tokens: str, length: int, terms: Sequence[str], statistics: Statistics) -> TermScores:
-    """Return what each matching term adds to the word score of padded tokens."""
+def term_scores(
+    tokens: str, length: int, terms: Sequence[str], statistics: Statistics, repeats: Repeats = ONCE
+) -> TermScores:
+    """Return what each matching term adds to the word score of padded tokens; one that is repeated, as often."""
     average = statistics.average_length
     k = K1 * (1 - B + B * (length + LENGTH_PRIOR) / (average + LENGTH_PRIOR))
     scores = []
     for term in terms:
         frequency = tokens.count(needle(term))
         if frequency:
-            scores.append((term, statistics.idf(term) * frequency / (frequency + k)))
+            often = repeats.get(term, 1)
+            scores.append((repeated(term, often), often * statistics.idf(term) * frequency / (frequency + k)))
     return tuple(scores)
+
+
+def repeated(term: str, often: int) -> str:
+    """Name a term in a trail, and how often it counts if that is more than once."""
+    return term if often == 1 else f"{term} ×{often}"
 
 
 def word_score(scores: TermScores) -> float:

@@ -16,7 +16,7 @@ from ..ports import Changes, Entry, FileRecord, Recall, StoreStatus, Written
 from ..storage import lexical
 from ..storage.pools import Scored, best
 from ..storage.samples import spread
-from ..types import Former, Join, Memory, NameProbe, Order, Run, Scope, Signal, Statistics, Where
+from ..types import ONCE, Former, Join, Memory, NameProbe, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from .memory_past import Past, refuse_circles, refuse_others, sorting_key
 from .oracle import addends, date_scores
 
@@ -177,11 +177,13 @@ class MemoryStore:
         found = {entry.memory.id: entry.memory for entry in self._visible(where)}
         return [found[identity] for identity in spread(found, count)]
 
-    def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
+    def keyword(
+        self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
+    ) -> Run:
         """Return the best memories by lexical score."""
         seen = self._seen(where.scopes)
         scored = []
-        for entry, found in zip(seen, addends(seen, terms), strict=True):
+        for entry, found in zip(seen, addends(seen, terms, repeats), strict=True):
             text = lexical.padded(entry.tokens)
             enough = join == "or" or all(lexical.needle(term) in text for term in _words(terms))
             if terms and found and enough and where.allows(entry.memory):
@@ -207,14 +209,21 @@ class MemoryStore:
         return Run("name", best(scored, limit))
 
     def score(
-        self, ids: Collection[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
+        self,
+        ids: Collection[MemoryId],
+        terms: Sequence[str],
+        vector: Vector | None,
+        space: str,
+        where: Where,
+        repeats: Repeats = ONCE,
     ) -> list[Signal]:
         """Score the given candidates by every signal."""
         entries = [self._entries[identity] for identity in ids if identity in self._entries]
         signals = []
         if terms:
             seen = self._seen(where.scopes)
-            details = {entry.memory.id: tuple(found) for entry, found in zip(seen, addends(seen, terms), strict=True)}
+            scored = zip(seen, addends(seen, terms, repeats), strict=True)
+            details = {entry.memory.id: tuple(found) for entry, found in scored}
             wanted = {entry.memory.id: details.get(entry.memory.id, ()) for entry in entries}
             values = {identity: lexical.word_score(found) for identity, found in wanted.items()}
             dated, most = date_scores(seen, terms)
@@ -230,6 +239,14 @@ class MemoryStore:
             found = {identity: cosine for identity, cosine in cosines.items() if cosine is not None}
             signals.append(Signal("vector", found))
         return signals
+
+    def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
+        """Return the position of the last turn of each of these sessions."""
+        turns = [
+            entry.memory for entry in self._entries.values() if (entry.memory.scope, entry.memory.session) in sessions
+        ]
+        ordered = sorted(turns, key=lambda memory: memory.position)
+        return {(memory.scope, memory.session): memory.position for memory in ordered if memory.is_turn}
 
     def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
         """Return the unit vectors of those of these memories that have one and may be seen."""

@@ -9,9 +9,9 @@ from ..analysis.speakers import is_speaker_mark, speaker_of
 from ..columns import MemoryId
 from ..ports import Entry
 from ..storage.contexts import OWN_WEIGHT, SPEAKER_SHARE, WINDOW_TURNS, Unit
-from ..storage.fields import DATES, FIELDS, Field, date_words_in, fields_of, wanted_terms
-from ..storage.lexical import K1, B
-from ..types import inverse_frequency
+from ..storage.fields import DATES, FIELDS, WORDS, Field, date_words_in, fields_of, wanted_terms
+from ..storage.lexical import K1, B, repeated
+from ..types import ONCE, Repeats, inverse_frequency
 
 Addends = list[tuple[str, float]]
 
@@ -41,13 +41,14 @@ class Texts:
         return idf * frequency / (frequency + k)
 
 
-def addends(entries: Sequence[Entry], terms: Sequence[str]) -> list[Addends]:
-    """Return, for each entry, what each term adds to its lexical score."""
+def addends(entries: Sequence[Entry], terms: Sequence[str], repeats: Repeats = ONCE) -> list[Addends]:
+    """Return, for each entry, what each term adds to its lexical score, a word as often as it is repeated."""
     found: list[Addends] = [[] for _ in entries]
     for field, wanted in wanted_terms(terms):
         for term in wanted:
-            for number, addend in _of_term(entries, field, term):
-                found[number].append(addend)
+            often = repeats.get(term, 1) if field is WORDS else 1
+            for number, (label, value) in _of_term(entries, field, term):
+                found[number].append((label.replace(term, repeated(term, often), 1), often * value))
     _add_speaker(entries, terms, found)
     return found
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from whyrank.analysis.names import name_words
 from whyrank.analysis.query import analyse
-from whyrank.hits import Context, Hit, Ranking
+from whyrank.hits import Context, Hit, Labels, Ranking
 from whyrank.trail import Part, Step
-from whyrank.types import Memory, NameMatch, Query, Signal, Source, Statistics, Where
+from whyrank.types import Memory, NameMatch, Query, Scope, Signal, Source, Statistics, Where
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0
@@ -27,10 +28,17 @@ def context(
     names: Mapping[str, NameMatch] | None = None,
     statistics: Statistics | None = None,
     where: Where | None = None,
+    chats: Mapping[tuple[Scope, str], int] | None = None,
 ) -> Context:
     query = Query(text, where or Where(now=NOW), limit=10)
     found = {memory.id: memory for memory in memories}
-    return Context(query, analyse(text), found, signals or {}, names or {}, statistics)
+    labels = {
+        memory.id: Labels(name_words(memory.name), name_words(memory.slug), name_words(memory.summary))
+        for memory in memories
+    }
+    return Context(
+        query, analyse(text), found, signals or {}, names or {}, statistics, labels=labels, chats=chats or {}
+    )
 
 
 def hit(

@@ -16,14 +16,16 @@ from whyrank.ranking.recipes import recipe_named
 from whyrank.search.searcher import Searcher
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types import Join, Query, Run, Scope, Where
+from whyrank.types import ONCE, Join, Query, Repeats, Run, Scope, Where
 
 
 class Leaky(MemoryStore):
     """A store whose keyword run proposes what the caller may not see."""
 
-    def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
-        run = super().keyword(terms, where, limit, join)
+    def keyword(
+        self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
+    ) -> Run:
+        run = super().keyword(terms, where, limit, join, repeats)
         return Run("keyword", (Candidate("secret", 9.0), *run.candidates))
 
 

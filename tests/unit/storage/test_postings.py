@@ -86,21 +86,26 @@ def asked_terms() -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from(VOCABULARY) | phrases | marks, min_size=1, max_size=5, unique=True)
 
 
-@given(histories(), asked_terms())
+some_repeats = st.dictionaries(st.sampled_from(VOCABULARY), st.integers(1, 17), max_size=3)
+
+
+@given(histories(), asked_terms(), some_repeats)
 @settings(max_examples=120, deadline=None)
-def test_any_history_gives_what_the_oracle_gives(history: list[Changes], terms: list[str]) -> None:
+def test_any_history_gives_what_the_oracle_gives(
+    history: list[Changes], terms: list[str], repeats: dict[str, int]
+) -> None:
     with tempfile.TemporaryDirectory() as place:
         real, oracle = SqliteStore(Path(place) / "memory.db", "postings"), MemoryStore()
         for changes in history:
             real.write(changes)
             oracle.write(changes)
-        assert told(real.keyword(terms, EVERYTHING, None)) == pytest.approx(
-            told(oracle.keyword(terms, EVERYTHING, None))
+        assert told(real.keyword(terms, EVERYTHING, None, repeats=repeats)) == pytest.approx(
+            told(oracle.keyword(terms, EVERYTHING, None, repeats=repeats))
         )
         words = [term for term in terms if not is_mark(term)]
         assert real.statistics(words, EVERYTHING.scopes) == oracle.statistics(words, EVERYTHING.scopes)
         ids = [memory.id for memory in oracle.browse(EVERYTHING, 99)]
-        [ours], [theirs] = (store.score(ids, terms, None, "", EVERYTHING) for store in (real, oracle))
+        [ours], [theirs] = (store.score(ids, terms, None, "", EVERYTHING, repeats) for store in (real, oracle))
         assert ours.values == pytest.approx(theirs.values)
         assert ours.coverage == pytest.approx(theirs.coverage)
         for identity in ids:
@@ -124,21 +129,22 @@ def test_a_cache_that_lived_through_a_history_answers_like_a_fresh_one(
         opened.close()
 
 
-@given(histories(), asked_terms(), st.integers(1, 4), st.booleans())
+@given(histories(), asked_terms(), some_repeats, st.integers(1, 4), st.booleans())
 @settings(max_examples=80, deadline=None)
 def test_reading_long_lists_only_where_they_can_win_changes_nothing(
-    history: list[Changes], terms: list[str], limit: int, only_facts: bool
+    history: list[Changes], terms: list[str], repeats: dict[str, int], limit: int, only_facts: bool
 ) -> None:
     where = Where(kinds=frozenset({"fact"}) if only_facts else frozenset(), now=NOW)
     with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
         store = SqliteStore(Path(place) / "memory.db", "postings")
         for changes in history:
             store.write(changes)
-        exhaustive = store.keyword(terms, where, limit)
+        exhaustive = store.keyword(terms, where, limit, repeats=repeats)
         patch.setattr(scores, "LONG_FROM", 0)
         patch.setattr(scores, "LONG_SHARE", 0.3)
         patch.setattr(selection, "MORE", 0)  # so that few are enough, and many can be passed over
-        pruned = SqliteStore(Path(place) / "memory.db", "postings").keyword(terms, where, limit)
+        opened = SqliteStore(Path(place) / "memory.db", "postings")
+        pruned = opened.keyword(terms, where, limit, repeats=repeats)
         assert [candidate.id for candidate in pruned.candidates] == [c.id for c in exhaustive.candidates]
         assert told(pruned) == pytest.approx(told(exhaustive))
         store.close()

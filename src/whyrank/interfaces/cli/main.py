@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -36,6 +37,8 @@ _VERBS = {
     "tune": ("tuning", "tune"),
     "bench": ("benching", "bench"),
 }
+# Those that say it in their answer, and those that work without settings.
+_WITHOUT_WARNING = frozenset({"search", "recipes", "bench"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,9 +90,20 @@ def _run(given: list[str]) -> int:
     if asked.verb is None:
         build().print_help()
         return OK
+    if asked.verb not in _WITHOUT_WARNING:
+        _warn(asked)
     module, function = _VERBS[asked.verb]
     status: int = getattr(import_module(f".{module}", __package__), function)(asked)
     return status
+
+
+def _warn(asked: argparse.Namespace) -> None:
+    """Say which settings go by old names; standard output is the verb's own."""
+    from .output import complain
+    from .verbs import settings_of
+
+    for notice in settings_of(asked).notices:
+        complain(f"notice: {notice.message}")
 
 
 def _fail(error: WhyrankError, *, as_json: bool) -> int:

@@ -168,6 +168,11 @@ def recipes(asked: argparse.Namespace) -> int:
         output.say(output.bold(recipe.name))
         plan = recipe.plan
         output.say(f"  runs: {', '.join(plan.runs)}; terms joined by {plan.join.upper()}; pool {plan.pool}")
+        if plan.analysis != "standard" or plan.entities:
+            entities = f"; {plan.entities!r}" if plan.entities else ""
+            output.say(f"  query terms: {plan.analysis}{entities}")
+        if recipe.fusion.strength is not None:
+            output.say(f"  blend: the votes add up to {recipe.fusion.strength:g} at most")
         others = [recipe.fusion.others] if recipe.fusion.others else []
         for vote in (*recipe.fusion.votes, *others):
             signal = "any other run" if vote.signal == "*" else vote.signal

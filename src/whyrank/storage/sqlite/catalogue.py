@@ -16,7 +16,7 @@ from ...types import Scope
 from ..contexts import OWN_WEIGHT, WINDOW_TURNS, Unit
 from ..fields import FIELDS, Field
 from .connection import Connection
-from .records import BLOCK, GONE, RECORD, StoredTokens, decoded, made_anew, vacant
+from .records import BLOCK, GONE, RECORD, StoredTokens, code, decoded, made_anew, vacant
 from .sealed import BrokenSeal
 
 Integers = NDArray[np.int64]
@@ -147,6 +147,12 @@ class Shelf:
             neighbours[order[here[same]]] = order[here[same] + step]
             steps.append(neighbours)
         return steps
+
+    def last_position(self, session: str) -> int | None:
+        """Return the position of the last turn of a session, if it has one."""
+        turns = self.turns[self.alive[self.turns]]
+        own = turns[self.columns["session"][turns] == code(session)]
+        return int(self.columns["position"][own].max()) if len(own) else None
 
     def window_lengths(self, field: Field) -> Floats:
         """Return how many terms of a field each turn's window holds; 0 for what is no turn."""

@@ -12,7 +12,7 @@ from functools import partial
 from ...analysis.datewords import is_mark
 from ...columns import MemoryId
 from ...ports import Entry
-from ...types import Join, Notice, Scope, Signal, Statistics, Where
+from ...types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
 from ..lexical import TermScores, padded, term_scores, word_score
 from ..pools import Scored, best, cut
 from .connection import Connection, version
@@ -117,13 +117,17 @@ class Fts5Index:
         pool = None if limit is None else limit * SELECTION_MARGIN
         return {rows[found.id]: found for found in cut(scored(), pool)}
 
-    def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
+    def run(
+        self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE
+    ) -> Found:
         """Return the rows FTS5 selects, with exact scores."""
         terms = [term for term in terms if not is_mark(term)]
         if not terms:
             return Found(Rows(), (WORDS_ALONE,))
-        selected = self.select(view.connection, terms, clause_for(where), join, limit)
-        scores = self._term_scores(view, selected, terms, where.scopes)
+        # Its bm25() adds up the phrases of a query one by one, so a term written twice counts twice there, too.
+        written = [term for term in terms for _ in range(repeats.get(term, 1))] if repeats else terms
+        selected = self.select(view.connection, written, clause_for(where), join, limit)
+        scores = self._term_scores(view, selected, terms, where.scopes, repeats)
         # The tokenizer may split what our tokens keep whole; only what truly matches stays.
         exact = (
             Scored(word_score(scores[row]), found.tie, found.group) for row, found in selected.items() if scores[row]
@@ -136,15 +140,23 @@ class Fts5Index:
         return Found(Rows(numbers, values, ids, [""] * len(ids), origins), (WORDS_ALONE,))
 
     def score(
-        self, view: View, ids: Sequence[MemoryId], rows: Sequence[int], terms: Sequence[str], scopes: frozenset[Scope]
+        self,
+        view: View,
+        ids: Sequence[MemoryId],
+        rows: Sequence[int],
+        terms: Sequence[str],
+        scopes: frozenset[Scope],
+        repeats: Repeats = ONCE,
     ) -> Signal:
         """Score the given memories in their rows, whether a run would list them or not."""
         terms = [term for term in terms if not is_mark(term)]
         owners = dict(zip(rows, ids, strict=True))
-        details = {owners[row]: scores for row, scores in self._term_scores(view, rows, terms, scopes).items()}
+        found = self._term_scores(view, rows, terms, scopes, repeats)
+        details = {owners[row]: scores for row, scores in found.items()}
         values = {identity: word_score(scores) for identity, scores in details.items()}
+        once = found if not repeats else self._term_scores(view, rows, terms, scopes)
         bound = self.statistics(view, terms, scopes).mass(terms)
-        coverage = {identity: value / bound if bound else 0.0 for identity, value in values.items()}
+        coverage = {owners[row]: word_score(scores) / bound if bound else 0.0 for row, scores in once.items()}
         return Signal("keyword", values, coverage, details)
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
@@ -156,7 +168,12 @@ class Fts5Index:
         return Statistics(total, length / total if total else 0.0, frequency)
 
     def _term_scores(
-        self, view: View, rows: Iterable[int], terms: Sequence[str], scopes: frozenset[Scope]
+        self,
+        view: View,
+        rows: Iterable[int],
+        terms: Sequence[str],
+        scopes: frozenset[Scope],
+        repeats: Repeats = ONCE,
     ) -> dict[int, TermScores]:
         statistics = self.statistics(view, terms, scopes)
         stored = view.connection.execute(
@@ -164,7 +181,7 @@ class Fts5Index:
             "WHERE w.rowid IN (SELECT value FROM json_each(?))",
             (json.dumps(list(rows)),),
         )
-        return {row: term_scores(tokens, length, terms, statistics) for row, tokens, length in stored}
+        return {row: term_scores(tokens, length, terms, statistics, repeats) for row, tokens, length in stored}
 
 
 def _size(connection: Connection, wall: Clause) -> tuple[int, int]:

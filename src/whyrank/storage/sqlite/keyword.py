@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from ...columns import MemoryId
 from ...ports import Entry
-from ...types import Join, Notice, Scope, Signal, Statistics, Where
+from ...types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
 from .catalogue import Catalogue, Shelf
 from .connection import Connection
 from .masks import Masks
@@ -78,11 +78,19 @@ class KeywordIndex(Protocol):
     def scrub(self, connection: Connection) -> None:
         """Leave nothing of removed memories that `renumber` has not written anew."""
 
-    def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
+    def run(
+        self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE
+    ) -> Found:
         """Return the best `limit` distinct sources with exact scores; None for all."""
 
     def score(
-        self, view: View, ids: Sequence[MemoryId], rows: Sequence[int], terms: Sequence[str], scopes: frozenset[Scope]
+        self,
+        view: View,
+        ids: Sequence[MemoryId],
+        rows: Sequence[int],
+        terms: Sequence[str],
+        scopes: frozenset[Scope],
+        repeats: Repeats = ONCE,
     ) -> Signal:
         """Score the given memories in their rows, whether a run would list them or not."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from ...columns import Column, Listed, MemoryId
 from ...errors import NotFound, StoreError
 from ...ports import Changes, FileRecord, StoreStatus, Vector, Written
-from ...types import Former, Join, Memory, NameProbe, Order, Run, Scope, Signal, Statistics, Where
+from ...types import ONCE, Former, Join, Memory, NameProbe, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from ..pools import best
 from ..samples import spread
 from . import past, purging
@@ -180,12 +180,14 @@ class SqliteStore:
             found = self.get(chosen, where.scopes)
         return [found[identity] for identity in chosen]
 
-    def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
+    def keyword(
+        self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
+    ) -> Run:
         """Return the best memories by word score, up to `limit` distinct sources."""
         if not terms:
             return Run("keyword")
         with self.view() as view:
-            return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit))
+            return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit, repeats))
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources."""
@@ -208,18 +210,31 @@ class SqliteStore:
             return Run("name", best(self._names.select(view.connection, probe, where), limit))
 
     def score(
-        self, ids: Collection[MemoryId], terms: Sequence[str], vector: Vector | None, space: str, where: Where
+        self,
+        ids: Collection[MemoryId],
+        terms: Sequence[str],
+        vector: Vector | None,
+        space: str,
+        where: Where,
+        repeats: Repeats = ONCE,
     ) -> list[Signal]:
         """Score the given candidates by every signal, listed by its run or not."""
         with self.view() as view:
             places = ids if isinstance(ids, StoredMemories) else self._recent.places(*view[:2], list(ids))
             signals: list[Signal] = []
             if terms:
-                signals.append(view.keyword.score(view, places.ids, places.rows, terms, where.scopes))
+                signals.append(view.keyword.score(view, places.ids, places.rows, terms, where.scopes, repeats))
             if vector is not None:
                 cosines = self._vectors.score(view, space, vector, places.rows, where)
                 signals.append(Signal("vector", Column(places.ids, cosines)))
             return signals
+
+    def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
+        """Return the position of the last turn of each of these sessions."""
+        with self.view() as view:
+            shelves = {shelf.scope: shelf for shelf in view.shelves(frozenset(scope for scope, _ in sessions))}
+            ends = {key: shelves[str(key[0])].last_position(key[1]) for key in sessions if str(key[0]) in shelves}
+        return {key: end for key, end in ends.items() if end is not None}
 
     def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
         """Return the unit vectors `nearest` compares, of those of these memories that have one and may be seen."""

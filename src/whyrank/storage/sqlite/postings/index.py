@@ -12,7 +12,7 @@ from ....analysis.datewords import is_mark
 from ....columns import Column, MemoryId
 from ....ports import Entry
 from ....trail import TermTable
-from ....types import Join, Notice, Scope, Signal, Statistics, Where
+from ....types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
 from ...fields import FIELDS, WORDS, Field
 from ..catalogue import NOWHERE, Flags, Shelf, damage
 from ..connection import Connection, run_script
@@ -107,10 +107,12 @@ class PostingsIndex:
         """Begin to merge what many writes have left behind."""
         segments.settle(connection, scope)
 
-    def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
+    def run(
+        self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE
+    ) -> Found:
         """Return the best rows by lexical score, filtered before they are cut."""
         shelves = view.shelves(where.scopes)
-        scores = self._scores(view, shelves, terms)
+        scores = self._scores(view, shelves, terms, repeats)
         allowed = [view.masks.allowed(view.connection, shelf, where) for shelf in shelves]
         if join == "and":
             allowed = [
@@ -131,11 +133,17 @@ class PostingsIndex:
         return held
 
     def score(
-        self, view: View, ids: Sequence[MemoryId], rows: Sequence[int], terms: Sequence[str], scopes: frozenset[Scope]
+        self,
+        view: View,
+        ids: Sequence[MemoryId],
+        rows: Sequence[int],
+        terms: Sequence[str],
+        scopes: frozenset[Scope],
+        repeats: Repeats = ONCE,
     ) -> Signal:
         """Score the given memories, with what each term adds."""
         shelves = view.shelves(scopes)
-        scores = self._scores(view, shelves, terms)
+        scores = self._scores(view, shelves, terms, repeats)
         numbers = np.array(rows, np.int64)
         labels = scores.labels
         addends = np.zeros((len(labels), len(rows)))
@@ -162,13 +170,13 @@ class PostingsIndex:
         }
         return Statistics(library.count, library.texts(WORDS, "own").average, frequency)
 
-    def _scores(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str]) -> Scores:
+    def _scores(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str], repeats: Repeats) -> Scores:
         """Return the scores of a query; a search asks twice, for its run and for its candidates."""
-        question = (_moment(shelves), tuple(terms))
+        question = (_moment(shelves), tuple(terms), tuple(sorted(repeats.items())))
         last = self._last
         if last is None or last[0] != question:
             library, lists = self._library(shelves), self._lists(view, shelves)
-            found = tuple(asked(view.connection, library, lists, terms, self._fields))
+            found = tuple(asked(view.connection, library, lists, terms, self._fields, repeats))
             speaker = named_speaker(view.connection, library, lists, terms)
             last = self._last = (question, Scores(library, found, speaker))
         return last[1]

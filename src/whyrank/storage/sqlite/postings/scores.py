@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 
 from ....analysis.speakers import is_speaker_mark, speaker_of
-from ....types import inverse_frequency
+from ....types import ONCE, Repeats, inverse_frequency
 from ...contexts import OWN_WEIGHT, SPEAKER_SHARE, Unit
 from ...fields import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
-from ...lexical import K1, B
+from ...lexical import K1, B, repeated
 from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf
 from ..connection import Connection
 from ..selection import threshold
@@ -95,13 +95,14 @@ class Library:
 
 @dataclass(frozen=True)
 class Asked:
-    """The terms of a query in one field and kind of text: where they stand, and how much they tell."""
+    """A term of a query in one field and kind of text: where it stands, how much it tells, and how often it counts."""
 
     term: str
     field: Field
     around: Around
     idf: float
     postings: Sequence[Postings]
+    often: int = 1
 
     @property
     def held(self) -> int:
@@ -111,7 +112,8 @@ class Asked:
     @property
     def label(self) -> str:
         """Return how the trail names it."""
-        return self.term if self.around == "own" else f"{self.term} ({self.around})"
+        term = repeated(self.term, self.often)
+        return term if self.around == "own" else f"{term} ({self.around})"
 
 
 def asked(
@@ -120,8 +122,12 @@ def asked(
     lists: Sequence[Lists],
     terms: Sequence[str],
     fields: Sequence[Field] = FIELDS,
+    repeats: Repeats = ONCE,
 ) -> Iterator[Asked]:
-    """Yield what the terms find, in their own texts first, then in their surroundings; always in the same order."""
+    """Yield what the terms find, in their own texts first, then in their surroundings; always in the same order.
+
+    Words may count several times; pairs, letters and dates never do.
+    """
     for field, wanted in wanted_terms(terms):
         is_there = field in fields and (field is not GRAMS or library.has_letters)
         for term in wanted if is_there else ():
@@ -129,25 +135,29 @@ def asked(
             held = sum(len(found.places) for found in own)
             if not held:
                 continue
-            yield Asked(term, field, "own", inverse_frequency(library.count, held), own)
+            often = repeats.get(term, 1) if field is WORDS else 1
+            yield Asked(term, field, "own", often * inverse_frequency(library.count, held), own, often)
             if field is DATES:
                 continue  # what surrounds a memory is mostly of the same day
             if library.has_files and not library.is_plain:
-                yield from _around(library, term, field, "file", [_in_files(*pair) for pair in _pairs(library, own)])
+                files = [_in_files(*pair) for pair in _pairs(library, own)]
+                yield from _around(library, term, field, "file", files, often)
             if library.has_turns:
                 windows = [_in_windows(*pair) for pair in _pairs(library, own)]
-                yield from _around(library, term, field, "nearby", windows)
+                yield from _around(library, term, field, "nearby", windows, often)
 
 
 def _pairs(library: Library, own: Sequence[Postings]) -> Iterator[tuple[Shelf, Postings]]:
     return zip(library.shelves, own, strict=True)
 
 
-def _around(library: Library, term: str, field: Field, around: Around, found: Sequence[Postings]) -> Iterator[Asked]:
+def _around(
+    library: Library, term: str, field: Field, around: Around, found: Sequence[Postings], often: int
+) -> Iterator[Asked]:
     held = sum(len(postings.places) for postings in found)
     if held:
         idf = inverse_frequency(library.texts(field, around).count, held)
-        yield Asked(term, field, around, idf, found)
+        yield Asked(term, field, around, often * idf, found, often)
 
 
 def _in_files(shelf: Shelf, own: Postings) -> Postings:
@@ -337,11 +347,14 @@ class Scores:
         return [i for i in own if self.terms[i].field in (WORDS, DATES)]
 
     def covered(self, shelf: int, places: Integers, addends: Floats) -> Floats:
-        """Return what the words and dates of each place's own text score, without any weight."""
+        """Return what the words and dates of each place's own text score, without any weight, each counted once."""
         words = [i for i in self._covering if self.terms[i].field is WORDS]
         dates = [i for i in self._covering if self.terms[i].field is DATES]
         weights = _own_weights(self.library, self.library.shelves[shelf], WORDS, places)
-        scores: Floats = folded(addends[words]) / weights + folded(addends[dates]) / DATES.weight
+        found = addends[words]
+        if any(self.terms[i].often > 1 for i in words):
+            found = found / np.array([[self.terms[i].often] for i in words])
+        scores: Floats = folded(found) / weights + folded(addends[dates]) / DATES.weight
         return scores
 
 

@@ -1,0 +1,88 @@
+"""What a memory is worth before anybody asks: its importance, and how much of it is forgotten by now."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..errors import ConfigError
+from ..hits import Context, Hit, Ranking
+from ..trail import Step
+from ..types import Memory
+from .order import rescore
+from .stages import SECONDS_PER_DAY
+
+MOST_IMPORTANT = 5
+USUAL_IMPORTANCE = 3  # where none is given, or none that makes sense
+LEAST_OF_THE_MOST_IMPORTANT = 1.0  # what is most important is never forgotten altogether
+
+
+@dataclass(frozen=True)
+class Base:
+    """+ importance · exp(−λ · distance), λ = rate / importance²: what matters more is forgotten more slowly.
+
+    The distance is in messages for the turns of a chat, in days for everything else; what does not age has none.
+    """
+
+    rate: float = 0.05
+    reads_memories = reads_chats = True
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.rate) or self.rate < 0:
+            raise ConfigError(f"the rate of forgetting is {self.rate}", "give a number from 0 upwards; 0.05 is usual")
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Add to each hit what it is worth by itself."""
+
+        def step(hit: Hit) -> Step:
+            importance = _importance(hit.memory) or USUAL_IMPORTANCE
+            distance, unit = _distance(hit.memory, context)
+            kept = math.exp(-self.rate / importance**2 * distance)
+            worth = importance * kept
+            why = f"importance {importance} × {kept:.3f} remembered, {distance:.0f} {unit}"
+            if importance == MOST_IMPORTANT and worth < LEAST_OF_THE_MOST_IMPORTANT:
+                return Step("base", "add", LEAST_OF_THE_MOST_IMPORTANT, f"{why}; at least 1")
+            return Step("base", "add", worth, why)
+
+        return rescore(ranking, step)
+
+
+def _importance(memory: Memory) -> int | None:
+    """Return an importance that makes sense, or none."""
+    given = memory.importance
+    return given if given is not None and 1 <= given <= MOST_IMPORTANT else None
+
+
+def _distance(memory: Memory, context: Context) -> tuple[float, str]:
+    """Return how far back a memory is, and in what."""
+    if memory.is_turn:
+        last = context.chats.get((memory.scope, memory.session), memory.position)
+        return float(max(0, last - memory.position)), "messages ago"
+    since = memory.created if memory.date is None else memory.date
+    if memory.evergreen or not since:
+        return 0.0, "days old"
+    return max(0.0, context.query.where.moment - since) / SECONDS_PER_DAY, "days old"
+
+
+@dataclass(frozen=True)
+class Importance:
+    """× (least + each · importance): 0.85 to 1.25 for 1 to 5; what was given no importance stays as it is."""
+
+    least: float = 0.75
+    each: float = 0.1
+    reads_memories = True
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.least) and math.isfinite(self.each)) or min(self.least, self.each) < 0:
+            raise ConfigError(f"importance: {self.least} and {self.each}", "give numbers from 0 upwards")
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Scale each hit by its importance."""
+
+        def step(hit: Hit) -> Step | None:
+            importance = _importance(hit.memory)
+            if importance is None:
+                return None
+            return Step("importance", "scale", self.least + self.each * importance, f"importance {importance}")
+
+        return rescore(ranking, step)

@@ -1,0 +1,36 @@
+"""Words that are too short, before or after stemming, are not asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from whyrank.analysis.query import analyse
+from whyrank.analysis.strict import long_terms
+
+
+def asked(text: str) -> tuple[str, ...]:
+    return long_terms(analyse(text).terms, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("go ui tea", ("tea",)),  # two letters to begin with
+        ("я боюсь темноты", ("темнот",)),  # "боюсь" stems to "бо"
+        ("green tea", ("green", "tea")),
+        ("read my_ui.py", ("read", "my_ui.py")),  # of an identifier the whole stays, its short parts go
+        ("go", ()),  # nothing is left, and the search says so
+        ("東京 茶", ("東京", "茶")),  # bigrams are no words
+    ],
+)
+def test_what_is_asked_under_the_stricter_rule(text: str, terms: tuple[str, ...]) -> None:
+    assert asked(text) == terms
+
+
+def test_the_usual_rule_keeps_them() -> None:
+    assert {"go", "ui"} < set(analyse("go ui tea").terms)
+    assert "боюс" in analyse("я боюсь темноты").terms
+
+
+def test_a_phrase_stays_whole() -> None:
+    assert asked('"go home" at ten') == ("go home", "ten")
