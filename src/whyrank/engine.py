@@ -20,6 +20,7 @@ from .arguments import (
     check_count,
     check_page,
     check_question,
+    check_syntax,
     scope_of,
 )  # fmt: skip
 from .columns import MemoryId
@@ -110,11 +111,15 @@ class Engine(Remembering, Pinning):
         recipe: str | Recipe | None = None,
         strict: bool = False,
         max_tokens: int | None = None,
+        syntax: str = "plain",
         **filters: Any,
     ) -> Results:
-        """Return the memories that answer a question, best first, each able to explain its rank."""
+        """Return the memories that answer a question, best first, each able to explain its rank.
+
+        With `syntax="advanced"` the query knows AND, OR, NOT, parentheses, `word*` and `field:`.
+        """
         check_budget(max_tokens)
-        asked = replace(self._query(query, limit, offset, filters), strict=strict, max_tokens=max_tokens)
+        asked = replace(self._query(query, limit, offset, filters, syntax), strict=strict, max_tokens=max_tokens)
         chosen = self._recipe(recipe)
         results = self._searcher.search(asked, chosen)
         return replace(results, notices=(*results.notices, *self._config.unhonoured(recipe, chosen)))
@@ -128,6 +133,7 @@ class Engine(Remembering, Pinning):
         over: None = None,
         limit: int | None = None,
         recipe: str | Recipe | None = None,
+        syntax: str = "plain",
         **filters: Any,
     ) -> Why: ...
     @overload
@@ -139,6 +145,7 @@ class Engine(Remembering, Pinning):
         over: MemoryId,
         limit: int | None = None,
         recipe: str | Recipe | None = None,
+        syntax: str = "plain",
         **filters: Any,
     ) -> Contrast: ...
     def why(
@@ -149,13 +156,15 @@ class Engine(Remembering, Pinning):
         over: MemoryId | None = None,
         limit: int | None = None,
         recipe: str | Recipe | None = None,
+        syntax: str = "plain",
         **filters: Any,
     ) -> Why | Contrast:
         """Explain the place of one memory among the results, or where it was lost; or what would put it `over` another.
 
         With `over` the answer is the smallest change, one setting at a time, that would make the two change places.
         """
-        asked, chosen, wanted = self._query(query, limit, 0, filters), self._recipe(recipe), clean(identity).text
+        asked = self._query(query, limit, 0, filters, syntax)
+        chosen, wanted = self._recipe(recipe), clean(identity).text
         if over is None:
             return why(self._searcher, asked, chosen, wanted)
         from .search.contrast import contrast  # what a search does not need it does not wait for
@@ -221,11 +230,13 @@ class Engine(Remembering, Pinning):
         """Release the store."""
         self._store.close()
 
-    def _query(self, text: str, limit: int | None, offset: int, filters: Mapping[str, Any]) -> Query:
+    def _query(
+        self, text: str, limit: int | None, offset: int, filters: Mapping[str, Any], syntax: str = "plain"
+    ) -> Query:
         size = self._config["limit"] if limit is None else limit
         check_question(text)
         check_page(size, offset)
-        return Query(text, Filters(**filters).where(self._clock()), size, offset)
+        return Query(text, Filters(**filters).where(self._clock()), size, offset, syntax=check_syntax(syntax))
 
     def _recipe(self, recipe: str | Recipe | None) -> Recipe:
         chosen = self._config.recipe(recipe)

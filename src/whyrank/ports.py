@@ -117,6 +117,12 @@ class Store(Protocol):
     def keyword(self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or") -> Run:
         """Return the best memories by word score, up to `limit` distinct sources; None for all."""
 
+    def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+
+    def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
+        """Return those of these memories that may answer, by every filter."""
+
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources; None for all."""
 

@@ -9,15 +9,18 @@ from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
 from .columns import Candidate, Listed, MemoryId
+from .expressions import Expression
 from .trail import TermValue
 
 Kind = Literal["chunk", "fact"]
 QueryKind = Literal["name", "question", "keywords"]
 Join = Literal["or", "and"]
+Syntax = Literal["plain", "advanced"]
 Verdict = Literal["found", "weak", "nothing"]
 Trust = Literal["owner", "agent", "ingested", "untrusted"]
 
 KINDS: tuple[Kind, ...] = ("chunk", "fact")
+SYNTAXES: tuple[Syntax, ...] = ("plain", "advanced")
 SCOPE_KINDS = ("global", "user", "agent", "session")
 CATEGORIES = ("preference", "fact", "decision", "entity", "pattern", "rule", "technical", "other")
 
@@ -255,7 +258,10 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which memories may answer at all; applied inside every run, before its cut."""
+    """Which memories may answer at all; applied inside every run, before its cut.
+
+    `matching` asks what their texts and fields say: only a store knows the words of a text, so `allows` leaves it out.
+    """
 
     scopes: frozenset[Scope] = frozenset({GLOBAL})
     kinds: frozenset[str] = frozenset()
@@ -266,6 +272,7 @@ class Where:
     as_of: float | None = None
     include_superseded: bool = False
     now: float = 0.0
+    matching: Expression | None = None
 
     def allows(self, memory: Memory) -> bool:
         """Tell whether a memory may answer; the stores' own filters say the same in their language."""
@@ -330,3 +337,4 @@ class Query:
     offset: int = 0
     strict: bool = False
     max_tokens: int | None = None
+    syntax: Syntax = "plain"

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ..analysis.names import MAX_WINDOW_WORDS, match_name, names_of
-from ..analysis.query import analyse
 from ..analysis.words import foreign_stems, tokens_of
 from ..columns import MemoryId, column_of
 from ..hits import Context, Held, memory_of
@@ -16,6 +15,7 @@ from ..ports import Embedder, Store, Vector
 from ..ranking.fusion import listed_by
 from ..ranking.recipes import Recipe
 from ..types import Analysis, NameMatch, NameProbe, Notice, Query, Run, Signal, Statistics
+from .asking import settled, understood
 
 MAX_TYPO_LETTERS = 64  # nobody's name is longer, and a long key is slow to compare
 
@@ -59,13 +59,15 @@ def retrieve(
 ) -> Retrieved:
     """Ask every run of the recipe for its candidates, then score the union by every signal."""
     with watch.timing("analysis"):
-        analysis = analyse(query.text, language, query.where.moment)
-    notices = list(analysis.notices)
+        question = understood(query, language)
+    notices: list[Notice] = []
     with watch.timing("embedding"):
-        vector = _query_vector(analysis, recipe, embedder, notices)
+        vector = _query_vector(question.analysis, recipe, embedder, notices)
     space = embedder.fingerprint if embedder else ""
     with store.reading():
         with watch.timing("terms"):
+            question = settled(question, store, language)
+            query, analysis = question.query, question.analysis
             probe = _with_typos(analysis.probe, analysis.terms, store, query, language)
             terms, statistics = _known_terms(analysis, store, query, language)
             analysis = replace(analysis, probe=probe, terms=terms)
@@ -74,9 +76,9 @@ def retrieve(
             context = _context(query, analysis, statistics, runs, store, vector, space, language)
         if len(context.memories) < len(listed_by(runs)):
             runs = tuple(_inside(run, context, notices) for run in runs)
-        notices += _run_notices(runs, context, recipe, vector, space)
-    settled = replace(recipe, fusion=recipe.fusion.settled(embedder.weight(analysis.language) if embedder else 0.0))
-    return Retrieved(runs, context, settled, vector, space, tuple(notices))
+        notices = [*analysis.notices, *notices, *_run_notices(runs, context, recipe, vector, space)]
+    decided = replace(recipe, fusion=recipe.fusion.settled(embedder.weight(analysis.language) if embedder else 0.0))
+    return Retrieved(runs, context, decided, vector, space, tuple(notices))
 
 
 def _query_vector(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..expressions import label_of, meant
 from ..types import Statistics
 
 K1 = 1.2
@@ -28,15 +29,20 @@ def needle(term: str) -> str:
     return padded(term.split())
 
 
+def occurrences(tokens: str, term: str) -> int:
+    """Count a term in padded tokens: all that it stands for together."""
+    return sum(tokens.count(needle(one)) for one in meant(term))
+
+
 def term_scores(tokens: str, length: int, terms: Sequence[str], statistics: Statistics) -> TermScores:
     """Return what each matching term adds to the word score of padded tokens."""
     average = statistics.average_length
     k = K1 * (1 - B + B * (length + LENGTH_PRIOR) / (average + LENGTH_PRIOR))
     scores = []
     for term in terms:
-        frequency = tokens.count(needle(term))
+        frequency = occurrences(tokens, term)
         if frequency:
-            scores.append((term, statistics.idf(term) * frequency / (frequency + k)))
+            scores.append((label_of(term), statistics.idf(term) * frequency / (frequency + k)))
     return tuple(scores)
 
 

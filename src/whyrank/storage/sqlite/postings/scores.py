@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from ....analysis.speakers import is_speaker_mark, speaker_of
+from ....expressions import label_of
 from ....types import inverse_frequency
 from ...contexts import OWN_WEIGHT, SPEAKER_SHARE, Unit
 from ...fields import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
@@ -111,7 +112,8 @@ class Asked:
     @property
     def label(self) -> str:
         """Return how the trail names it."""
-        return self.term if self.around == "own" else f"{self.term} ({self.around})"
+        name = label_of(self.term)
+        return name if self.around == "own" else f"{name} ({self.around})"
 
 
 def asked(
