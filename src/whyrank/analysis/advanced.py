@@ -253,7 +253,7 @@ class _Reading:
 
 def _joined(kind: type[All] | type[Either], parts: list[Expression | None]) -> Expression | None:
     """Join what there is of some parts; a part of nothing but function words asks nothing."""
-    found = tuple(part for part in parts if part is not None)
-    if len(found) > 1:
-        return kind(found)
-    return found[0] if found else None
+    found = [part for part in parts if part is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    return kind(tuple(inner for part in found for inner in (part.parts if isinstance(part, kind) else (part,))))
