@@ -26,7 +26,8 @@ IsLiving = Callable[[Sequence[str]], NDArray[np.bool_]]
 
 
 def write(connection: Connection, segment: int, words: Iterable[str]) -> None:
-    """List all words of a segment."""
+    """List all words of a segment, in place of what may have been listed of them before."""
+    connection.execute("DELETE FROM posting_pages WHERE segment = ? AND field = ?", (segment, FIELD))
     _write_pages(connection, segment, words)
     close(connection, segment)
 
