@@ -13,11 +13,18 @@ from .text import fold
 
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+")
 _WILD = "*?["
+_HEADING = regex.compile(r"^#{1,6}[ \t]+(.+)$", regex.M)
+
+
+def headings_in(text: str) -> list[str]:
+    """Return the headings inside a text, as markdown marks them: a chunk may go on over several."""
+    return _HEADING.findall(text) if "#" in text else []
+
 
 # Each field of the advanced syntax with what a memory says there.
 FIELDS: Mapping[str, Callable[[Memory], Sequence[str]]] = {
     "name": lambda memory: (memory.name, memory.title, memory.slug, *memory.aliases),
-    "heading": lambda memory: memory.headings,
+    "heading": lambda memory: (*memory.headings, *headings_in(memory.text)),
     "path": lambda memory: (memory.source.path,) if memory.source else (),
     "tag": lambda memory: memory.tags,
     "category": lambda memory: (memory.category,),

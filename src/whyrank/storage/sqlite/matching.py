@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...analysis.sayings import is_said
+from ...analysis.sayings import headings_in, is_said
 from ...expressions import Expression, Holds, Leaf, Says, valued
 from .catalogue import Flags, Integers, Shelf
 from .connection import Connection
@@ -18,7 +18,7 @@ Said = Callable[[Says], Flags]
 # The columns in which a memory says what a field is asked for; those in the second place hold lists.
 _COLUMNS = {
     "name": ("name, title, slug", "aliases"),
-    "heading": ("", "headings"),
+    "heading": ("text", "headings"),
     "path": ("path", ""),
     "tag": ("", "tags"),
     "category": ("category", ""),
@@ -52,7 +52,7 @@ def saying(connection: Connection, shelf: Shelf, leaf: Says) -> Flags:
     known: dict[tuple[str, ...], bool] = {}
     flags = np.zeros(len(shelf), np.bool_)
     for number, *stored in rows:
-        values = tuple(stored)
+        values = (*headings_in(stored[0]), stored[1]) if leaf.field == "heading" else tuple(stored)
         is_so = known.get(values)
         if is_so is None:
             spread = (*values[:-1], *json.loads(values[-1])) if listed else values
