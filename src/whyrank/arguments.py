@@ -9,7 +9,7 @@ from .analysis.text import clean
 from .errors import ConfigError
 from .ingest.dates import parse_date
 from .lifetimes import LIFETIMES
-from .types import CATEGORIES, KINDS, ORDERS, Scope, Where, visible
+from .types import CATEGORIES, KINDS, ORDERS, SYNTAXES, Scope, Syntax, Where, visible
 
 Scopes = str | Scope | Iterable[str | Scope] | None
 
@@ -129,6 +129,14 @@ def check_question(query: str) -> None:
     """Refuse a question that is no text; any text is one."""
     if not isinstance(query, str):
         raise ConfigError(f"the query is {query!r}", "give a text")
+
+
+def check_syntax(syntax: str) -> Syntax:
+    """Read the syntax of a query; refuse one that does not exist."""
+    for known in SYNTAXES:
+        if syntax == known:
+            return known
+    raise ConfigError(f"there is no syntax {syntax!r}", f"the syntaxes are {', '.join(SYNTAXES)}")
 
 
 def check_category(category: str) -> None:

@@ -21,6 +21,7 @@ from .arguments import (
     check_count,
     check_page,
     check_question,
+    check_syntax,
     scope_of,
 )  # fmt: skip
 from .columns import MemoryId
@@ -116,14 +117,16 @@ class Engine(Remembering, Pinning):
         strict: bool = False,
         max_tokens: int | None = None,
         expand: bool | None = None,
+        syntax: str = "plain",
         **filters: Any,
     ) -> Results:
         """Return the memories that answer a question, best first, each able to explain its rank.
 
-        With `expand` a language model widens the question first; unsaid, `query_expansion.enabled` counts.
+        With `expand` a language model widens the question first; unsaid, `query_expansion.enabled` counts. With
+        `syntax="advanced"` the query knows AND, OR, NOT, parentheses, `word*` and `field:`.
         """
         check_budget(max_tokens)
-        asked = replace(self._query(query, limit, offset, filters), strict=strict, max_tokens=max_tokens)
+        asked = replace(self._query(query, limit, offset, filters, syntax), strict=strict, max_tokens=max_tokens)
         chosen = self._recipe(recipe)
         asked, widened = self._widened(asked, expand)
         results = self._searcher.search(asked, chosen)
@@ -160,6 +163,7 @@ class Engine(Remembering, Pinning):
         limit: int | None = None,
         recipe: str | Recipe | None = None,
         expand: bool | None = None,
+        syntax: str = "plain",
         **filters: Any,
     ) -> Why: ...
     @overload
@@ -172,6 +176,7 @@ class Engine(Remembering, Pinning):
         limit: int | None = None,
         recipe: str | Recipe | None = None,
         expand: bool | None = None,
+        syntax: str = "plain",
         **filters: Any,
     ) -> Contrast: ...
     def why(
@@ -183,13 +188,14 @@ class Engine(Remembering, Pinning):
         limit: int | None = None,
         recipe: str | Recipe | None = None,
         expand: bool | None = None,
+        syntax: str = "plain",
         **filters: Any,
     ) -> Why | Contrast:
         """Explain the place of one memory among the results, or where it was lost; or what would put it `over` another.
 
         With `over` the answer is the smallest change, one setting at a time, that would make the two change places.
         """
-        asked, _ = self._widened(self._query(query, limit, 0, filters), expand)
+        asked, _ = self._widened(self._query(query, limit, 0, filters, syntax), expand)
         chosen, wanted = self._recipe(recipe), clean(identity).text
         if over is None:
             return why(self._searcher, asked, chosen, wanted)
@@ -256,11 +262,13 @@ class Engine(Remembering, Pinning):
         """Release the store."""
         self._store.close()
 
-    def _query(self, text: str, limit: int | None, offset: int, filters: Mapping[str, Any]) -> Query:
+    def _query(
+        self, text: str, limit: int | None, offset: int, filters: Mapping[str, Any], syntax: str = "plain"
+    ) -> Query:
         size = self._config["limit"] if limit is None else limit
         check_question(text)
         check_page(size, offset)
-        return Query(text, Filters(**filters).where(self._clock()), size, offset)
+        return Query(text, Filters(**filters).where(self._clock()), size, offset, syntax=check_syntax(syntax))
 
     def _recipe(self, recipe: str | Recipe | None) -> Recipe:
         chosen = self._config.recipe(recipe)

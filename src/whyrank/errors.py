@@ -17,6 +17,7 @@ WhyrankError (message, hint)
 ├── MissingExtra           an optional part is not installed (also an ImportError)
 ├── IngestError            nothing could be read
 ├── NotFound               no such memory for this caller
+├── BadQuery               a query in the advanced syntax cannot be read
 └── BadDataset             an evaluation set cannot be read
 """
 
@@ -105,6 +106,10 @@ class IngestError(WhyrankError):
 
 class NotFound(WhyrankError):
     """There is no such memory for this caller."""
+
+
+class BadQuery(WhyrankError):
+    """A query in the advanced syntax cannot be read."""
 
 
 class BadDataset(WhyrankError):

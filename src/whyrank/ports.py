@@ -166,6 +166,12 @@ class Store(Protocol):
         A word that `repeats` names scores as often as it says; that never changes coverage.
         """
 
+    def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+
+    def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
+        """Return those of these memories that may answer, by every filter."""
+
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources; None for all."""
 

@@ -11,17 +11,20 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from .columns import Candidate, Listed, MemoryId
+from .expressions import Expression
 from .trail import TermValue
 
 Kind = Literal["chunk", "fact"]
 QueryKind = Literal["name", "question", "keywords"]
 Join = Literal["or", "and"]
+Syntax = Literal["plain", "advanced"]
 Verdict = Literal["found", "weak", "nothing"]
 ExpansionMode = Literal["hyde", "variants"]
 Trust = Literal["owner", "agent", "ingested", "untrusted"]
 Order = Literal["place", "created", "date", "importance", "recalls"]
 
 KINDS: tuple[Kind, ...] = ("chunk", "fact")
+SYNTAXES: tuple[Syntax, ...] = ("plain", "advanced")
 SCOPE_KINDS = ("global", "user", "agent", "session")
 ORDERS: tuple[Order, ...] = ("place", "created", "date", "importance", "recalls")
 USUAL_IMPORTANCE = 3  # of 1 to 5, where none was given
@@ -302,7 +305,10 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which memories may answer at all; applied inside every run, before its cut."""
+    """Which memories may answer at all; applied inside every run, before its cut.
+
+    `matching` asks what their texts and fields say: only a store knows the words of a text, so `allows` leaves it out.
+    """
 
     scopes: frozenset[Scope] = frozenset({GLOBAL})
     kinds: frozenset[str] = frozenset()
@@ -319,6 +325,7 @@ class Where:
     include_expired: bool = False
     only_superseded: bool = False
     only_expired: bool = False
+    matching: Expression | None = None
 
     def allows(self, memory: Memory) -> bool:
         """Tell whether a memory may answer; the stores' own filters say the same in their language."""
@@ -417,3 +424,4 @@ class Query:
     strict: bool = False
     max_tokens: int | None = None
     expansion: Expansion | None = None
+    syntax: Syntax = "plain"

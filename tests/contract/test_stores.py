@@ -6,22 +6,22 @@ from pathlib import Path
 
 from whyrank.ports import Store
 from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.testing.matching_contract import MatchingContract
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.testing.store_contract import StoreContract
 
 
-class TestMemoryStore(StoreContract):
+class TestMemoryStore(MatchingContract):
     def open_store(self, folder: Path) -> Store:
         return MemoryStore()
 
 
-class TestSqliteStoreWithPostings(StoreContract):
+class TestSqliteStoreWithPostings(MatchingContract):
     def open_store(self, folder: Path) -> Store:
         folder.mkdir(parents=True, exist_ok=True)
         return SqliteStore(folder / "memory.db", "postings")
 
 
-class TestSqliteStoreWithFts5(StoreContract):
+class TestSqliteStoreWithFts5(MatchingContract):
     def open_store(self, folder: Path) -> Store:
         folder.mkdir(parents=True, exist_ok=True)
         return SqliteStore(folder / "memory.db", "fts5")

@@ -54,6 +54,15 @@ def test_the_worked_example_fuses_lancedb_and_fts5_as_it_says() -> None:
     assert explanation[0] == "= fusion: 1.0000"
 
 
+def test_the_page_on_advanced_queries_says_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = ROOT / "docs/how-to/advanced-queries.md"
+    monkeypatch.chdir(tmp_path)
+    [code] = python_in(page)
+    expected = re.search(r"```text\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
+    assert expected is not None
+    assert run(code) == expected.group(1)
+
+
 def test_the_page_on_nothing_relevant_says_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = ROOT / "docs/how-to/nothing-relevant.md"
     monkeypatch.chdir(tmp_path)

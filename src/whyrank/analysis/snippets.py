@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import regex
 
+from ..expressions import meant
 from .languages import DEFAULT_LANGUAGE, latin_language
 from .text import UNSPACED, compose
 from .words import run_tokens
@@ -41,7 +42,7 @@ class Snippet(NamedTuple):
 def snippet(text: str, terms: tuple[str, ...], width: int = SNIPPET_CHARACTERS) -> Snippet:
     """Cut the stretch of a text with the most matching words, at word boundaries."""
     flat = " ".join(text.split())
-    wanted = {token for term in terms for token in term.split()}
+    wanted = {token for term in terms for one in meant(term) for token in one.split()}
     spans = _matches(flat, wanted)
     start, end = _best_window(flat, spans, width)
     inside = tuple(Span(s - start, e - start) for s, e in spans if start <= s and e <= end)

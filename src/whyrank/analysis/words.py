@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import regex
 
+from ..expressions import is_several, label_of
 from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, language_of, latin_language, word_language
 from .stems import stem
 from .stopwords import STOP_WORDS
@@ -62,6 +63,8 @@ def words_meaning(term: str, text: str, default_language: str = DEFAULT_LANGUAGE
     composed = compose(clean(text).text)
     latin = latin_language(composed, default_language)
     runs = dict.fromkeys(run for run in _RUN.findall(composed) if not _is_unspaced(run))
+    if is_several(term):
+        return (label_of(term),)
     wanted = set(term.split(" "))
     return tuple(run for run in runs if wanted.intersection(token.text for token in run_tokens(run, latin)))
 

@@ -32,6 +32,7 @@ FAILURES: tuple[tuple[type[errors.WhyrankError], Failure], ...] = (
     (errors.MissingExtra, Failure("missing-extra", 11)),
     (errors.IngestError, Failure("ingest", 12)),
     (errors.BadDataset, Failure("bad-dataset", 13)),
+    (errors.BadQuery, Failure("bad-query", 20)),
     (errors.WhyrankError, Failure("error", 1)),
 )
 PARTLY_READ = Failure("partly-read", 14)

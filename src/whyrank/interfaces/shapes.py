@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..analysis.snippets import snippet
 from ..config import Config
 from ..embedding.models import Model
+from ..expressions import is_several, label_of, meant
 from ..hits import Hit, Results
 from ..ingest.ingestor import Report
 from ..ports import StoreStatus
@@ -43,7 +44,8 @@ def results(answer: Results, *, explain: bool = False) -> dict[str, Any]:
         data["analysis"] = {
             "language": answer.analysis.language,
             "kind": answer.analysis.kind,
-            "terms": list(answer.analysis.terms),
+            "terms": [label_of(term) for term in answer.analysis.terms],
+            "beginnings": {label_of(term): meant(term) for term in answer.analysis.terms if is_several(term)},
             "entities": list(answer.analysis.entities),
         }
         data["dropped"] = [hit(found, answer.analysis.terms, explain=True) for found in answer.dropped]

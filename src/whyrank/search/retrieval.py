@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ..analysis.names import MAX_WINDOW_WORDS, match_name, names_of
-from ..analysis.query import analyse
-from ..analysis.strict import long_terms
 from ..analysis.words import foreign_stems, tokens_of
 from ..columns import MemoryId, column_of
 from ..hits import Context, Held, memory_of
@@ -17,8 +15,9 @@ from ..ports import Embedder, Store, Vector
 from ..ranking.fusion import listed_by
 from ..ranking.recipes import Recipe
 from ..types import Analysis, NameMatch, NameProbe, Notice, Query, Run, Signal, Statistics
-from .probes import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
+from .asking import settled, understood
 from .mentions import with_boosts
+from .probes import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
 
 MAX_TYPO_LETTERS = 64  # nobody's name is longer, and a long key is slow to compare
 
@@ -63,16 +62,18 @@ def retrieve(
 ) -> Retrieved:
     """Ask every run of the recipe for its candidates, then score the union by every signal."""
     with watch.timing("analysis"):
-        analysis = analyse(query.text, language, query.where.moment)
+        question = understood(query, language)
         if recipe.plan.analysis == "strict-length":
-            analysis = replace(analysis, terms=long_terms(analysis.terms, analysis.text, language))
-    notices = list(analysis.notices)
+            question = question.in_long_words(language)
+    notices: list[Notice] = []
     with watch.timing("embedding"):
-        vector = _query_vector(analysis, recipe, embedder, notices)
+        vector = _query_vector(question.analysis, recipe, embedder, notices)
         probes = probes_for(query, recipe.plan, embedder, vector, language, notices)
     space = embedder.fingerprint if embedder else ""
     with store.reading():
         with watch.timing("terms"):
+            question = settled(question, store, language)
+            query, analysis = question.query, question.analysis
             probe = _with_typos(analysis.probe, analysis.terms, store, query, language)
             terms, statistics = _known_terms(analysis, store, query, language)
             analysis = replace(analysis, probe=probe, terms=terms)
@@ -88,10 +89,10 @@ def retrieve(
             context = replace(context, signals={**context.signals, **further_signals(probes, context, store, space)})
         if len(context.memories) < len(listed_by(runs)):
             runs = tuple(_inside(run, context, notices) for run in runs)
-        notices += _run_notices(runs, context, recipe, vector, space)
+        notices = [*analysis.notices, *notices, *_run_notices(runs, context, recipe, vector, space)]
     fusion = recipe.fusion.settled(embedder.weight(analysis.language) if embedder else 0.0)
-    settled = replace(recipe, fusion=fusion.split(shares_of(runs, probes)))
-    return Retrieved(runs, context, settled, vector, space, tuple(notices), probes)
+    decided = replace(recipe, fusion=fusion.split(shares_of(runs, probes)))
+    return Retrieved(runs, context, decided, vector, space, tuple(notices), probes)
 
 
 def _in_known_terms(probe: Probe, store: Store, query: Query, language: str) -> Probe:

@@ -31,7 +31,7 @@ class Searcher:
     language: str
 
     def search(self, query: Query, recipe: Recipe) -> Results:
-        """Answer a query; never raises for its text."""
+        """Answer a query; never raises for its text, unless it is written wrongly in the advanced syntax."""
         watch = Stopwatch()
         # One snapshot for all of it: what is found can still be read.
         with self.store.reading(), watch.timing("total"):
@@ -48,7 +48,7 @@ class Searcher:
             said += notices_about(calibration, retrieved.total)
         elif not self.store.statistics((), query.where.scopes).total:
             said.append(EMPTY)
-        elif not self.store.browse(query.where, 1):
+        elif not self.store.browse(retrieved.context.query.where, 1):
             said.append(NOTHING_PASSES)
         return Results(
             query=query.text,

@@ -15,6 +15,7 @@ from ..ranking.fusion import family_of
 from ..ranking.recipes import Recipe
 from ..ranking.stages import name_tier
 from ..types import Memory, Query, Run, Where
+from .asking import mismatch
 from .confidence import judged
 from .probes import listed, replaces_the_question
 from .retrieval import Retrieved, Stopwatch
@@ -63,8 +64,13 @@ def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) 
     ids = {memory.id for memory in asked}
     candidates = [hit for hit in (*ranking.hits, *ranking.dropped) if hit.id in ids]
     if not candidates:
-        able = next(memory for memory, refusal in zip(asked, refusals, strict=True) if refusal is None)
-        return _never_a_candidate(searcher.store, query, able, retrieved, searcher.embedder is not None)
+        settled = retrieved.context.query
+        able = [memory for memory, refusal in zip(asked, refusals, strict=True) if refusal is None]
+        amiss = [mismatch(searcher.store, settled, memory) for memory in able]
+        if all(amiss):
+            return Why(query.text, able[0], "filtered", f"it cannot answer: {amiss[0]}")
+        query, fit = settled, able[amiss.index(None)]
+        return _never_a_candidate(searcher.store, query, fit, retrieved, searcher.embedder is not None)
     # Of a file's chunks the best stands for it; one dropped in favour of another is not it.
     found = max(candidates, key=lambda hit: (hit.trail[-1].stage != "group", hit.tier, hit.score))
     return _placed(query, found, ranking)

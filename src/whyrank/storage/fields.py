@@ -15,6 +15,7 @@ import regex
 from ..analysis.datewords import is_mark
 from ..analysis.speakers import is_speaker_mark
 from ..analysis.text import UNSPACED
+from ..expressions import is_several
 from ..ports import Entry
 from .lexical import LENGTH_PRIOR
 
@@ -53,9 +54,9 @@ def lengths_of(entry: Entry) -> tuple[int, int, int, int]:
 
 
 def wanted_terms(terms: Sequence[str]) -> tuple[tuple[Field, Sequence[str]], ...]:
-    """Return what a query asks of each field; phrases are asked of the words only."""
+    """Return what a query asks of each field; phrases and terms that stand for several are asked of the words only."""
     spoken = [term for term in terms if not is_mark(term)]
-    words = [term for term in spoken if " " not in term]
+    words = [term for term in spoken if " " not in term and not is_several(term)]
     letters = [*dict.fromkeys(grams_of(words))]
     return (WORDS, spoken), (PAIRS, pairs_of(words)), (GRAMS, letters), (DATES, date_words_in(terms))
 

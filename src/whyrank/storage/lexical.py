@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..expressions import label_of, meant
 from ..types import ONCE, Repeats, Statistics
 
 K1 = 1.2
@@ -28,6 +29,11 @@ def needle(term: str) -> str:
     return padded(term.split())
 
 
+def occurrences(tokens: str, term: str) -> int:
+    """Count a term in padded tokens: all that it stands for together."""
+    return sum(tokens.count(needle(one)) for one in meant(term))
+
+
 def term_scores(
     tokens: str, length: int, terms: Sequence[str], statistics: Statistics, repeats: Repeats = ONCE
 ) -> TermScores:
@@ -36,10 +42,11 @@ def term_scores(
     k = K1 * (1 - B + B * (length + LENGTH_PRIOR) / (average + LENGTH_PRIOR))
     scores = []
     for term in terms:
-        frequency = tokens.count(needle(term))
+        frequency = occurrences(tokens, term)
         if frequency:
             often = repeats.get(term, 1)
-            scores.append((repeated(term, often), often * statistics.idf(term) * frequency / (frequency + k)))
+            addend = often * statistics.idf(term) * frequency / (frequency + k)
+            scores.append((repeated(label_of(term), often), addend))
     return tuple(scores)
 
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from ..analysis.datewords import is_mark
 from ..analysis.names import match_name, proposal_score
+from ..analysis.sayings import FIELDS, is_said
 from ..analysis.text import same_text
 from ..columns import MemoryId
 from ..errors import StoreError
+from ..expressions import Holds, Leaf, Says, valued
 from ..ports import Changes, Entry, FileRecord, Recall, StoreStatus, Written
 from ..storage import lexical
 from ..storage.pools import Scored, best
@@ -185,10 +187,20 @@ class MemoryStore:
         scored = []
         for entry, found in zip(seen, addends(seen, terms, repeats), strict=True):
             text = lexical.padded(entry.tokens)
-            enough = join == "or" or all(lexical.needle(term) in text for term in _words(terms))
-            if terms and found and enough and where.allows(entry.memory):
+            enough = join == "or" or all(lexical.occurrences(text, term) for term in _words(terms))
+            if terms and found and enough and _passes(entry, where):
                 scored.append(_scored(lexical.word_score(tuple(found)), entry.memory))
         return Run("keyword", best(scored, limit))
+
+    def beginning(self, beginning: str, scopes: frozenset[Scope]) -> dict[str, int]:
+        """Return the terms that begin so, and how many memories hold each."""
+        seen = [set(entry.tokens) for entry in self._seen(scopes)]
+        terms = {token for tokens in seen for token in tokens if token.startswith(beginning)}
+        return {term: sum(term in tokens for tokens in seen) for term in sorted(terms)}
+
+    def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
+        """Return those of these memories that may answer."""
+        return {identity for identity in ids if identity in self._entries and _passes(self._entries[identity], where)}
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine."""
@@ -257,7 +269,7 @@ class MemoryStore:
         """Return the term statistics of what the scopes may see."""
         seen = [entry for entry in self._entries.values() if entry.memory.scope in scopes]
         frequency = {
-            term: sum(1 for entry in seen if lexical.needle(term) in lexical.padded(entry.tokens)) for term in terms
+            term: sum(1 for entry in seen if lexical.occurrences(lexical.padded(entry.tokens), term)) for term in terms
         }
         length = sum(len(entry.tokens) for entry in seen)
         return Statistics(len(seen), length / len(seen) if seen else 0.0, frequency)
@@ -331,7 +343,7 @@ class MemoryStore:
         """Release nothing."""
 
     def _visible(self, where: Where) -> Iterator[Entry]:
-        return (entry for entry in self._entries.values() if where.allows(entry.memory))
+        return (entry for entry in self._entries.values() if _passes(entry, where))
 
     def _seen(self, scopes: frozenset[Scope]) -> list[Entry]:
         return [entry for entry in self._entries.values() if entry.memory.scope in scopes]
@@ -352,6 +364,23 @@ class MemoryStore:
         if stored is None:
             return None
         return float((stored.astype(np.float32).astype(np.float64) * vector.astype(np.float64)).sum())
+
+
+def _passes(entry: Entry, where: Where) -> bool:
+    """Tell whether a memory may answer, by its times, its fields and its words."""
+    return where.allows(entry.memory) and (
+        where.matching is None or valued(where.matching, lambda leaf: _is_true(leaf, entry), lambda value: not value)
+    )
+
+
+def _is_true(leaf: Leaf, entry: Entry) -> bool:
+    match leaf:
+        case Holds():
+            return lexical.occurrences(lexical.padded(entry.tokens), leaf.term) > 0
+        case Says():
+            return is_said(leaf, FIELDS[leaf.field](entry.memory))
+        case _:
+            raise ValueError(f"{leaf} must be settled before a store is asked")
 
 
 def _life(memory: Memory) -> tuple[MemoryId, float] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..analysis.speakers import is_speaker_mark, speaker_of
 from ..columns import MemoryId
+from ..expressions import label_of, meant
 from ..ports import Entry
 from ..storage.contexts import OWN_WEIGHT, SPEAKER_SHARE, WINDOW_TURNS, Unit
 from ..storage.fields import DATES, FIELDS, WORDS, Field, date_words_in, fields_of, wanted_terms
@@ -84,7 +85,7 @@ def _of_term(entries: Sequence[Entry], field: Field, term: str) -> Iterator[tupl
     for number, entry in enumerate(entries):
         if _count(own[number], term):
             weight = field.weight * (1.0 if field is DATES else OWN_WEIGHT[unit_of(entry)])
-            yield number, (term, weight * texts.score(number, term))
+            yield number, (label_of(term), weight * texts.score(number, term))
     if field is DATES:
         return
     yield from _around(entries, own, field, term, Unit.CHUNK, "file")
@@ -102,7 +103,7 @@ def _around(
     for place, number in enumerate(members):
         text = distinct.index(around[number]) if unit == Unit.CHUNK else place
         if texts.count(text, term):
-            yield number, (f"{term} ({name})", field.weight * texts.score(text, term))
+            yield number, (f"{label_of(term)} ({name})", field.weight * texts.score(text, term))
 
 
 def _surroundings(entries: Sequence[Entry], members: Sequence[int], number: int, unit: Unit) -> tuple[int, ...]:
@@ -129,7 +130,11 @@ def unit_of(entry: Entry) -> Unit:
 
 
 def _count(text: Sequence[str], term: str) -> int:
-    """Count a term, or a phrase of neighbouring ones, in the terms of a text."""
+    """Count a term, a phrase of neighbouring ones, or all that a term stands for, in the terms of a text."""
+    return sum(_count_one(text, one) for one in meant(term))
+
+
+def _count_one(text: Sequence[str], term: str) -> int:
     tokens = term.split(" ")
     if len(tokens) == 1 or term in text:
         return sum(1 for other in text if other == term)

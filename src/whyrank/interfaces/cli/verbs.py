@@ -80,6 +80,7 @@ def search(asked: argparse.Namespace) -> int:
             strict=asked.strict,
             max_tokens=asked.max_tokens,
             expand=asked.expand,
+            syntax="advanced" if asked.advanced else "plain",
             **_filters(asked),
         )
         # What was dropped is read from the store when it is shown.
@@ -93,8 +94,13 @@ def search(asked: argparse.Namespace) -> int:
 def why(asked: argparse.Namespace) -> int:
     """Explain a rank or an absence."""
     with open_existing(asked) as engine:
-        known: dict[str, Any] = {"limit": asked.limit, "recipe": asked.recipe, "expand": asked.expand}
-        known |= _filters(asked)
+        known: dict[str, Any] = {
+            "limit": asked.limit,
+            "recipe": asked.recipe,
+            "expand": asked.expand,
+            "syntax": "advanced" if asked.advanced else "plain",
+            **_filters(asked),
+        }
         if asked.over is None:
             answer: Why | Contrast = engine.why(asked.query, asked.id, **known)
         else:

@@ -6,18 +6,23 @@ FTS5 finds and pre-selects; the word score is computed exactly afterwards, with 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
+import numpy as np
+
 from ...analysis.datewords import is_mark
 from ...columns import MemoryId
+from ...expressions import meant
 from ...ports import Entry
 from ...types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
-from ..lexical import TermScores, padded, term_scores, word_score
+from ..lexical import TermScores, occurrences, padded, term_scores, word_score
 from ..pools import Scored, best, cut
+from .catalogue import NOWHERE, Integers, Shelf
 from .connection import Connection, version
 from .counts import ScopeCounts
-from .filters import Clause, clause_for, in_scopes
+from .filters import Clause, in_scopes
 from .keyword import Found, View
 from .records import code
 from .rows import CONTENT_KEY
@@ -117,16 +122,39 @@ class Fts5Index:
         pool = None if limit is None else limit * SELECTION_MARGIN
         return {rows[found.id]: found for found in cut(scored(), pool)}
 
+    def holders(self, view: View, shelf: Shelf, term: str) -> Integers:
+        """Return the places of a shelf that hold a term; FTS5 finds them, our own tokens decide."""
+        if not meant(term):
+            return np.zeros(0, np.int64)
+        found = view.connection.execute(
+            "SELECT m.row, words.tokens FROM words JOIN memories AS m ON m.row = words.rowid "
+            "WHERE words MATCH ? AND m.scope = ?",
+            (match_expression([term], "or"), shelf.scope),
+        )
+        places = shelf.places_of(np.array([row for row, tokens in found if occurrences(tokens, term)], np.int64))
+        inside: Integers = places[places != NOWHERE]
+        return inside
+
+    def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Return the terms that begin so, read off the texts FTS5 finds, and how many memories hold each."""
+        wall = in_scopes(scopes)
+        found = view.connection.execute(
+            "SELECT words.tokens FROM words JOIN memories AS m ON m.row = words.rowid "
+            f"WHERE words MATCH ? AND {wall.sql}",
+            (f"{_quoted(beginning)}*", *wall.parameters),
+        )
+        return Counter(token for (tokens,) in found for token in {*tokens.split()} if token.startswith(beginning))
+
     def run(
         self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE
     ) -> Found:
         """Return the rows FTS5 selects, with exact scores."""
-        terms = [term for term in terms if not is_mark(term)]
+        terms = [term for term in terms if not is_mark(term) and meant(term)]
         if not terms:
             return Found(Rows(), (WORDS_ALONE,))
         # Its bm25() adds up the phrases of a query one by one, so a term written twice counts twice there, too.
         written = [term for term in terms for _ in range(repeats.get(term, 1))] if repeats else terms
-        selected = self.select(view.connection, written, clause_for(where), join, limit)
+        selected = self.select(view.connection, written, view.clause(where), join, limit)
         scores = self._term_scores(view, selected, terms, where.scopes, repeats)
         # The tokenizer may split what our tokens keep whole; only what truly matches stays.
         exact = (
@@ -192,6 +220,8 @@ def _size(connection: Connection, wall: Clause) -> tuple[int, int]:
 
 
 def _frequency(connection: Connection, term: str, wall: Clause) -> int:
+    if not meant(term):
+        return 0
     count: int = connection.execute(
         f"SELECT count(*) FROM words JOIN memories AS m ON m.row = words.rowid WHERE words MATCH ? AND {wall.sql}",
         (match_expression([term], "or"), *wall.parameters),
@@ -201,5 +231,9 @@ def _frequency(connection: Connection, term: str, wall: Clause) -> int:
 
 def match_expression(terms: Sequence[str], join: Join) -> str:
     """Write terms as an FTS5 query in which nothing is an operator: every token or phrase in quotes."""
-    quoted = ('"' + term.replace('"', '""') + '"' for term in terms)
+    quoted = ("(" + " OR ".join(map(_quoted, meant(term))) + ")" for term in terms)
     return (" OR " if join == "or" else " AND ").join(quoted)
+
+
+def _quoted(term: str) -> str:
+    return '"' + term.replace('"', '""') + '"'

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
+
+import numpy as np
 
 from ...columns import MemoryId
 from ...ports import Entry
 from ...types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
-from .catalogue import Catalogue, Shelf
+from .catalogue import Catalogue, Flags, Integers, Shelf
 from .connection import Connection
+from .filters import Clause, clause_for
 from .masks import Masks
+from .matching import matching
 from .selection import Rows
 
 
@@ -26,6 +32,38 @@ class View(NamedTuple):
     def shelves(self, scopes: frozenset[Scope]) -> list[Shelf]:
         """Return what the scopes hold."""
         return self.catalogue.shelves(self.connection, self.generation, scopes)
+
+    def allowed(self, shelves: Sequence[Shelf], where: Where) -> list[Flags | None]:
+        """Tell which places of some shelves may answer, by every filter; None where all may."""
+        masks = [self.masks.allowed(self.connection, shelf, where) for shelf in shelves]
+        if where.matching is None:
+            return masks
+        return [both(mask, self._matching(shelf, where)) for mask, shelf in zip(masks, shelves, strict=True)]
+
+    def _matching(self, shelf: Shelf, where: Where) -> Flags:
+        assert where.matching is not None
+        holders = partial(self.keyword.holders, self, shelf)
+        return matching(shelf, where.matching, holders, partial(self.masks.saying, self.connection, shelf))
+
+    def rows_matching(self, where: Where) -> set[int] | None:
+        """Return the rows of which the expression of a filter is true; None without one."""
+        if where.matching is None:
+            return None
+        rows = (shelf.rows[self._matching(shelf, where) & shelf.alive].tolist() for shelf in self.shelves(where.scopes))
+        return {row for some in rows for row in some}
+
+    def clause(self, where: Where) -> Clause:
+        """Return every filter in SQL."""
+        clause, rows = clause_for(where), self.rows_matching(where)
+        if rows is None:
+            return clause
+        listed = json.dumps(sorted(rows))
+        return Clause(f"{clause.sql} AND m.row IN (SELECT value FROM json_each(?))", (*clause.parameters, listed))
+
+
+def both(mask: Flags | None, other: Flags) -> Flags:
+    """Return what two masks allow; None allows everything."""
+    return other if mask is None else np.logical_and(mask, other)
 
 
 class Found(NamedTuple):
@@ -77,6 +115,12 @@ class KeywordIndex(Protocol):
 
     def scrub(self, connection: Connection) -> None:
         """Leave nothing of removed memories that `renumber` has not written anew."""
+
+    def holders(self, view: View, shelf: Shelf, term: str) -> Integers:
+        """Return the places of a shelf whose own texts hold a term."""
+
+    def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
 
     def run(
         self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from ...expressions import Says
 from ...types import Scope, Where
 from .catalogue import Flags, Shelf
 from .connection import Connection
 from .filters import choice, clause_for
+from .matching import saying
 
 _MASKS_KEPT = 32
 
@@ -41,18 +44,26 @@ class Masks:
         """Ask SQL for what only the rows themselves know."""
         # Only who asks about lives gets another answer at another moment.
         now = where.now if _asks_about_lives(where) and where.as_of is None else 0.0
-        asked = replace(where, now=now, scopes=frozenset({Scope.parse(shelf.scope)}))
-        key = (shelf.scope, shelf.changed, asked)
+        asked = replace(where, now=now, scopes=frozenset({Scope.parse(shelf.scope)}), matching=None)
+
+        def found() -> Flags:
+            clause = clause_for(asked) if _asks_about_lives(where) else choice(asked)
+            numbers = connection.execute(f"SELECT m.number FROM memories AS m WHERE {clause.sql}", clause.parameters)
+            flags = np.zeros(len(shelf), np.bool_)
+            flags[[number for (number,) in numbers.fetchall()]] = True
+            return flags
+
+        return self._remembered((shelf.scope, shelf.changed, asked), found)
+
+    def saying(self, connection: Connection, shelf: Shelf, leaf: Says) -> Flags:
+        """Tell which places of a shelf say something in a field."""
+        return self._remembered((shelf.scope, shelf.changed, leaf), lambda: saying(connection, shelf, leaf))
+
+    def _remembered(self, key: tuple[object, ...], find: Callable[[], Flags]) -> Flags:
         with self._turn:
             known = self._known.get(key)
             if known is None:
-                clause = clause_for(asked) if _asks_about_lives(where) else choice(asked)
-                found = connection.execute(
-                    f"SELECT m.number FROM memories AS m WHERE {clause.sql}", clause.parameters
-                ).fetchall()
-                known = np.zeros(len(shelf), np.bool_)
-                known[[number for (number,) in found]] = True
-                self._known[key] = known
+                known = self._known[key] = find()
                 while len(self._known) > _MASKS_KEPT:
                     self._known.popitem(last=False)
             return known

@@ -55,11 +55,18 @@ class NameIndex:
         words = sorted({word for name in names for word in name.words})
         connection.executemany("INSERT INTO name_words VALUES (?, ?, ?)", ((scope, word, row) for word in words))
 
-    def select(self, connection: Connection, probe: NameProbe, where: Where) -> list[Scored]:
-        """Return the memories whose names are related to the query; the score only orders the proposals."""
+    def select(
+        self, connection: Connection, probe: NameProbe, where: Where, only: set[int] | None = None
+    ) -> list[Scored]:
+        """Return the memories whose names are related to the query, if given of some rows only.
+
+        The score only orders the proposals.
+        """
         rows: set[int] = set()
         for scope in sorted(str(scope) for scope in where.scopes):
             rows |= self._candidates(connection, scope, probe)
+        if only is not None:
+            rows &= only
         scored: list[Scored] = []
         for group, tie, names in _named(connection, rows, clause_for(where)):
             match = match_name(probe, names)

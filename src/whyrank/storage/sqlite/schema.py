@@ -239,7 +239,6 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
         connection.execute(f"PRAGMA user_version={newest}")
 
 
-
 def _version(database: Database) -> int:
     """Look at a file through a connection that cannot write, not even on closing: it may be somebody else's."""
     if not database.path.exists():

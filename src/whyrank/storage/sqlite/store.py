@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from ..samples import spread
 from . import past, purging
 from .catalogue import Catalogue
 from .connection import LIBRARY, Connection, Database, Row
-from .filters import clause_for
+from .filters import Clause, clause_for
 from .indexes import DEFAULT, INDEXES, IndexName, index_in, prepare_index
 from .keyword import Found, KeywordIndex, View
 from .masks import Masks
@@ -141,7 +142,7 @@ class SqliteStore:
 
     def browse(self, where: Where, limit: int, offset: int = 0, order: Order = "place") -> list[Memory]:
         """Return memories in the order of their content keys, or the latest, weightiest, most recalled first."""
-        clause = clause_for(where)
+        clause = self._clause(where)
         rows = self._read(
             f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {ORDER_BY[order]} LIMIT ? OFFSET ?",
             (*clause.parameters, limit, offset),
@@ -173,8 +174,8 @@ class SqliteStore:
 
     def sample(self, where: Where, count: int) -> list[Memory]:
         """Return up to `count` memories from all over; the same memories in any store give the same choice."""
-        clause = clause_for(where)
         with self.reading():
+            clause = self._clause(where)
             ids = self._read(f"SELECT m.id FROM memories AS m WHERE {clause.sql}", clause.parameters)
             chosen = spread((row[0] for row in ids), count)
             found = self.get(chosen, where.scopes)
@@ -188,6 +189,21 @@ class SqliteStore:
             return Run("keyword")
         with self.view() as view:
             return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit, repeats))
+
+    def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+        with self.view() as view:
+            return view.keyword.beginning(view, beginning, scopes)
+
+    def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
+        """Return those of these memories that may answer, by every filter."""
+        with self.reading():
+            clause = self._clause(where)
+            rows = self._read(
+                f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {clause.sql}",
+                (json.dumps(list(ids)), *clause.parameters),
+            )
+            return {row[0] for row in rows}
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources."""
@@ -207,7 +223,9 @@ class SqliteStore:
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
         with self.view() as view:
-            return Run("name", best(self._names.select(view.connection, probe, where), limit))
+            return Run(
+                "name", best(self._names.select(view.connection, probe, where, view.rows_matching(where)), limit)
+            )
 
     def score(
         self,
@@ -353,6 +371,12 @@ class SqliteStore:
         self._database.close()
 
     # -- helpers ---------------------------------------------------------------------------------------------
+
+    def _clause(self, where: Where) -> Clause:
+        if where.matching is None:
+            return clause_for(where)
+        with self.view() as view:
+            return view.clause(where)
 
     def _read(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
         with self.reading():

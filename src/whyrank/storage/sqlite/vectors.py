@@ -80,7 +80,7 @@ class VectorIndex:
     def select(self, view: View, space: str, vector: Vector, where: Where, limit: int | None) -> Found:
         """Return the nearest sources, with exact cosines; exact or by signs, depending on the visible rows alone."""
         shelves = view.shelves(where.scopes)
-        allowed = [view.masks.allowed(view.connection, shelf, where) for shelf in shelves]
+        allowed = view.allowed(shelves, where)
         is_few = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
         if is_few or limit is None:
             held = [self._shelf(view.connection, space, shelf, whole=True) for shelf in shelves]

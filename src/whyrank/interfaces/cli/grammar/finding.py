@@ -28,7 +28,21 @@ _SEARCH = """Find memories by words, meaning and names.
   whyrank search "Remind Me"            an exact name comes first
   whyrank search 'api "exact phrase"'   a phrase counts as one word
   whyrank search tea --explain          with the arithmetic behind every rank
-  whyrank search "why did we move?" --expand    a language model widens the question first (llm.url)"""
+  whyrank search "why did we move?" --expand    a language model widens the question first (llm.url)
+
+With --advanced the query says which memories may answer at all:
+
+  deploy*            a word that begins so: deploy, deploys, deployment
+  "green tea"        these words side by side
+  tea milk           both, as tea AND milk
+  tea OR coffee      one of them, or both
+  NOT milk, -milk    not this; the words of a NOT rank nothing
+  (tea OR coffee) -milk              parentheses hold together
+  tag:work path:notes/ kind:fact     what a memory is: name: (or title:) heading: path: tag: category: kind: speaker:
+
+Operators are written in capitals. A query that begins with - goes behind --, after all options.
+
+  whyrank search --advanced 'deploy* AND (staging OR production) NOT rollback'"""
 _WHY = """Say why a memory has its rank, or in which run or stage it was lost and by how much.
 Ids and paths are in the output of search and list.
 
@@ -57,6 +71,7 @@ def _ingest(parser: argparse.ArgumentParser) -> None:
 
 def _search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help="the question, a name, or words")
+    _advanced(parser)
     paging(parser, "results")
     filters(parser)
     parser.add_argument("--recipe", metavar="R", help="how results are ranked; `whyrank recipes` lists them")
@@ -71,6 +86,7 @@ def _why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID-OR-PATH", help="the memory in question, or its file")
     parser.add_argument("--over", metavar="ID-OR-PATH", help="another one: say what would make the two change places")
     parser.add_argument("--limit", type=int, metavar="N", help="how many results were asked for")
+    _advanced(parser)
     filters(parser)
     parser.add_argument("--recipe", metavar="R", help="how results are ranked")
     _expand(parser)
@@ -78,6 +94,10 @@ def _why(parser: argparse.ArgumentParser) -> None:
 
 def _expand(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--expand", action="store_true", help="let a language model widen the question first")
+
+
+def _advanced(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--advanced", action="store_true", help="AND, OR, NOT, (…), word*, field:word; see `search`")
 
 
 def _show(parser: argparse.ArgumentParser) -> None:

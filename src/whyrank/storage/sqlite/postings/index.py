@@ -14,9 +14,9 @@ from ....ports import Entry
 from ....trail import TermTable
 from ....types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
 from ...fields import FIELDS, WORDS, Field
-from ..catalogue import NOWHERE, Flags, Shelf, damage
+from ..catalogue import NOWHERE, Flags, Integers, Shelf, damage
 from ..connection import Connection, run_script
-from ..keyword import Found, View
+from ..keyword import Found, View, both
 from ..selection import best_rows
 from . import segments
 from .inversion import Text
@@ -39,6 +39,7 @@ class PostingsIndex:
         self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], Library]] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
         self._turn = threading.Lock()
+        self._listing_is_planned = False
 
     def only(self, fields: Sequence[Field]) -> PostingsIndex:
         """Return an index that asks some fields alone, and shares the pages this one has read."""
@@ -87,7 +88,10 @@ class PostingsIndex:
         segments.renumber(connection, scope, moves, numbers)
 
     def is_due(self, connection: Connection) -> bool:
-        """Tell whether a segment is broken or a merge is due."""
+        """Tell whether a segment is broken, or a merge or a list of words is due."""
+        if not self._listing_is_planned:
+            segments.plan_listing(connection)
+            self._listing_is_planned = True
         return bool(self._pages.broken) or segments.is_due(connection)
 
     def scrub(self, connection: Connection) -> None:
@@ -107,16 +111,27 @@ class PostingsIndex:
         """Begin to merge what many writes have left behind."""
         segments.settle(connection, scope)
 
+    def holders(self, view: View, shelf: Shelf, term: str) -> Integers:
+        """Return the places of a shelf whose own texts hold a term."""
+        return self._list(view, shelf).postings(view.connection, WORDS, term).places
+
+    def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+        shelves = view.shelves(scopes)
+        words = {word for lists in self._lists(view, shelves) for word in lists.beginning(view.connection, beginning)}
+        frequency = self._statistics(view, shelves, sorted(words)).frequency
+        return {word: held for word, held in frequency.items() if held}
+
     def run(
         self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE
     ) -> Found:
         """Return the best rows by lexical score, filtered before they are cut."""
         shelves = view.shelves(where.scopes)
         scores = self._scores(view, shelves, terms, repeats)
-        allowed = [view.masks.allowed(view.connection, shelf, where) for shelf in shelves]
+        allowed = view.allowed(shelves, where)
         if join == "and":
             allowed = [
-                _both(mask, held) for mask, held in zip(allowed, self._with_all(view, shelves, terms), strict=True)
+                both(mask, held) for mask, held in zip(allowed, self._with_all(view, shelves, terms), strict=True)
             ]
         rows = best_rows(view.connection, shelves, scores.totals, allowed, limit)
         return Found(rows, self._damage(shelves))
@@ -222,7 +237,3 @@ class PostingsIndex:
 
 def _moment(shelves: Sequence[Shelf]) -> tuple[tuple[str, int], ...]:
     return tuple((shelf.scope, shelf.changed) for shelf in shelves)
-
-
-def _both(mask: Flags | None, other: Flags) -> Flags:
-    return other if mask is None else mask & other

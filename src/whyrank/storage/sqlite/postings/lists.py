@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....expressions import is_several, meant
 from ...fields import DATES, GRAMS, PAIRS, WORDS, Field, grams_of
 from ..catalogue import Floats, Integers, Shelf
 from ..connection import Connection
 from ..sealed import BrokenSeal
+from . import vocabulary
 from .inversion import MAX_FREQUENCY, Text, follower_of, invert, key_of, only
 from .pages import Listed, Page, list_of, pages, read
 from .segments import Segment, flushed_below, live_segments, stored_texts
@@ -88,6 +90,7 @@ class Pages:
         self._pages: OrderedDict[tuple[int, int], Page] = OrderedDict()
         self._bytes = 0
         self._directories: dict[tuple[int, int], Directory] = {}
+        self._unlisted: dict[int, frozenset[str]] = {}
         self._turn = threading.Lock()
         self.broken: dict[int, tuple[str, Segment]] = {}
 
@@ -107,6 +110,20 @@ class Pages:
             page = self._read(connection, scope, segment, field, directory, place)
             self._keep(name, page)
             return page
+
+    def beginning(self, connection: Connection, scope: str, segment: Segment, start: str) -> Sequence[str]:
+        """Return the words of a segment that begin so; of one whose words are not listed, the texts are read once."""
+        try:
+            if vocabulary.is_listed(connection, segment.segment):
+                return vocabulary.beginning(connection, segment.segment, start)
+        except BrokenSeal:
+            self.broken[segment.segment] = (scope, segment)
+        with self._turn:
+            words = self._unlisted.get(segment.segment)
+            if words is None:
+                texts = stored_texts(connection, scope, segment.first, segment.last)
+                words = self._unlisted[segment.segment] = frozenset(token for text in texts for token in text.tokens)
+        return [word for word in words if word.startswith(start)]
 
     def _directory(self, connection: Connection, segment: Segment, field: Field) -> Directory:
         name = (segment.segment, field.number)
@@ -207,6 +224,8 @@ class Lists:
     def _find(self, connection: Connection, field: Field, term: str) -> Postings:
         if field is PAIRS:
             return self._pair(connection, *term.split(" "))
+        if field is WORDS and is_several(term):
+            return self._several(connection, meant(term))
         if field is WORDS and " " in term:
             return self._phrase(connection, term.split(" "))
         found = [
@@ -214,6 +233,27 @@ class Lists:
             for listed in self._listed(connection, field, term)
         ]
         return self._living(found, self._fresh(lambda text: text.counts[field.number].get(term, 0)))
+
+    def _several(self, connection: Connection, terms: Sequence[str]) -> Postings:
+        """Return the places that hold any of these tokens, and how often all of them together."""
+        lists = [listed for term in terms for listed in self._read(connection, WORDS, term)]
+        wanted = frozenset(terms)
+
+        def together(text: FreshText) -> int:
+            counts = text.counts[WORDS.number]
+            return sum(counts[token] for token in counts.keys() & wanted)
+
+        found = [Postings(listed.numbers, listed.frequencies.astype(np.float64)) for listed in lists]
+        every = self._living(found, self._fresh(together))
+        places, which = np.unique(every.places, return_inverse=True)
+        return Postings(places, np.bincount(which, every.frequencies, len(places)).astype(np.float64))
+
+    def beginning(self, connection: Connection, start: str) -> set[str]:
+        """Return the tokens that begin so, perhaps with some that no memory holds any more."""
+        known = {token for text in self.stored.fresh for token in text.tokens if token.startswith(start)}
+        for segment in self.stored.segments:
+            known.update(self._cache.beginning(connection, self._shelf.scope, segment, start))
+        return known
 
     def _listed(self, connection: Connection, field: Field, term: str) -> list[Listed]:
         """Return a term's lists in the segments; those of a question's words are asked for again by its pairs."""

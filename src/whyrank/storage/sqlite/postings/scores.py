@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from ....analysis.speakers import is_speaker_mark, speaker_of
+from ....expressions import label_of
 from ....types import ONCE, Repeats, inverse_frequency
 from ...contexts import OWN_WEIGHT, SPEAKER_SHARE, Unit
 from ...fields import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
@@ -112,8 +113,8 @@ class Asked:
     @property
     def label(self) -> str:
         """Return how the trail names it."""
-        term = repeated(self.term, self.often)
-        return term if self.around == "own" else f"{term} ({self.around})"
+        name = repeated(label_of(self.term), self.often)
+        return name if self.around == "own" else f"{name} ({self.around})"
 
 
 def asked(

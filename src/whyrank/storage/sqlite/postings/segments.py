@@ -11,13 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....analysis.documents import searchable_text
 from ....analysis.words import tokens_of
+from ...fields import WORDS
 from ..connection import Connection
 from ..rows import SELECT, to_memory
 from ..sealed import BrokenSeal
-from .inversion import INDEXED, Inverted, Text, invert, merged, only
+from . import vocabulary
+from .inversion import INDEXED, Inverted, Text, invert, key_of, merged, only
 from .pages import MAX_SPAN, pages, postings_of, read
 
 FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there must be few of them
@@ -163,6 +166,7 @@ def write(connection: Connection, segment: Segment, texts: Sequence[Text]) -> No
     """Write all pages of a segment."""
     for field, postings in invert(texts).items():
         _write_pages(connection, segment, field.number, postings)
+    vocabulary.write(connection, segment.segment, {token for text in texts for token in text.tokens})
 
 
 def _write_pages(connection: Connection, segment: Segment, field: int, postings: Inverted) -> None:
@@ -190,6 +194,31 @@ def live_segments(connection: Connection, scope: str) -> list[Segment]:
     return [Segment(*row) for row in rows]
 
 
+_UNLISTED = (
+    "FROM posting_segments AS s WHERE s.state = :live AND NOT EXISTS (SELECT 1 FROM posting_pages AS p "
+    "WHERE p.segment = s.segment AND p.field = :field AND p.first_key = :first)"
+)
+_LISTING = {"live": LIVE, "field": vocabulary.FIELD, "first": vocabulary.FIRST}
+
+
+def plan_listing(connection: Connection) -> None:
+    """Let the scopes be tidied that have segments whose words are not listed: those of older stores."""
+    connection.execute(f"UPDATE posting_scopes SET due = 1 WHERE scope IN (SELECT s.scope {_UNLISTED})", _LISTING)
+
+
+def _list_words(connection: Connection, scope: str) -> int:
+    """List the words of one segment that was written without; return how many words were read."""
+    found = connection.execute(
+        f"SELECT s.segment, s.first, s.last {_UNLISTED} AND s.scope = :scope LIMIT 1", {**_LISTING, "scope": scope}
+    ).fetchone()
+    if found is None:
+        return 0
+    segment, first, last = found
+    texts = stored_texts(connection, scope, first, last)
+    vocabulary.write(connection, segment, {token for text in texts for token in text.tokens})
+    return sum(len(text.tokens) for text in texts) + 1
+
+
 def is_due(connection: Connection) -> bool:
     """Tell whether a merge is due."""
     return connection.execute("SELECT 1 FROM posting_scopes WHERE due = 1 LIMIT 1").fetchone() is not None
@@ -212,6 +241,9 @@ def _merge_piece(connection: Connection) -> int | None:
     if due is None:
         return None
     scope = due[0]
+    listed = _list_words(connection, scope)
+    if listed:
+        return listed
     making = connection.execute(
         "SELECT segment, first, last, memories, field, next_key FROM posting_segments WHERE scope = ? AND state = ?",
         (scope, MAKING),
@@ -259,9 +291,11 @@ def _merge_on(connection: Connection, scope: str, target: Segment, field: int, k
     sources = [
         part for part in live_segments(connection, scope) if target.first <= part.first and part.last <= target.last
     ]
-    if field >= len(INDEXED):
+    if field > len(INDEXED):
         _replace(connection, scope, target, sources)
         return 0
+    if field == len(INDEXED):
+        return _merge_words(connection, scope, target, sources, key)
     number = INDEXED[field].number
     below = _range_end(connection, sources, number, key)
     try:
@@ -278,6 +312,28 @@ def _merge_on(connection: Connection, scope: str, target: Segment, field: int, k
     step = (field, below) if below < _HIGHEST_KEY else (field + 1, _LOWEST_KEY)
     connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
     return sum(len(part.keys) for part in parts)
+
+
+def _merge_words(connection: Connection, scope: str, target: Segment, sources: Sequence[Segment], key: int) -> int:
+    """Merge the next words, those that no memory holds any more left out; return how much was done."""
+
+    def is_living(words: Sequence[str]) -> NDArray[np.bool_]:
+        if not len(_gone(connection, scope, target)):
+            return np.ones(len(words), np.bool_)
+        pages = connection.execute(
+            "SELECT page FROM posting_pages WHERE segment = ? AND field = ?", (target.segment, WORDS.number)
+        )
+        known = [read(blob).keys for (blob,) in pages]
+        return np.isin([key_of(word) for word in words], np.concatenate(known) if known else ())
+
+    try:
+        below = vocabulary.merge(connection, [source.segment for source in sources], target.segment, key, is_living)
+    except BrokenSeal:
+        rewrite(connection, scope, sources)
+        return POSTINGS_PER_STEP
+    step = (len(INDEXED), below) if below is not None else (len(INDEXED) + 1, _LOWEST_KEY)
+    connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
+    return POSTINGS_PER_STEP if below is not None else 0
 
 
 def _range_end(connection: Connection, sources: Sequence[Segment], field: int, key: int) -> int:

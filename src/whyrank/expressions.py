@@ -1,0 +1,176 @@
+"""What the advanced syntax asks of a memory, as a small frozen tree; and terms that stand for several.
+
+A term is a token, a phrase (tokens with a space between them), or several of these under one label, counted as one:
+`deploy*|deploy|deployment`. No token holds a space or a `|`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
+from typing import TypeVar
+
+_BETWEEN = "|"
+T = TypeVar("T")
+
+
+def several(label: str, terms: Iterable[str]) -> str:
+    """Return a term that stands for others; for none of them it stands nowhere."""
+    return label + _BETWEEN + _BETWEEN.join(terms)
+
+
+def is_several(term: str) -> bool:
+    """Tell whether a term stands for others."""
+    return _BETWEEN in term
+
+
+def meant(term: str) -> list[str]:
+    """Return the tokens and phrases a term stands for: itself, or those under its label."""
+    return [one for one in term.split(_BETWEEN)[1:] if one] if _BETWEEN in term else [term]
+
+
+def label_of(term: str) -> str:
+    """Return how a trail names a term."""
+    return term.partition(_BETWEEN)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """The text holds a word or a phrase: as it was asked for, and the term it is looked for by."""
+
+    asked: str
+    term: str
+
+    def __str__(self) -> str:
+        return self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class Begins:
+    """The text holds a word that begins so; which terms these are, only a store knows.
+
+    `spellings` are the beginning as texts and as stems write it (`häus`, `haus`), `stems` those of words that begin so
+    although their stems do not (`operat*`: `oper`).
+    """
+
+    asked: str
+    spellings: tuple[str, ...]
+    stems: tuple[str, ...] = ()
+
+    @property
+    def beginning(self) -> str:
+        """Return the beginning as it was asked for."""
+        return self.spellings[0]
+
+    def __str__(self) -> str:
+        return self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """A field of the memory says this; with `begins`, something that begins so."""
+
+    asked: str
+    field: str
+    value: str
+    begins: bool = False
+
+    def __str__(self) -> str:
+        return self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every part is true."""
+
+    parts: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        return " AND ".join(f"({part})" if isinstance(part, Either) else str(part) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one part is true."""
+
+    parts: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        return " OR ".join(map(str, self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part is not true."""
+
+    part: Expression
+
+    def __str__(self) -> str:
+        return f"NOT ({self.part})" if isinstance(self.part, All | Either) else f"NOT {self.part}"
+
+
+Leaf = Holds | Begins | Says
+Expression = Leaf | All | Either | Not
+
+
+def valued(expression: Expression, leaf: Callable[[Leaf], T], negated: Callable[[T], T]) -> T:
+    """Return the value of an expression from those of its leaves, which `&` and `|` put together."""
+    match expression:
+        case All(parts):
+            return reduce(and_, (valued(part, leaf, negated) for part in parts))
+        case Either(parts):
+            return reduce(or_, (valued(part, leaf, negated) for part in parts))
+        case Not(part):
+            return negated(valued(part, leaf, negated))
+        case _:
+            return leaf(expression)
+
+
+def rewritten(expression: Expression, leaf: Callable[[Leaf], Expression]) -> Expression:
+    """Return the expression with every leaf put in the place of another."""
+    match expression:
+        case All(parts):
+            return All(tuple(rewritten(part, leaf) for part in parts))
+        case Either(parts):
+            return Either(tuple(rewritten(part, leaf) for part in parts))
+        case Not(part):
+            return Not(rewritten(part, leaf))
+        case _:
+            return leaf(expression)
+
+
+def wanted(expression: Expression, positive: bool = True) -> Iterator[Leaf]:
+    """Yield the leaves that speak for a memory when they are true: those under an even number of NOTs."""
+    match expression:
+        case All(parts) | Either(parts):
+            for part in parts:
+                yield from wanted(part, positive)
+        case Not(part):
+            yield from wanted(part, not positive)
+        case _ if positive:
+            yield expression
+
+
+def refusal(expression: Expression, is_true: Callable[[Leaf], bool]) -> str | None:
+    """Say what keeps a memory out, by what is true of it; None if nothing does."""
+    if valued(expression, is_true, lambda value: not value):
+        return None
+    return _said(expression, is_true)
+
+
+def _said(expression: Expression, is_true: Callable[[Leaf], bool]) -> str:
+    """Say what is not as the expression, which is not true, wants it."""
+    match expression:
+        case All(parts):
+            failing = (part for part in parts if refusal(part, is_true) is not None)
+            return _said(next(failing), is_true)
+        case Either(parts):
+            return f"it holds neither of {', '.join(map(str, parts))}"
+        case Not(part):
+            return f"it holds {part}" if not isinstance(part, Says) else f"it is {part}"
+        case Says():
+            return f"it is not {expression}"
+        case _:
+            return f"it does not hold {expression}"

@@ -1,0 +1,123 @@
+"""The words of a segment, in order: its postings know terms by their hashes, which cannot be looked through.
+
+They lie beside the postings in pages of their own, sealed, keyed by how their first word begins; so the words that
+begin alike stand together, and a segment takes its words along when it is merged, made anew or dropped. A segment
+written before there were such pages has no page at FIRST; its texts are looked through instead until it is listed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..connection import Connection
+from ..sealed import BrokenSeal, seal, unseal
+
+FIELD = 4  # what the pages are filed under, behind the fields of texts
+FIRST = -1  # the key of an empty page that says: all words of the segment are listed
+PAGE_WORDS = 1_024  # some four kilobytes; a beginning of three letters is found on a page or two
+PAGES_PER_STEP = 48  # what one step of a merge may read: some tens of milliseconds
+_KEY_BYTES = 7  # of a word's beginning, so that a key is positive and keys are ordered as words are
+
+IsLiving = Callable[[Sequence[str]], NDArray[np.bool_]]
+
+
+def write(connection: Connection, segment: int, words: Iterable[str]) -> None:
+    """List all words of a segment, in place of what may have been listed of them before."""
+    connection.execute("DELETE FROM posting_pages WHERE segment = ? AND field = ?", (segment, FIELD))
+    _write_pages(connection, segment, words)
+    close(connection, segment)
+
+
+def close(connection: Connection, segment: int) -> None:
+    """Say that all words of a segment are listed."""
+    connection.execute("INSERT INTO posting_pages VALUES (?, ?, ?, ?)", (segment, FIELD, FIRST, _packed(())))
+
+
+def is_listed(connection: Connection, segment: int) -> bool:
+    """Tell whether the words of a segment are listed."""
+    place = (segment, FIELD, FIRST)
+    known = connection.execute("SELECT 1 FROM posting_pages WHERE segment = ? AND field = ? AND first_key = ?", place)
+    return known.fetchone() is not None
+
+
+def beginning(connection: Connection, segment: int, start: str) -> list[str]:
+    """Return the words of a listed segment that begin so."""
+    low = key_for(start)
+    high = int.from_bytes(_bytes(start).ljust(_KEY_BYTES, b"\xff"), "big")
+    return [word for word in _words(connection, segment, low, high + 1) if word.startswith(start)]
+
+
+def merge(connection: Connection, sources: Sequence[int], target: int, key: int, is_living: IsLiving) -> int | None:
+    """List the next words of merged segments that are still said; return where to go on, None at the end."""
+    marks = ", ".join("?" * len(sources))
+    firsts = connection.execute(
+        f"SELECT first_key FROM posting_pages WHERE segment IN ({marks}) AND field = ? AND first_key > ? "
+        "ORDER BY first_key LIMIT 1 OFFSET ?",
+        (*sources, FIELD, max(key, FIRST), PAGES_PER_STEP),
+    ).fetchone()
+    below: int | None = firsts[0] if firsts else None
+    start = max(key, 0)
+    words = sorted({word for source in sources for word in _words(connection, source, start, below)})
+    _write_pages(connection, target, [words[place] for place in np.flatnonzero(is_living(words)).tolist()])
+    if below is None:
+        close(connection, target)
+    return below
+
+
+def _words(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[str]:
+    """Yield the words with keys from `low` to below another."""
+    rows = connection.execute(
+        "SELECT page FROM posting_pages WHERE segment = :segment AND field = :field "
+        "AND first_key >= coalesce((SELECT max(first_key) FROM posting_pages WHERE segment = :segment "
+        "AND field = :field AND first_key <= :low AND first_key > :first), 0) "
+        "AND (:below IS NULL OR first_key < :below) ORDER BY first_key",
+        {"segment": segment, "field": FIELD, "low": low, "below": below, "first": FIRST},
+    ).fetchall()
+    for (blob,) in rows:
+        for word in _unpacked(blob):
+            key = key_for(word)
+            if key >= low and (below is None or key < below):
+                yield word
+
+
+def _write_pages(connection: Connection, segment: int, words: Iterable[str]) -> None:
+    connection.executemany(
+        "INSERT INTO posting_pages VALUES (?, ?, ?, ?)",
+        ((segment, FIELD, key, page) for key, page in _pages(sorted(words))),
+    )
+
+
+def _pages(words: Sequence[str]) -> Iterator[tuple[int, bytes]]:
+    """Cut ordered words into pages; words with one key stay together, so that no two pages have the same."""
+    start = 0
+    while start < len(words):
+        end = min(start + PAGE_WORDS, len(words))
+        while end < len(words) and key_for(words[end]) == key_for(words[end - 1]):
+            end += 1
+        yield key_for(words[start]), _packed(words[start:end])
+        start = end
+
+
+def key_for(word: str) -> int:
+    """Return the key of a word: how it begins, as a number."""
+    return int.from_bytes(_bytes(word).ljust(_KEY_BYTES, b"\0"), "big")
+
+
+def _bytes(word: str) -> bytes:
+    return word.encode("utf-8", errors="replace")[:_KEY_BYTES]
+
+
+def _packed(words: Iterable[str]) -> bytes:
+    return seal(zlib.compress(" ".join(words).encode("utf-8", errors="replace"), 6))
+
+
+def _unpacked(blob: bytes) -> list[str]:
+    try:
+        text = zlib.decompress(unseal(blob)).decode("utf-8")
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise BrokenSeal from error
+    return text.split(" ") if text else []

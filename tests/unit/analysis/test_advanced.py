@@ -1,0 +1,102 @@
+"""The advanced syntax: what is understood, and what is refused at which place."""
+
+from __future__ import annotations
+
+import pytest
+
+from whyrank.analysis.advanced import MAX_DEPTH, asked_for
+from whyrank.errors import BadQuery
+from whyrank.expressions import Begins, Holds, Says
+
+
+def understood(text: str) -> str:
+    return str(asked_for(text).expression)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tea milk", "tea AND milk"),
+        ("tea AND milk OR oil", "tea AND milk OR oil"),
+        ("tea AND (milk OR oil)", "tea AND (milk OR oil)"),
+        ("NOT tea milk", "NOT tea AND milk"),
+        ("tea -milk", "tea AND NOT milk"),
+        ("-(tea OR milk)", "NOT (tea OR milk)"),
+        ("NOT NOT tea", "NOT NOT tea"),
+        ('"green tea" oil', '"green tea" AND oil'),
+        ("“green tea”", '"green tea"'),
+        ("and or not tea", "tea"),  # operators have capitals; these are function words
+        ("api-key", "api-key"),
+        ("http://x.org/a", "http://x.org/a"),
+        ("std::string 10:30", "std::string AND 10:30"),
+        ("  ", "None"),
+    ],
+)
+def test_what_is_typed_is_understood(text: str, expected: str) -> None:
+    assert understood(text) == expected
+
+
+def test_a_word_is_looked_for_by_its_stem_and_a_phrase_by_its_stems() -> None:
+    assert asked_for("Operating").expression == Holds("Operating", "oper")
+    assert asked_for('"the green teas"').expression == Holds('"the green teas"', "green tea")
+
+
+def test_a_beginning_is_folded_and_completed_beyond_its_stem() -> None:
+    assert asked_for("Operat*").expression == Begins("operat*", ("operat",), ("oper",))
+
+
+def test_fields_are_read_with_their_values() -> None:
+    assert asked_for("tag:Work").expression == Says("tag:Work", "tag", "work")
+    assert asked_for('title:"Tea Pots"').expression == Says('title:"Tea Pots"', "name", "tea pots")
+    assert asked_for("path:Notes/*.md").expression == Says("path:Notes/*.md", "path", "Notes/*.md")
+    assert asked_for("tag:wo*").expression == Says("tag:wo*", "tag", "wo", begins=True)
+
+
+def test_positive_words_are_ranked_by_and_embedded_the_others_are_not() -> None:
+    analysis = asked_for("tea AND deploy* AND heading:pots AND NOT milk AND tag:work").analysis
+    assert analysis.text == "tea deploy pots"
+    assert analysis.terms == ("tea", "pot")  # what deploy* stands for only a store knows
+
+
+def test_function_words_are_passed_over_and_it_is_said() -> None:
+    asked = asked_for("the AND tea")
+    assert str(asked.expression) == "tea"
+    assert [notice.code for notice in asked.analysis.notices] == ["word-ignored"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "part"),
+    [
+        ("tea AND", 8, "a word is missing"),
+        ("tea OR OR milk", 8, "a word is missing before OR"),
+        ("AND tea", 1, "a word is missing before AND"),
+        ("(tea", 1, "not closed"),
+        ("tea )", 5, "no opening"),
+        ("()", 2, "a word is missing before )"),
+        ('tea "green', 5, "quotation mark"),
+        ("foo:tea", 1, "no field 'foo'"),
+        ("tea tag:", 5, "names nothing"),
+        ("tag:(a OR b)", 1, "names nothing"),
+        ("kind:song", 1, "no kind 'song'"),
+        ("category:x", 1, "no category 'x'"),
+        ("t*", 1, "begins too many"),
+        ("*", 1, "begins too many"),
+        ("de*ploy", 3, "inside a word"),
+        ('"green tea"*', 12, "a phrase cannot"),
+        ("x=y*", 1, "no word begins"),
+        ("(" * (MAX_DEPTH + 1) + "tea" + ")" * (MAX_DEPTH + 1), MAX_DEPTH + 1, "too deep"),
+        ("tea " * 65, 1, "65 words"),
+        ("x" * 9_000, 1, "9000 characters"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_at_its_place(text: str, place: int, part: str) -> None:
+    with pytest.raises(BadQuery) as refused:
+        asked_for(text)
+    assert part in refused.value.message
+    assert f"at character {place}:" in refused.value.message
+    assert refused.value.hint
+
+
+def test_the_place_of_an_error_is_shown() -> None:
+    with pytest.raises(BadQuery, match=r"at character 5: tea ▸\) milk"):
+        asked_for("tea ) milk")
