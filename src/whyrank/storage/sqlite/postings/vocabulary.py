@@ -34,7 +34,10 @@ def write(connection: Connection, segment: int, words: Iterable[str]) -> None:
 
 def close(connection: Connection, segment: int) -> None:
     """Say that all words of a segment are listed."""
-    connection.execute("INSERT INTO posting_pages VALUES (?, ?, ?, ?)", (segment, FIELD, FIRST, _packed(())))
+    connection.execute(
+        "INSERT INTO posting_pages (segment, field, first_key, page) VALUES (?, ?, ?, ?)",
+        (segment, FIELD, FIRST, _packed(())),
+    )
 
 
 def is_listed(connection: Connection, segment: int) -> bool:
@@ -86,7 +89,7 @@ def _words(connection: Connection, segment: int, low: int, below: int | None) ->
 
 def _write_pages(connection: Connection, segment: int, words: Iterable[str]) -> None:
     connection.executemany(
-        "INSERT INTO posting_pages VALUES (?, ?, ?, ?)",
+        "INSERT INTO posting_pages (segment, field, first_key, page) VALUES (?, ?, ?, ?)",
         ((segment, FIELD, key, page) for key, page in _pages(sorted(words))),
     )
 
