@@ -91,4 +91,4 @@ def column_of(values: Mapping[MemoryId, float], ids: Sequence[MemoryId]) -> Sequ
     """Return the numbers of these memories, in this order."""
     if isinstance(values, Column) and values.ids == ids:
         return values.numbers
-    return [*map(values.get, ids)]
+    return [*map(by_id(values).get, ids)]

@@ -87,9 +87,14 @@ class HeldMemories(Mapping[MemoryId, Held]):
         self._places: dict[MemoryId, int] | None = None
 
     def __getitem__(self, identity: MemoryId) -> Held:
+        return self._make(self.places[identity])
+
+    @property
+    def places(self) -> Mapping[MemoryId, int]:
+        """Return where each stands in the order."""
         if self._places is None:
             self._places = {known: place for place, known in enumerate(self.ids)}
-        return self._make(self._places[identity])
+        return self._places
 
     def __iter__(self) -> Iterator[MemoryId]:
         return iter(self.ids)
@@ -100,8 +105,8 @@ class HeldMemories(Mapping[MemoryId, Held]):
 
 def origins_of(memories: Mapping[MemoryId, Held], ids: Sequence[MemoryId]) -> Sequence[object]:
     """Return the source each of these memories counts for."""
-    if isinstance(memories, HeldMemories) and memories.ids == ids:
-        return memories.origins
+    if isinstance(memories, HeldMemories):
+        return memories.origins if memories.ids == ids else [memories.origins[memories.places[key]] for key in ids]
     return [memories[identity].origin for identity in ids]
 
 

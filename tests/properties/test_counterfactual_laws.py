@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 
 import pytest
@@ -14,14 +14,18 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from tests.properties.test_search_laws import EMBEDDER, OpenStore, dictionaries, filled, sqlite
-from tests.properties.worlds import NOW, SEEN, WORDS, World, memories, recipes, worlds
+from tests.properties.worlds import NOW, SEEN, WORDS, World, candidates, fusions, memories, recipes, worlds
 from whyrank.analysis.words import tokens_of
 from whyrank.errors import NotFound
 from whyrank.hits import Ranking
 from whyrank.ranking.counterfactuals import NEARLY, Change, DroppedTerm, Pool, are_level, changes, is_above
+from whyrank.ranking.diverse import Diverse, ends_in_diversity
+from whyrank.ranking.diversity import MMR
 from whyrank.ranking.knobs import Knob, knobs
-from whyrank.ranking.recipes import RECIPES, Recipe
+from whyrank.ranking.order import Stage
+from whyrank.ranking.recipes import RECIPES, Recipe, rank_pool
 from whyrank.ranking.settings import Adjustments, adjusted
+from whyrank.ranking.stages import Evidence, GroupBySource, NameFirst, NotExpired, Recency, Superseded
 from whyrank.search.contrast import contrast
 from whyrank.search.retrieval import Stopwatch
 from whyrank.search.searcher import Searcher
@@ -62,7 +66,9 @@ def turned(pool: Pool, change: Change, hits: Ranking, share: float) -> Recipe:
     """Return the recipe after a share of a change."""
     everything = [*hits.hits, *hits.dropped]
     known: list[Knob] = knobs(pool.recipe, pool.runs, pool.context, everything)
-    knob = next(k for k in known if (k.name, k.value, k.key) == (change.setting, change.before, change.key))
+    # A recipe may have the same stage twice, so only what a turn leads to tells two knobs apart.
+    same = (k for k in known if (k.name, k.value, k.key) == (change.setting, change.before, change.key))
+    knob = next(k for k in same if k.turned(change.after) == change.recipe)
     return knob.turned(change.before + share * (change.after - change.before))
 
 
@@ -94,6 +100,32 @@ def test_no_nearer_weight_flips_them_and_none_does_where_none_is_told(world: Wor
             for value in (knob.low + (knob.high - knob.low) * step / 20 for step in range(21)):
                 if abs(value - knob.value) < reach:
                     assert not is_above(pool.ranked(knob.turned(value)), lower, upper), (knob.name, value)
+
+
+BEFORE_DIVERSITY = (NameFirst(), Recency(), Evidence(min_vector=0.3, min_coverage=0.3), Superseded(), NotExpired())
+
+
+@st.composite
+def diverse_recipes(draw: st.DrawFn) -> Recipe:
+    stages: list[Stage] = draw(st.lists(st.sampled_from(BEFORE_DIVERSITY), max_size=3))
+    stages += draw(st.sampled_from([[], [GroupBySource()], [GroupBySource(2)]]))
+    return Recipe("diverse", draw(fusions()), (*stages, MMR(draw(st.sampled_from([0.0, 0.2, 0.7, 1.0])))))
+
+
+@given(worlds(visible_only=True), diverse_recipes(), diverse_recipes())
+@settings(max_examples=200, deadline=None)
+def test_a_look_at_two_places_sees_what_the_ranking_of_the_whole_pool_shows(
+    world: World, recipe: Recipe, other: Recipe
+) -> None:
+    looks = Diverse(world.runs, world.context)
+    ids = sorted(candidates(world))
+    # The second and third recipe must not see what was kept of the first, nor the fourth too little of it.
+    mixed = replace(recipe, stages=(*recipe.stages[:-1], other.stages[-1])), replace(recipe, fusion=other.fusion)
+    for seen in (recipe, *mixed, recipe):
+        assert ends_in_diversity(seen)
+        ranking = rank_pool(world.runs, seen, world.context)
+        for one, two in permutations(ids, 2):
+            assert looks.is_above(seen, one, two) == is_above(ranking, one, two), (seen, one, two)
 
 
 @contextmanager

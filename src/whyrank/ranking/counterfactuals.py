@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import combinations
 
-from ..columns import Candidate, MemoryId
-from ..hits import Context, Hit, Ranking, memory_of
+from ..columns import Listed, MemoryId, by_id
+from ..hits import Context, Hit, Ranking, memory_of, origins_of
 from ..trail import Key, Part, Step, total
 from ..types import Run, Signal
 from .boosts import Boosts, TokenMatch
+from .diverse import Diverse, ends_in_diversity
 from .fusion import Fuse, Vote, share_out
 from .knobs import Knob, knobs
 from .lineup import Lineup, ids_of
@@ -44,6 +45,7 @@ _ONE_BY_ONE = (
 )  # fmt: skip
 
 Judge = Callable[[Recipe], Ranking]
+Nearest = Callable[[Knob], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,36 +114,41 @@ class Pool:
 
 
 def _reranked(run: Run, signal: Signal, context: Context, by_rank: bool) -> Run:
-    """Return what a run listed, in the order of other scores; what scores nothing any more is not listed.
+    """Return what a run listed with other scores, where the rank counts in their order; what scores nothing is gone.
 
-    Memories are read to break ties, and only where the rank counts.
+    Memories are read to break ties.
     """
-    listed = [candidate.id for candidate in run.candidates if signal.values.get(candidate.id, 0.0) > 0.0]
-    tied = Counter(signal.values[key] for key in listed) if by_rank else Counter[float]()
+    values = by_id(signal.values)
+    listed = [key for key in run.ids if values.get(key, 0.0) > 0.0]
+    if by_rank:
+        tied = Counter(values[key] for key in listed)
 
-    def place(key: MemoryId) -> tuple[object, ...]:
-        value = signal.values[key]
-        return -value, memory_of(context.memories[key]).content_key if tied[value] > 1 else ()
+        def place(key: MemoryId) -> tuple[object, ...]:
+            value = values[key]
+            return -value, memory_of(context.memories[key]).content_key if tied[value] > 1 else ()
 
-    listed.sort(key=place)
-    return Run(run.name, tuple(Candidate(key, signal.values[key]) for key in listed), run.notices)
+        listed.sort(key=place)
+    return Run(run.name, Listed(listed, [values[key] for key in listed]), run.notices)
 
 
 def changes(pool: Pool, ranking: Ranking, upper: MemoryId, lower: MemoryId) -> tuple[Change, ...]:
     """Return what would put the lower above the upper, one number at a time, the smallest change first."""
     pair = [*seek(ranking, {upper, lower})]
-    judges = _judges(pool, upper, lower)
+    nearest = _by_places(pool, upper, lower) if ends_in_diversity(pool.recipe) else _by_scores(pool, upper, lower)
     found = []
     for knob in knobs(pool.recipe, pool.runs, pool.context, pair):
-        value = _nearest(knob, judges, upper, lower)
+        value = nearest(knob)
         if value is not None:
             found.append(Change(knob.name, knob.value, value, knob.key, knob.turned(value)))
     return tuple(sorted(found, key=lambda change: change.size))
 
 
-def glance(pool: Pool, upper: MemoryId, lower: MemoryId) -> Ranking:
-    """Rank two memories as they stand in the whole pool, with as few of the others as that takes."""
-    return _judges(pool, upper, lower).quick(pool.recipe)
+def are_turned(pool: Pool, upper: MemoryId, lower: MemoryId) -> bool:
+    """Tell whether the lower is clearly above the upper in this pool, looking at as few of the others as that takes."""
+    if ends_in_diversity(pool.recipe):
+        return Diverse(pool.runs, pool.context).is_above(pool.recipe, lower, upper, by=LEVEL)
+    ranking = _judges(pool, upper, lower).quick(pool.recipe)
+    return is_above(ranking, lower, upper) and not are_level(ranking, lower, upper)
 
 
 def seek(ranking: Ranking, wanted: set[MemoryId]) -> Iterator[Hit]:
@@ -210,9 +217,10 @@ def _judges(pool: Pool, upper: MemoryId, lower: MemoryId) -> _Judges:
         return _Judges(whole, whole, pair, is_smooth=False)
     fused = pool.recipe.fusion(pool.runs, pool.context)
     memories = pool.context.memories
-    origins = {memories[identity].origin for identity in pair}
-    is_grouped = any(isinstance(stage, GroupBySource) for stage in stages)
-    few = {key for key, held in memories.items() if held.origin in origins} if is_grouped else pair
+    few: Iterable[MemoryId] = pair
+    if any(isinstance(stage, GroupBySource) for stage in stages):
+        ids, theirs = [*memories], {memories[identity].origin for identity in pair}
+        few = [key for key, origin in zip(ids, origins_of(memories, ids), strict=True) if origin in theirs]
     refold = _Refold(pool, tuple(seek(fused, set(few))))
     is_smooth = not any(isinstance(stage, MinScore) for stage in stages)
     return _Judges(refold, whole, frozenset(hit.id for hit in refold.hits), is_smooth)
@@ -261,6 +269,27 @@ def _revalued(part: Part, vote: Vote, weight: float) -> Part:
 # -- the nearest value -------------------------------------------------------------------------------------------------
 
 
+def _by_places(pool: Pool, upper: MemoryId, lower: MemoryId) -> Nearest:
+    """Return how to find the nearest value that puts the lower above the upper where diversity has the last word."""
+    diverse = Diverse(pool.runs, pool.context)
+
+    def nearest(knob: Knob) -> float | None:
+        def flips(value: float) -> bool:
+            return diverse.is_above(knob.turned(value), lower, upper)
+
+        value = _searched(knob, [*_along(knob, _STEPS_OF_THE_WHOLE), knob.low, knob.high], flips)
+        holds = value is not None and flips(value) and not flips(knob.value + NEARLY * (value - knob.value))
+        return value if holds else None
+
+    return nearest
+
+
+def _by_scores(pool: Pool, upper: MemoryId, lower: MemoryId) -> Nearest:
+    """Return how to find it elsewhere."""
+    judges = _judges(pool, upper, lower)
+    return lambda knob: _nearest(knob, judges, upper, lower)
+
+
 def _nearest(knob: Knob, judges: _Judges, upper: MemoryId, lower: MemoryId) -> float | None:
     """Return the nearest value that puts the lower above the upper, the whole pool being the witness."""
 
@@ -282,15 +311,18 @@ def _nearest(knob: Knob, judges: _Judges, upper: MemoryId, lower: MemoryId) -> f
 
 def _searched(knob: Knob, probes: Sequence[float], flips: Callable[[float], bool]) -> float | None:
     """Walk outwards in both directions to the first flip, close in on it, and take the nearer of the two."""
-    found = []
+    nearest: float | None = None
     for direction in (-1.0, 1.0):
         inner = knob.value
         for probe in sorted((p for p in probes if (p - knob.value) * direction > 0), key=lambda p: abs(p - knob.value)):
+            if nearest is not None and abs(inner - knob.value) >= abs(nearest - knob.value):
+                break  # whatever comes is further away than what the other direction has
             if flips(probe):
-                found.append(_tidy(knob, *_closed_in(knob.value, inner, probe, flips)))
+                value = _tidy(knob, *_closed_in(knob.value, inner, probe, flips))
+                nearest = value if nearest is None else min(nearest, value, key=lambda found: abs(found - knob.value))
                 break
             inner = probe
-    return min(found, key=lambda value: abs(value - knob.value), default=None)
+    return nearest
 
 
 def _closed_in(start: float, inner: float, outer: float, flips: Callable[[float], bool]) -> tuple[float, float]:

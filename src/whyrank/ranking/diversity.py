@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..columns import MemoryId
 from ..errors import ConfigError
-from ..hits import Context, Hit, Ranking
-from ..trail import Step
+from ..hits import Context, Ranking
+from ..trail import Key, Step
 from .normalisers import MinMax
 from .order import in_order
 from .stages import WINDOW_LIFT
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+
+TieBreak = tuple[str, int, str, MemoryId]
 
 
 @dataclass(frozen=True)
@@ -42,28 +44,39 @@ class MMR:
         hits = list(ranking.hits)
         if not hits:
             return ranking
-        placed = [hits[place].after(self._step(gain)) for place, gain in self._placed(hits, context)]
-        return Ranking(in_order(placed), ranking.dropped, ranking.notices)
+        likeness = likeness_between([hit.id for hit in hits], context)
+        tiers, relevance = [hit.tier for hit in hits], relevance_of([hit.key for hit in hits])
+        placed = [*self.placed(tiers, relevance, likeness, lambda place: hits[place].memory.content_key)]
+        nearest = _nearest([pick.place for pick in placed], likeness)
+        gains = [
+            Gain(pick.gain, relevance[pick.place], pick.likeness, hits[most_like].id if pick.likeness > 0 else "")
+            for pick, most_like in zip(placed, nearest, strict=True)
+        ]
+        found = [hits[pick.place].after(self._step(gain)) for pick, gain in zip(placed, gains, strict=True)]
+        return Ranking(in_order(found), ranking.dropped, ranking.notices)
 
-    def _placed(self, hits: Sequence[Hit], context: Context) -> Iterator[tuple[int, Gain]]:
-        """Place the best, see how like it the others are, place the best of these, and so on."""
+    def placed(
+        self,
+        tiers: Sequence[int],
+        relevance: Sequence[float],
+        likeness: Callable[[int], Floats],
+        tie_break: Callable[[int], TieBreak],
+    ) -> Iterator[Pick]:
+        """Place the best, see how like it the others are, place the best of these, and so on as long as asked."""
         import numpy as np
 
-        relevance = np.array(_relevance(hits))
-        likeness = (context.likeness or Comparison({}, {})).between([hit.id for hit in hits])
-        most, like = np.zeros(len(hits)), np.full(len(hits), -1)
-        for tier in sorted({hit.tier for hit in hits}, reverse=True):
-            left = np.array([hit.tier == tier for hit in hits])
-            while left.any():
-                gains = np.where(left, self.lambda_ * relevance - (1 - self.lambda_) * most, -np.inf)
-                ties = np.flatnonzero(gains == gains.max()).tolist()
-                best = min(ties, key=lambda i: hits[i].memory.content_key) if len(ties) > 1 else ties[0]
-                nearest = hits[like[best]].id if like[best] >= 0 else ""
-                yield best, Gain(float(gains[best]), float(relevance[best]), float(most[best]), nearest)
-                left[best] = False
-                alike = likeness(best)
-                like[alike > most] = best
-                np.maximum(most, alike, out=most)
+        worth = self.lambda_ * np.array(relevance)
+        most, gains, standing = np.zeros(len(worth)), np.empty(len(worth)), np.array(tiers)
+        for tier in sorted(set(tiers), reverse=True):
+            left = np.where(standing == tier, worth, -np.inf)
+            for _ in range(int(np.count_nonzero(standing == tier))):
+                np.subtract(left, np.multiply(most, 1 - self.lambda_, out=gains), out=gains)
+                best = int(gains.argmax())
+                if best != len(gains) - 1 - int(gains[::-1].argmax()):
+                    best = min(np.flatnonzero(gains == gains[best]).tolist(), key=tie_break)
+                yield Pick(best, float(gains[best]), float(most[best]))
+                left[best] = -np.inf
+                np.maximum(most, likeness(best), out=most)
 
     def _step(self, gain: Gain) -> Step:
         told = f"{self.lambda_:g} × relevance {gain.relevance:.4f}"
@@ -72,14 +85,39 @@ class MMR:
         return Step("mmr", "set", gain.value, told)
 
 
-def _relevance(hits: Sequence[Hit]) -> list[float]:
+def likeness_between(ids: Sequence[MemoryId], context: Context) -> Callable[[int], Floats]:
+    """Return a function from the place of one of these memories to how like it each of them is."""
+    return (context.likeness or Comparison({}, {})).between(ids)
+
+
+def relevance_of(keys: Sequence[Key]) -> list[float]:
     """Scale scores from the worst to the best; those a reranker gave are on a scale of their own."""
+    windows = [tier // WINDOW_LIFT for tier, _ in keys]
+    kinds = set(windows)
+    if len(kinds) == 1:
+        return MinMax()([score for _, score in keys], [])
     scaled: dict[int, float] = {}
-    windows = [hit.tier // WINDOW_LIFT for hit in hits]
-    for window in set(windows):
+    for window in kinds:
         inside = [place for place, own in enumerate(windows) if own == window]
-        scaled |= zip(inside, MinMax()([hits[place].score for place in inside], []), strict=True)
-    return [scaled[place] for place in range(len(hits))]
+        scaled |= zip(inside, MinMax()([keys[place][1] for place in inside], []), strict=True)
+    return [scaled[place] for place in range(len(keys))]
+
+
+def _nearest(placed: Sequence[int], likeness: Callable[[int], Floats]) -> list[int]:
+    """Return for each place the most similar of those placed before it, of several the first."""
+    import numpy as np
+
+    alike = np.array([likeness(place) for place in placed])[:, placed]
+    before = np.where(np.triu(np.ones_like(alike, np.bool_), 1), alike, -1.0)
+    return [placed[first] for first in before.argmax(axis=0).tolist()]
+
+
+class Pick(NamedTuple):
+    """Who is placed next, with what gain, and how like it is to the most similar one before it."""
+
+    place: int
+    gain: float
+    likeness: float
 
 
 class Gain(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Literal
 from ..columns import MemoryId, column_of
 from ..errors import ConfigError
 from ..hits import Context, Hit, Ranking, memory_of, origins_of
-from ..trail import Part, Parts, Step, total
+from ..trail import Part, Parts, Step
 from ..types import Run, Signal
 from .lineup import Lineup
 from .normalisers import Normaliser
@@ -85,10 +85,9 @@ class Fuse:
     def __call__(self, runs: Sequence[Run], context: Context) -> Ranking:
         """Score every candidate of every run by every signal that found something."""
         ids = listed_by(runs)
-        columns = [self._column(vote, runs, context, ids) for vote in self.live(runs)]
-        shared = share_out([column.weight for column in columns], self.whole)
+        columns = [self.column(vote, runs, context, ids) for vote in self.live(runs)]
         silent = self._silent(context, {column.name for column in columns}, ids)
-        board = _Board(columns, silent, self.absent, shared, self.whole)
+        board = Board(columns, self.absent, silent, self.whole)
         scores = board.scores(len(ids))
         memories = context.memories
         why = "; ".join(map(str, context.analysis.boosts))
@@ -116,7 +115,8 @@ class Fuse:
         silent = [replace(vote, weight=1.0) for vote in answered if family_of(vote.signal) != "vector"]
         return [vote for vote in answered if vote.weight] or silent
 
-    def _column(self, vote: Vote, runs: Sequence[Run], context: Context, ids: Sequence[MemoryId]) -> _Column:
+    def column(self, vote: Vote, runs: Sequence[Run], context: Context, ids: Sequence[MemoryId]) -> SignalColumn:
+        """Return what one signal says of these candidates."""
         run = next((run for run in runs if run.name == vote.signal), Run(vote.signal))
         if self.absent == "zero":
             signal = as_signal(run, ids, unlisted=0.0)
@@ -126,29 +126,35 @@ class Fuse:
             signal = context.signals.get(vote.signal) or as_signal(run, others)
         return _normalised(vote, signal, run, ids)
 
-    def _silent(self, context: Context, weighed: Collection[str], ids: Sequence[MemoryId]) -> list[_Column]:
+    def _silent(self, context: Context, weighed: Collection[str], ids: Sequence[MemoryId]) -> list[SignalColumn]:
         """Return what signals without a vote know of the candidates: it adds nothing, and is evidence all the same."""
         return [
-            _Column(name, 0.0, [None if value is None else 0.0 for value in column_of(signal.values, ids)], signal, ids)
+            SignalColumn(
+                name, 0.0, [None if value is None else 0.0 for value in column_of(signal.values, ids)], signal, ids
+            )
             for name, signal in context.signals.items()
             if name not in weighed
         ]
 
 
 @dataclass(frozen=True)
-class _Board:
+class Board:
     """What every signal says of every candidate: a column per signal, a row of them the parts of one hit."""
 
-    columns: Sequence[_Column]
-    silent: Sequence[_Column]
-    absent: Literal["shared", "zero"]
-    shared: Sequence[float]
-    whole: float
+    columns: Sequence[SignalColumn]
+    absent: Literal["shared", "zero"] = "shared"
+    silent: Sequence[SignalColumn] = ()
+    whole: float = 1.0
+
+    @cached_property
+    def shared(self) -> Sequence[float]:
+        """Return the weights of those that have every signal."""
+        return share_out([column.weight for column in self.columns], self.whole)
 
     def scores(self, count: int) -> list[float]:
         """Add up from left to right what each signal gives each candidate."""
         if self.absent == "shared" and any(None in column.normalised for column in self.columns):
-            return [total(self.parts(place)) for place in range(count)]
+            return [self._score(place) for place in range(count)]
         scores = [0.0] * count
         for column, weight in zip(self.columns, self.shared, strict=True):
             scores = [
@@ -156,6 +162,12 @@ class _Board:
                 for score, value in zip(scores, column.normalised, strict=True)
             ]
         return scores
+
+    def _score(self, place: int) -> float:
+        score = 0.0
+        for column, weight in zip(self.columns, self._weights(place), strict=True):
+            score += weight * (column.normalised[place] or 0.0)
+        return score
 
     def parts(self, place: int) -> tuple[Part, ...]:
         """Return the addends of that sum, and what signals without a vote know."""
@@ -174,7 +186,7 @@ class _Board:
 
 
 @dataclass(frozen=True)
-class _Column:
+class SignalColumn:
     """What one signal says of the candidates: normalised for all of them, the rest when somebody reads a part."""
 
     name: str
@@ -208,16 +220,16 @@ class _Column:
         )
 
 
-def _normalised(vote: Vote, signal: Signal, run: Run, ids: Sequence[MemoryId]) -> _Column:
+def _normalised(vote: Vote, signal: Signal, run: Run, ids: Sequence[MemoryId]) -> SignalColumn:
     raw = column_of(signal.values, ids)
     if vote.normaliser.by_rank:  # "not listed" is the definition of nothing
         ranks = run.ranks()
         values = vote.normaliser([score or 0.0 for score in raw], [*map(ranks.get, ids)])
-        return _Column(vote.signal, vote.weight or 0.0, values, signal, ids, run)
+        return SignalColumn(vote.signal, vote.weight or 0.0, values, signal, ids, run)
     scores = [score for score in raw if score is not None]  # only what has a score takes part
     known = iter(vote.normaliser(scores, [None] * len(scores)))
     normalised = [*known] if len(scores) == len(raw) else [None if score is None else next(known) for score in raw]
-    return _Column(vote.signal, vote.weight or 0.0, normalised, signal, ids, run, max(scores, default=None))
+    return SignalColumn(vote.signal, vote.weight or 0.0, normalised, signal, ids, run, max(scores, default=None))
 
 
 def family_of(signal: str) -> str:

@@ -74,7 +74,8 @@ class MinMax(_ByScore):
         half = high / 2 - low / 2  # half the reach, which cannot overflow, and is nothing between the smallest numbers
         if half <= 0:
             return [1.0] * len(scores)
-        return [_unit((score / 2 - low / 2) / half) for score in scores]
+        start = low / 2
+        return [value if 0.0 <= (value := (score / 2 - start) / half) <= 1.0 else _unit(value) for score in scores]
 
 
 @dataclass(frozen=True)

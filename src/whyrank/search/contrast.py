@@ -12,7 +12,17 @@ from ..columns import MemoryId
 from ..errors import ConfigError
 from ..hits import Hit, Ranking
 from ..ports import Store
-from ..ranking.counterfactuals import Change, DroppedTerm, Pool, are_level, changes, glance, is_above, seek, standing
+from ..ranking.counterfactuals import (
+    Change,
+    DroppedTerm,
+    Pool,
+    are_level,
+    are_turned,
+    changes,
+    is_above,
+    seek,
+    standing,
+)
 from ..ranking.recipes import Recipe
 from ..types import Memory, Notice, Query
 from .retrieval import Retrieved, Stopwatch
@@ -177,12 +187,11 @@ def _terms(
 ) -> Iterator[DroppedTerm]:
     """Yield the words without which the lower is above: the pool scored anew, parts and maxima alike."""
     context = pool.context
-    ids, where = sorted(context.memories), context.query.where
+    where = context.query.where
     for word in words:
         others = [term for term in context.analysis.asked if term != word]
-        for signal in store.score(ids, others, None, retrieved.space, where, context.analysis.repeats):
-            ranking = glance(pool.without(word, signal), upper, lower)
-            if is_above(ranking, lower, upper) and not are_level(ranking, lower, upper):
+        for signal in store.score(context.memories, others, None, retrieved.space, where, context.analysis.repeats):
+            if are_turned(pool.without(word, signal), upper, lower):
                 yield DroppedTerm(word, words_meaning(word, context.analysis.text, context.analysis.language))
 
 

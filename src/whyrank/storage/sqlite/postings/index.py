@@ -186,12 +186,13 @@ class PostingsIndex:
         return Statistics(library.count, library.texts(WORDS, "own").average, frequency)
 
     def _scores(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str], repeats: Repeats) -> Scores:
-        """Return the scores of a query; a search asks twice, for its run and for its candidates."""
+        """Return the scores of a query; a search asks twice, and who drops a word asks for most of them again."""
         question = (_moment(shelves), tuple(terms), tuple(sorted(repeats.items())))
         last = self._last
         if last is None or last[0] != question:
             library, lists = self._library(shelves), self._lists(view, shelves)
-            found = tuple(asked(view.connection, library, lists, terms, self._fields, repeats))
+            known = last[1].terms if last is not None and last[0][0] == question[0] else ()
+            found = tuple(asked(view.connection, library, lists, terms, self._fields, repeats, known))
             speaker = named_speaker(view.connection, library, lists, terms)
             last = self._last = (question, Scores(library, found, speaker))
         return last[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Literal
 
 import numpy as np
@@ -124,28 +125,36 @@ def asked(
     terms: Sequence[str],
     fields: Sequence[Field] = FIELDS,
     repeats: Repeats = ONCE,
+    known: Sequence[Asked] = (),
 ) -> Iterator[Asked]:
-    """Yield what the terms find, in their own texts first, then in their surroundings; always in the same order.
+    """Yield what terms find, in their own texts first, then around them; what an earlier question knows is reused.
 
     Words may count several times; pairs, letters and dates never do.
     """
+    before = {key: [*found] for key, found in groupby(known, lambda asked: (asked.field, asked.term, asked.often))}
     for field, wanted in wanted_terms(terms):
         is_there = field in fields and (field is not GRAMS or library.has_letters)
         for term in wanted if is_there else ():
-            own = [scope.postings(connection, field, term) for scope in lists]
-            held = sum(len(found.places) for found in own)
-            if not held:
-                continue
             often = repeats.get(term, 1) if field is WORDS else 1
-            yield Asked(term, field, "own", often * inverse_frequency(library.count, held), own, often)
-            if field is DATES:
-                continue  # what surrounds a memory is mostly of the same day
-            if library.has_files and not library.is_plain:
-                files = [_in_files(*pair) for pair in _pairs(library, own)]
-                yield from _around(library, term, field, "file", files, often)
-            if library.has_turns:
-                windows = [_in_windows(*pair) for pair in _pairs(library, own)]
-                yield from _around(library, term, field, "nearby", windows, often)
+            yield from before.get((field, term, often)) or _found(connection, library, lists, field, term, often)
+
+
+def _found(
+    connection: Connection, library: Library, lists: Sequence[Lists], field: Field, term: str, often: int
+) -> Iterator[Asked]:
+    own = [scope.postings(connection, field, term) for scope in lists]
+    held = sum(len(found.places) for found in own)
+    if not held:
+        return
+    yield Asked(term, field, "own", often * inverse_frequency(library.count, held), own, often)
+    if field is DATES:
+        return  # what surrounds a memory is mostly of the same day
+    if library.has_files and not library.is_plain:
+        files = [_in_files(*pair) for pair in _pairs(library, own)]
+        yield from _around(library, term, field, "file", files, often)
+    if library.has_turns:
+        windows = [_in_windows(*pair) for pair in _pairs(library, own)]
+        yield from _around(library, term, field, "nearby", windows, often)
 
 
 def _pairs(library: Library, own: Sequence[Postings]) -> Iterator[tuple[Shelf, Postings]]:

@@ -1,0 +1,175 @@
+"""Which of two memories diversity places first: the sums of the whole pool, without making a hit of every candidate.
+
+A recipe that ends in MMR compares everything with everything, so no few memories tell how two of them stand. But the
+picks need numbers alone: what is fused, what the stages before make of it, and how like each other the memories are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING
+
+from ..columns import MemoryId
+from ..hits import Context, Hit, Ranking, memory_of, origins_of
+from ..trail import Key, Trail, apply
+from ..types import Run
+from .diversity import MMR, Pick, TieBreak, likeness_between, relevance_of
+from .fusion import Board, Fuse, SignalColumn, Vote, listed_by
+from .lineup import ids_of
+from .normalisers import Normaliser
+from .order import Stage
+from .recipes import Recipe
+from .stages import Evidence, GroupBySource, InScope, NameFirst, NotExpired, Recency, Superseded
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# What these do to a hit depends neither on the others nor on the score it has been given so far.
+_BY_ITSELF = (Evidence, InScope, NameFirst, NotExpired, Recency, Superseded)
+
+
+def ends_in_diversity(recipe: Recipe) -> bool:
+    """Tell whether diversity has the last word, after stages that see each memory by itself and a grouping at most."""
+    *others, last = recipe.stages or (None,)
+    if others and isinstance(others[-1], GroupBySource):
+        others.pop()
+    return isinstance(last, MMR) and all(isinstance(stage, _BY_ITSELF) for stage in others)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What diversity chooses from: places of the pool, with their keys, and who stands behind which of them."""
+
+    shown: Sequence[int]
+    keys: Sequence[Key]
+    hidden: Mapping[int, tuple[int, int]]  # the place of the chunk that stands for its file, and how far behind it
+    likeness: Callable[[int], NDArray[np.float64]]
+
+    @cached_property
+    def tiers(self) -> list[int]:
+        return [tier for tier, _ in self.keys]
+
+    @cached_property
+    def relevance(self) -> list[float]:
+        return relevance_of(self.keys)
+
+    def standing(self, place: int | None) -> tuple[int, int] | None:
+        """Return which of those shown a place is or stands behind, and how far; None if it does not stand."""
+        if place is None:
+            return None
+        shown, behind = self.hidden.get(place, (place, 0))
+        return (self.shown.index(shown), behind) if shown in self.shown else None
+
+
+class Diverse:
+    """Looks at one pool through recipes that end in diversity and differ in a number."""
+
+    def __init__(self, runs: Sequence[Run], context: Context) -> None:
+        self._runs = runs
+        self._context = context
+        self._ids = listed_by(runs)
+        self._places = {identity: place for place, identity in enumerate(self._ids)}
+        self._columns: dict[tuple[str, Normaliser], SignalColumn] = {}
+        self._seen: tuple[Fuse, Sequence[Stage], _Field] | None = None
+        self._touched: dict[int, Hit] | None = None
+        self._stepped: tuple[Sequence[Stage], dict[int, Trail | None]] | None = None
+
+    def is_above(self, recipe: Recipe, one: MemoryId, other: MemoryId, by: float = 0.0) -> bool:
+        """Tell whether one memory stands and the other stands below it, by more than that score, or not at all."""
+        *before, diversity = recipe.stages
+        field = self._field(recipe.fusion, before)
+        first, second = (field.standing(self._places.get(identity)) for identity in (one, other))
+        if first is None or second is None or first[0] == second[0]:
+            return first is not None and (second is None or first < second)
+        picks = (pick for pick in self._picks(diversity, field) if pick.place in (first[0], second[0]))
+        upper = next(picks)
+        if upper.place != first[0] or not by:
+            return upper.place == first[0]
+        return field.tiers[first[0]] != field.tiers[second[0]] or upper.gain - next(picks).gain > by
+
+    def _picks(self, diversity: Stage, field: _Field) -> Iterator[Pick]:
+        if not isinstance(diversity, MMR):
+            raise TypeError(f"{diversity!r} is no diversity")
+        return diversity.placed(
+            field.tiers, field.relevance, field.likeness, lambda index: self._tie_break(field.shown[index])
+        )
+
+    def _field(self, fusion: Fuse, stages: Sequence[Stage]) -> _Field:
+        """Return what the stages before leave; most numbers change only one of fusion, stages and diversity."""
+        if self._seen is None or self._seen[0] != fusion or self._seen[1] != stages:
+            keys = self._keys(fusion, stages)
+            shown, hidden = self._grouped(keys, stages)
+            likeness = likeness_between([self._ids[place] for place in shown], self._context)
+            self._seen = fusion, stages, _Field(shown, [keys[place] for place in shown], hidden, likeness)
+        return self._seen[2]
+
+    def _keys(self, fusion: Fuse, stages: Sequence[Stage]) -> dict[int, Key]:
+        """Return the key of each place that is not dropped, by the sums of fusion and the steps of the stages."""
+        columns = [self._column(fusion, vote) for vote in fusion.live(self._runs)]
+        scores = Board(columns, fusion.absent, whole=fusion.whole).scores(len(self._ids))
+        keys: dict[int, Key] = {place: (0, score) for place, score in enumerate(scores)}
+        for place, steps in self._steps(fusion, stages).items():
+            if steps is None:
+                del keys[place]
+            else:
+                keys[place] = reduce(apply, steps, keys[place])
+        return keys
+
+    def _column(self, fusion: Fuse, vote: Vote) -> SignalColumn:
+        known = self._columns.get((vote.signal, vote.normaliser))
+        if known is None:
+            known = fusion.column(vote, self._runs, self._context, self._ids)
+            self._columns[vote.signal, vote.normaliser] = known
+        return replace(known, weight=vote.weight or 0.0)
+
+    def _steps(self, fusion: Fuse, stages: Sequence[Stage]) -> dict[int, Trail | None]:
+        """Return what the stages do to each place they touch; None where they drop it."""
+        alone = [stage for stage in stages if not isinstance(stage, GroupBySource)]
+        if self._stepped is None or self._stepped[0] != alone:
+            if self._touched is None:
+                self._touched = self._hits(fusion, by_name=all(isinstance(stage, NameFirst) for stage in alone))
+            ranking = Ranking(tuple(self._touched.values()))
+            after = reduce(lambda ranking, stage: stage(ranking, self._context), alone, ranking)
+            places = {hit.id: place for place, hit in self._touched.items()}
+            steps: dict[int, Trail | None] = {places[hit.id]: hit.trail[1:] for hit in after.hits}
+            self._stepped = alone, steps | {places[key]: None for key in ids_of(after.dropped)}
+        return self._stepped[1]
+
+    def _hits(self, fusion: Fuse, by_name: bool) -> dict[int, Hit]:
+        """Return the fused hits that the stages look at: all, or only those whose names matter."""
+        names = self._context.names
+        places = {key: place for place, key in enumerate(self._ids) if not by_name or key in names}
+        if not places:
+            return {}
+        hits = fusion(self._runs, self._context).hits
+        return {places[key]: hits[rank] for rank, key in enumerate(ids_of(hits)) if key in places}
+
+    def _grouped(
+        self, keys: Mapping[int, Key], stages: Sequence[Stage]
+    ) -> tuple[list[int], dict[int, tuple[int, int]]]:
+        """Return the places that are shown, and those hidden behind which of them."""
+        grouping = stages[-1] if stages else None
+        if not isinstance(grouping, GroupBySource) or not self._files:
+            return [*keys], {}
+        hidden: dict[int, tuple[int, int]] = {}
+        for file in self._files:
+            places = sorted((place for place in file if place in keys), key=keys.__getitem__, reverse=True)
+            if len({keys[place] for place in places}) < len(places):
+                places.sort(key=lambda place: (-keys[place][0], -keys[place][1], self._tie_break(place)))
+            for behind, place in enumerate(places[grouping.max_per_file :], 1):
+                hidden[place] = places[0], behind
+        return [place for place in keys if place not in hidden], hidden
+
+    @cached_property
+    def _files(self) -> list[list[int]]:
+        """Return the places of each file that has several."""
+        files: dict[object, list[int]] = {}
+        for place, origin in enumerate(origins_of(self._context.memories, self._ids)):
+            files.setdefault(origin, []).append(place)
+        return [places for places in files.values() if len(places) > 1]
+
+    def _tie_break(self, place: int) -> TieBreak:
+        return memory_of(self._context.memories[self._ids[place]]).content_key
