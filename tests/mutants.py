@@ -15,6 +15,7 @@ LAWS = "tests/properties/test_ranking_laws.py"
 SEARCH_LAWS = "tests/properties/test_search_laws.py"
 COUNTERFACTUALS = "tests/unit/ranking/test_counterfactuals.py tests/properties/test_counterfactual_laws.py"
 CONTRACT = "tests/contract"
+MATCHING = "tests/properties/test_matching_laws.py"
 
 
 class Mutant(NamedTuple):
@@ -56,6 +57,34 @@ MUTANTS = (
         'ids = self._read(f"SELECT m.id FROM memories AS m WHERE {clause.sql}", clause.parameters)',
         'ids = self._read("SELECT m.id FROM memories AS m")',
         CONTRACT,
+    ),
+    Mutant(
+        "an expression filters the keyword run alone",
+        "storage/sqlite/vectors.py",
+        "allowed = view.allowed(shelves, where)",
+        "allowed = [view.masks.allowed(view.connection, shelf, where) for shelf in shelves]",
+        CONTRACT,
+    ),
+    Mutant(
+        "fresh words are not looked through",
+        "storage/sqlite/postings/lists.py",
+        "known = {token for text in self.stored.fresh for token in text.tokens if token.startswith(start)}",
+        "known: set[str] = set()",
+        MATCHING,
+    ),
+    Mutant(
+        "a merge forgets the first words",
+        "storage/sqlite/postings/vocabulary.py",
+        "    start = max(key, 0)\n",
+        "    start = max(key, 0) + 1\n",
+        "tests/unit/storage/test_vocabulary.py",
+    ),
+    Mutant(
+        "a beginning ends with its stem",
+        "analysis/endings.py",
+        "yield beginning + ending[held:]",
+        "yield beginning",
+        "tests/unit/analysis/test_endings.py",
     ),
     Mutant(
         "confidence falls with evidence",

@@ -96,14 +96,17 @@ class MatchingContract(StoreContract):
                 "m_1", "one", kind="chunk", name="Tea Pot", headings=("Häuser am See", "Two"), tags=("Work", "a b"),
                 source=Source("notes/tea.md", 1, 2, "h1"),
             ),
-            fact("m_2", "two\n\n## Lids of pots\n# no", title="Pots", slug="pots-2", aliases=("kettle",), category="decision"),
+            fact(
+                "m_2", "two\n\n## Lids of pots", title="Pots", slug="pots-2", aliases=("kettle",), category="decision",
+            ),
             fact("m_3", "three", speaker="Ann Lee", session="s", source=Source("log.jsonl", 1, 1, "h3")),
         ]  # fmt: skip
         store = self.filled(tmp_path, memories)
         everything = ["m_1", "m_2", "m_3"]
         expected = {
             "name:pot": {"m_1"}, "title:pot*": {"m_1", "m_2"}, 'name:"tea pot"': {"m_1"}, 'name:"pot tea"': set(),
-            "name:kettle": {"m_2"}, "heading:lids": {"m_2"}, "heading:HÄUSER": {"m_1"}, 'heading:"am see"': {"m_1"}, 'heading:"see two"': set(),
+            "name:kettle": {"m_2"}, "heading:lids": {"m_2"},
+            "heading:HÄUSER": {"m_1"}, 'heading:"am see"': {"m_1"}, 'heading:"see two"': set(),
             "path:notes": {"m_1"}, "path:notes/": {"m_1"}, "path:tea.md": {"m_1"}, "path:*.md": {"m_1"},
             "path:not": set(), "path:not*": {"m_1"}, "tag:work": {"m_1"}, 'tag:"a b"': {"m_1"}, "tag:wor": set(),
             "tag:wor*": {"m_1"}, "category:decision": {"m_2"}, "kind:chunk": {"m_1"}, "-kind:chunk": {"m_2", "m_3"},

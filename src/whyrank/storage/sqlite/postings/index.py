@@ -38,6 +38,7 @@ class PostingsIndex:
         self._known: OrderedDict[str, Lists] = OrderedDict()
         self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], Library]] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
+        self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
         self._turn = threading.Lock()
         self._listing_is_planned = False
 
@@ -118,9 +119,17 @@ class PostingsIndex:
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
         shelves = view.shelves(scopes)
-        words = {word for lists in self._lists(view, shelves) for word in lists.beginning(view.connection, beginning)}
-        frequency = self._statistics(view, shelves, sorted(words)).frequency
-        return {word: held for word, held in frequency.items() if held}
+        asked = (_moment(shelves), beginning)
+        last = self._begun
+        if last is None or last[0] != asked:
+            last = self._begun = (asked, self._beginning(view, shelves, beginning))
+        return last[1]
+
+    def _beginning(self, view: View, shelves: Sequence[Shelf], beginning: str) -> dict[str, int]:
+        lists = self._lists(view, shelves)
+        words = sorted({word for scope in lists for word in scope.beginning(view.connection, beginning)})
+        held = sum((scope.counts(view.connection, words) for scope in lists), np.zeros(len(words), np.int64))
+        return {word: count for word, count in zip(words, held.tolist(), strict=True) if count}
 
     def run(
         self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE

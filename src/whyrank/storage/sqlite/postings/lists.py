@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -15,7 +15,7 @@ import numpy as np
 
 from ....expressions import is_several, meant
 from ...fields import DATES, GRAMS, PAIRS, WORDS, Field, grams_of
-from ..catalogue import Floats, Integers, Shelf
+from ..catalogue import Flags, Floats, Integers, Shelf
 from ..connection import Connection
 from ..sealed import BrokenSeal
 from . import vocabulary
@@ -110,6 +110,18 @@ class Pages:
             page = self._read(connection, scope, segment, field, directory, place)
             self._keep(name, page)
             return page
+
+    def pages_for(
+        self, connection: Connection, scope: str, segment: Segment, field: Field, keys: Integers
+    ) -> Iterator[tuple[Page, Integers]]:
+        """Yield the pages of a segment that would hold some keys, each with the places of those keys."""
+        with self._turn:
+            firsts = np.array(self._directory(connection, segment, field), np.int64)
+        numbers = np.searchsorted(firsts, keys, side="right") - 1
+        for number in np.unique(numbers[numbers >= 0]).tolist():
+            page = self.page(connection, scope, segment, field, int(firsts[number]))
+            if page is not None:
+                yield page, np.flatnonzero(numbers == number)
 
     def beginning(self, connection: Connection, scope: str, segment: Segment, start: str) -> Sequence[str]:
         """Return the words of a segment that begin so; of one whose words are not listed, the texts are read once."""
@@ -248,6 +260,22 @@ class Lists:
         places, which = np.unique(every.places, return_inverse=True)
         return Postings(places, np.bincount(which, every.frequencies, len(places)).astype(np.float64))
 
+    def counts(self, connection: Connection, terms: Sequence[str]) -> Integers:
+        """Return how many memories hold each of some tokens, a page at a time: there may be thousands."""
+        keys = np.array([key_of(term) for term in terms], np.int64)
+        held = np.zeros(len(terms), np.int64)
+        for segment in self.stored.segments:
+            living = self._shelf.alive[segment.first : segment.last + 1]
+            for page, asked in self._cache.pages_for(connection, self._shelf.scope, segment, WORDS, keys):
+                places = np.minimum(page.keys.searchsorted(keys[asked]), len(page.keys) - 1)
+                found = np.flatnonzero(page.keys[places] == keys[asked])
+                held[asked[found]] += _living_in(page, living)[places[found]]
+        numbers = {term: number for number, term in enumerate(terms)}
+        for text in self.stored.fresh:
+            for term in text.counts[WORDS.number].keys() & numbers.keys():
+                held[numbers[term]] += 1
+        return held
+
     def beginning(self, connection: Connection, start: str) -> set[str]:
         """Return the tokens that begin so, perhaps with some that no memory holds any more."""
         known = {token for text in self.stored.fresh for token in text.tokens if token.startswith(start)}
@@ -321,6 +349,14 @@ class Lists:
             living = self._shelf.alive[places]
             places, frequencies = places[living], frequencies[living]
         return Postings(places, frequencies)
+
+
+def _living_in(page: Page, living: Flags) -> Integers:
+    """Return how many living memories hold each term of a page."""
+    if not len(page.keys):
+        return np.zeros(0, np.int64)
+    starts = np.append(0, page.ends[:-1]).astype(np.int64)
+    return np.add.reduceat(living[page.offsets].astype(np.int64), starts)
 
 
 def _occurrences(tokens: Sequence[str], phrase: Sequence[str]) -> int:
