@@ -45,6 +45,7 @@ def results(answer: Results, *, explain: bool = False) -> dict[str, Any]:
             "kind": answer.analysis.kind,
             "terms": list(answer.analysis.terms),
             "entities": list(answer.analysis.entities),
+            "repeats": dict(answer.analysis.repeats),
         }
         data["dropped"] = [hit(found, answer.analysis.terms, explain=True) for found in answer.dropped]
     return data
