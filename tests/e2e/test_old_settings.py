@@ -41,6 +41,8 @@ def test_the_recipes_of_other_systems_print_and_answer(workspace: Path, call: Ru
     for name in ("hybrid-mem", "clawhub", "clawhub-266", "openvault"):
         assert name in call("recipes", name).out
         assert call("search", "when does Suzy drink tea?", "--recipe", name, "--json").data["hits"]
+    explained = call("search", "Suzy and tea", "--recipe", "openvault", "--explain", "--json").data
+    assert explained["analysis"]["repeats"]["suzi"] > 1
     told = call("recipes", "openvault").out
     assert "query terms: strict-length; EntityBoost(weight=5.0)" in told
     assert "blend: the votes add up to 15 at most" in told

@@ -47,6 +47,7 @@ def results(answer: Results, *, explain: bool = False) -> dict[str, Any]:
             "terms": [label_of(term) for term in answer.analysis.terms],
             "beginnings": {label_of(term): meant(term) for term in answer.analysis.terms if is_several(term)},
             "entities": list(answer.analysis.entities),
+            "repeats": dict(answer.analysis.repeats),
         }
         data["dropped"] = [hit(found, answer.analysis.terms, explain=True) for found in answer.dropped]
     return data

@@ -21,7 +21,7 @@ LEAST_OF_THE_MOST_IMPORTANT = 1.0  # what is most important is never forgotten a
 class Base:
     """+ importance · exp(−λ · distance), λ = rate / importance²: what matters more is forgotten more slowly.
 
-    The distance is in messages for the turns of a chat, in days for everything else; what does not age has none.
+    The distance is in messages for the turns of a chat, in whole days for everything else; what does not age has none.
     """
 
     rate: float = 0.05
@@ -61,7 +61,8 @@ def _distance(memory: Memory, context: Context) -> tuple[float, str]:
     since = memory.created if memory.date is None else memory.date
     if memory.evergreen or not since:
         return 0.0, "days old"
-    return max(0.0, context.query.where.moment - since) / SECONDS_PER_DAY, "days old"
+    # Whole days, so that the same question has the same answer a second later, through another door.
+    return max(0.0, context.query.where.moment - since) // SECONDS_PER_DAY, "days old"
 
 
 @dataclass(frozen=True)

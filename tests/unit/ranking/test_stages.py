@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.ranking.builders import DAY, NOW, context, hit, memory, ranking
 from whyrank.errors import ConfigError
 from whyrank.hits import Hit, Ranking
+from whyrank.ranking.diversity import Comparison
 from whyrank.ranking.stages import (
     Dedup,
     Evidence,
@@ -199,3 +202,17 @@ def test_the_page_asked_for_is_cut_and_the_rest_keeps_its_rank() -> None:
         "ranked 1, and results 2 to 3 were asked for",
         "ranked 4, and results 2 to 3 were asked for",
     ]
+
+
+def test_nearly_the_same_counts_as_the_same_where_it_is_asked_for() -> None:
+    a, b, c, d = (memory(key, text) for key, text in zip("abcd", ("tea", "TEA", "some tea", "oil"), strict=True))
+    likeness = Comparison({}, {"a": frozenset("tn"), "c": frozenset("tne"), "d": frozenset("o")})  # a and c: 2 of 3
+    asked = replace(context(a, b, c, d), likeness=likeness)
+    before = ranking(hit(a, 0.9), hit(b, 0.8), hit(c, 0.7), hit(d, 0.6))
+    assert ids(Dedup()(before, asked)) == ["a", "c", "d"]
+    near = Dedup(near=0.6)(before, asked)
+    assert ids(near) == ["a", "d"]
+    assert [reason(found) for found in near.dropped] == ["same text as a", "0.667 like a"]
+    assert ids(Dedup(near=0.7)(before, asked)) == ["a", "c", "d"]
+    with pytest.raises(ConfigError):
+        Dedup(near=0.0)

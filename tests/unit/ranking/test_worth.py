@@ -49,6 +49,10 @@ def test_in_a_chat_the_distance_is_in_messages() -> None:
     assert found.trail[-1].why == "importance 3 × 0.574 remembered, 100 messages ago"
 
 
+def test_part_of_a_day_is_not_forgotten_yet() -> None:
+    assert base_of(3.9, importance=2) == base_of(3.0, importance=2) == pytest.approx(2 * math.exp(-0.05 / 4 * 3))
+
+
 def test_the_future_and_what_does_not_age_are_no_days_away() -> None:
     assert base_of(-3.0, importance=2) == 2
     assert base_of(900.0, importance=2, evergreen=True) == 2
