@@ -195,13 +195,15 @@ class Engine(Remembering, Pinning):
 
         With `over` the answer is the smallest change, one setting at a time, that would make the two change places.
         """
-        asked, _ = self._widened(self._query(query, limit, 0, filters, syntax), expand)
+        asked, widened = self._widened(self._query(query, limit, 0, filters, syntax), expand)
         chosen, wanted = self._recipe(recipe), clean(identity).text
         if over is None:
-            return why(self._searcher, asked, chosen, wanted)
+            answer = why(self._searcher, asked, chosen, wanted)
+            return replace(answer, details=(*answer.details, *(notice.message for notice in widened)))
         from .search.contrast import contrast  # what a search does not need it does not wait for
 
-        return contrast(self._searcher, asked, chosen, wanted, clean(over).text)
+        compared = contrast(self._searcher, asked, chosen, wanted, clean(over).text)
+        return replace(compared, notices=(*compared.notices, *widened))
 
     def _pinboard(self) -> Pinboard:
         from .evaluation.pinboard import Pinboard

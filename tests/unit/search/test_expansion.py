@@ -106,6 +106,17 @@ def test_a_wording_that_finds_nothing_changes_nothing(tmp_path: Path) -> None:
         assert codes(wide) == ["expanded"]
 
 
+def test_where_one_kind_finds_nothing_the_kinds_keep_their_weights(tmp_path: Path) -> None:
+    with opened(tmp_path, ScriptedLlm('["qqqqq zzzzz"]'), query_expansion_mode="variants") as engine:
+        plain, wide = engine.search(QUESTION), engine.search(QUESTION, expand=True)
+        alone, weights = (
+            {part.signal: part.weight for part in results[0].trail[0].parts if part.weight} for results in (plain, wide)
+        )
+    assert set(weights) == {"vector", "vector:2", "keyword"}
+    assert weights["keyword"] == pytest.approx(alone["keyword"])
+    assert weights["vector"] == weights["vector:2"] == pytest.approx(alone["vector"] / 2)
+
+
 def test_an_invented_answer_does_not_make_a_foreign_question_answerable(tmp_path: Path) -> None:
     with opened(tmp_path, ScriptedLlm("The tax office closes at noon")) as engine:
         plain, wide = engine.search("quantum chromodynamics"), engine.search("quantum chromodynamics", expand=True)

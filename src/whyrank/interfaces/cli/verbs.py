@@ -161,6 +161,7 @@ def config(asked: argparse.Namespace) -> int:
         value, origin = values.values[key]
         about = output.dim(f"({origin}; {SETTINGS[key].meaning})")
         output.say(f"{key} = {'unset' if value is None else value}  {about}")
+    output.show_notices(values.notices)
     return OK
 
 
