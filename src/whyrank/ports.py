@@ -63,7 +63,7 @@ class Changes:
 
     A memory that is put again under its id keeps what replaced it, unless `superseded` says otherwise: a pair of
     successor and moment, or None to bring it back. Of the files in `replace_files` only what is put stays; `renamed`
-    says which old ids live on under new ones.
+    says which old ids live on under new ones. `notes` are texts by name, None takes one away.
     """
 
     put: Sequence[Entry] = ()
@@ -75,6 +75,7 @@ class Changes:
     superseded: Mapping[MemoryId, tuple[MemoryId, float] | None] = field(default_factory=dict)
     space: str = ""
     vectors: Mapping[str, Vector] = field(default_factory=dict)
+    notes: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +156,8 @@ class Store(Protocol):
     def note(self, name: str) -> str | None:
         """Return the text kept under a name, if there is one."""
 
-    def notes(self) -> dict[str, str]:
-        """Return all texts that are kept, by name."""
+    def notes(self, prefix: str = "") -> dict[str, str]:
+        """Return all texts that are kept under names that begin so, by name."""
 
     def put_note(self, name: str, text: str) -> None:
         """Keep a text under a name, in place of the one before; return only when it is durable."""

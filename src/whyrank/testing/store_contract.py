@@ -13,6 +13,7 @@ from ..ingest.entries import content_hash, entry_for
 from ..ports import Changes, FileRecord, Store
 from ..types import GLOBAL, Memory, Run, Scope, Source, Where
 from .embedder import WordDirections
+from .notes_contract import NotesContract
 
 USER, OTHER = Scope("user", "1"), Scope("user", "2")
 MINE = frozenset({GLOBAL, USER})
@@ -30,7 +31,7 @@ def ids(run: Run) -> list[str]:
     return list(run.ids)
 
 
-class StoreContract:
+class StoreContract(NotesContract):
     """Subclass this and give `open_store`."""
 
     embedder = WordDirections()
@@ -387,14 +388,3 @@ class StoreContract:
         """Filters count, and a small store gives all it has."""
         store = self.filled(tmp_path, [fact("m_1", "tea"), fact("m_2", "milk", expires=NOW - 1), fact("m_3", "oat")])
         assert {memory.id for memory in store.sample(self.where(), 10)} == {"m_1", "m_3"}
-
-    def test_a_note_is_kept_until_it_is_written_again(self, tmp_path: Path) -> None:
-        """Notes are by name, and no memory."""
-        store = self.filled(tmp_path, [fact("m_1", "tea")])
-        assert (store.note("a"), store.notes()) == (None, {})
-        store.put_note("a", "one")
-        store.put_note("b:ü", "two")
-        store.put_note("a", "three")
-        assert (store.note("a"), store.note("b:ü"), store.note("")) == ("three", "two", None)
-        assert store.notes() == {"a": "three", "b:ü": "two"}
-        assert [memory.id for memory in store.browse(self.where(), 10)] == ["m_1"]

@@ -13,6 +13,7 @@ from .indexes import INDEXES, index_to_come
 from .keyword import KeywordIndex
 from .lives import lives_of, mark_superseded, refuse_foreign_ids
 from .names import NameIndex
+from .notes import raise_generation, write_notes
 from .records import Ledger, record_of
 from .renumbering import LOOKED_AT_EVERY, is_crowded_with_gaps, renumber
 from .rows import INSERT, to_row
@@ -29,9 +30,7 @@ class Writing:
         self._keyword = keyword
         self._names = names
         self._vectors = vectors
-        raised = connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation' RETURNING value")
-        generation = int(raised.fetchone()[0])
-        self._generation = generation
+        self._generation = generation = raise_generation(connection)
         self._to_come = index_to_come(connection)
         self._ledger = Ledger(connection, generation, keyword.stored_tokens)
         self._put: dict[str, list[int]] = defaultdict(list)
@@ -54,6 +53,7 @@ class Writing:
             self._ledger.touch(scope)
         self._write_manifest(changes)
         _drop_orphans(connection, orphans)
+        write_notes(connection, changes.notes)
         if changes.vectors:
             self._vectors.put(connection, changes.space, changes.vectors)
         self._close(changes.space, changes.vectors)
