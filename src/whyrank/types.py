@@ -19,6 +19,7 @@ Trust = Literal["owner", "agent", "ingested", "untrusted"]
 
 KINDS: tuple[Kind, ...] = ("chunk", "fact")
 SCOPE_KINDS = ("global", "user", "agent", "session")
+TRUSTS: tuple[Trust, ...] = ("owner", "agent", "ingested", "untrusted")
 CATEGORIES = ("preference", "fact", "decision", "entity", "pattern", "rule", "technical", "other")
 
 
@@ -73,7 +74,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One searchable thing: a chunk of a file, a turn of a log, or a fact."""
+    """One searchable thing: a chunk of a file, a turn of a log, or a fact.
+
+    `decay` names a class of `lifetimes`; `expires_given` says that its expiry was given and not computed from that
+    class, so that recalling it does not put it off. `recalls` and `recalled` are how often and when last it was of use.
+    """
 
     id: MemoryId
     text: str
@@ -104,6 +109,10 @@ class Memory:
     session: str = ""
     speaker: str = ""
     position: int = 0
+    decay: str = ""
+    recalls: int = 0
+    recalled: float | None = None
+    expires_given: bool = False
 
     @property
     def is_turn(self) -> bool:

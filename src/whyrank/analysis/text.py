@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 from typing import NamedTuple
 
@@ -38,6 +39,16 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def same_text(text: str) -> str:
+    """Return what two texts share that say the same: case-folded, with single spaces."""
+    return " ".join(text.casefold().split())
+
+
+def text_key(text: str) -> str:
+    """Return a fingerprint that texts share which say the same."""
+    return hashlib.blake2b(same_text(text).encode("utf-8", errors="replace"), digest_size=16).hexdigest()
 
 
 def compose(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
+from ...analysis.text import text_key
 from ...errors import StoreDamaged
 from ...ports import Entry
 from ...types import Memory, Scope, Source
@@ -14,10 +15,10 @@ COLUMNS = (
     "id", "scope", "kind", "text", "name", "title", "slug", "owner", "aliases", "summary", "headings", "path",
     "start_line", "end_line", "content_hash", "category", "tags", "entities", "importance", "created", "date",
     "evergreen", "valid_from", "valid_until", "expires", "supersedes", "superseded_by", "superseded_at", "trust",
-    "session", "speaker", "position",
+    "session", "speaker", "position", "decay", "recalls", "recalled", "expires_given",
 )  # fmt: skip
 _NOTHING = "[]"
-DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash")
+DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash", "text_key")
 
 SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
@@ -35,8 +36,9 @@ def to_row(entry: Entry, number: int) -> Row:
         place.content_hash, memory.category, _list(memory.tags), _list(memory.entities), memory.importance,
         memory.created, memory.date, int(memory.evergreen), memory.valid_from, memory.valid_until, memory.expires,
         memory.supersedes, memory.superseded_by, memory.superseded_at, memory.trust, memory.session, memory.speaker,
-        memory.position, number, int(entry.letters), " ".join(entry.marks), memory.group, len(entry.tokens),
-        entry.embed_text, entry.embed_hash,
+        memory.position, memory.decay, memory.recalls, memory.recalled, int(memory.expires_given), number,
+        int(entry.letters), " ".join(entry.marks), memory.group, len(entry.tokens), entry.embed_text, entry.embed_hash,
+        text_key(memory.text) if memory.kind == "fact" else "",
     )  # fmt: skip
 
 
@@ -53,13 +55,15 @@ def _memory(row: Row) -> Memory:
     (
         identity, scope, kind, text, name, title, slug, owner, aliases, summary, headings, path, start_line, end_line,
         content_hash, category, tags, entities, importance, created, date, evergreen, valid_from, valid_until, expires,
-        supersedes, superseded_by, superseded_at, trust, session, speaker, position,
+        supersedes, superseded_by, superseded_at, trust, session, speaker, position, decay, recalls, recalled,
+        expires_given,
     ) = row[: len(COLUMNS)]  # fmt: skip
     source = Source(path, start_line, end_line, content_hash) if path or content_hash else None
     return Memory(
         identity, text, kind, name, title, slug, owner, _texts(aliases), summary, _texts(headings), source,
         _scope(scope), category, _texts(tags), _texts(entities), importance, created, date, bool(evergreen), valid_from,
         valid_until, expires, supersedes, superseded_by, superseded_at, trust, session, speaker, position,
+        decay, recalls, recalled, bool(expires_given),
     )  # fmt: skip
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ...analysis.text import text_key
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
 from .connection import Connection, Database, connect, run_script, translated, untouched_address
 
@@ -17,6 +18,14 @@ class Migration(NamedTuple):
 
     version: int
     statements: str
+    then: Callable[[Connection], None] = lambda connection: None  # what SQL alone cannot say
+
+
+def _key_facts_by_text(connection: Connection) -> None:
+    facts = connection.execute("SELECT row, text FROM memories WHERE kind = 'fact'").fetchall()
+    connection.executemany(
+        "UPDATE memories SET text_key = ? WHERE row = ?", ((text_key(text), row) for row, text in facts)
+    )
 
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -142,6 +151,35 @@ MIGRATIONS: tuple[Migration, ...] = (
         ) WITHOUT ROWID;
         """,
     ),
+    Migration(
+        3,
+        """
+        ALTER TABLE memories ADD COLUMN decay TEXT NOT NULL DEFAULT '';
+        ALTER TABLE memories ADD COLUMN recalls INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE memories ADD COLUMN recalled REAL;
+        ALTER TABLE memories ADD COLUMN expires_given INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE memories ADD COLUMN text_key TEXT NOT NULL DEFAULT '';
+        CREATE INDEX memories_by_text ON memories (scope, text_key) WHERE text_key <> '';
+
+        CREATE TABLE history (
+            entry INTEGER PRIMARY KEY AUTOINCREMENT,
+            memory TEXT NOT NULL,
+            changed REAL NOT NULL,
+            was TEXT NOT NULL
+        );
+        CREATE INDEX history_by_memory ON history (memory);
+
+        CREATE TABLE write_keys (
+            scope TEXT NOT NULL,
+            key TEXT NOT NULL,
+            memory TEXT NOT NULL,
+            content TEXT NOT NULL,
+            PRIMARY KEY (scope, key)
+        ) WITHOUT ROWID;
+        CREATE INDEX write_keys_by_memory ON write_keys (memory);
+        """,
+        _key_facts_by_text,
+    ),
 )
 
 
@@ -168,6 +206,7 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
         for migration in migrations:
             if migration.version > current:
                 run_script(connection, migration.statements)
+                migration.then(connection)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={newest}")
 

@@ -1,0 +1,28 @@
+"""Decay classes: how long a memory of each is kept, and which of them live on by being recalled."""
+
+from __future__ import annotations
+
+_HOUR = 3_600.0
+_DAY = 24 * _HOUR
+
+# Seconds from writing to expiry; None is for ever.
+LIFETIMES: dict[str, float | None] = {
+    "permanent": None,
+    "durable": 90 * _DAY,
+    "stable": 90 * _DAY,
+    "normal": 14 * _DAY,
+    "active": 14 * _DAY,
+    "short": 2 * _DAY,
+    "session": 24 * _HOUR,
+    "ephemeral": 4 * _HOUR,
+    "checkpoint": 4 * _HOUR,
+}
+
+# What is of use is kept; what was meant for a session or a few hours is not, however often it is looked at.
+REFRESHED = frozenset({"durable", "stable", "normal", "active"})
+
+
+def expiry(decay: str, moment: float) -> float | None:
+    """Return when a memory of a class expires that was written at a moment; None for never, or for no class."""
+    lifetime = LIFETIMES.get(decay)
+    return None if lifetime is None else moment + lifetime
