@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .errors import ConfigError
+from .old_settings import is_retired, renewed
 from .ranking.recipes import Recipe, recipe_named
 from .ranking.settings import Adjustments, adjusted, unhonoured
 from .settings import PREFIX, SETTINGS, STORE_FOLDER, read
@@ -34,6 +35,7 @@ class Config:
     workspace: Path
     values: Mapping[str, Value]
     cache: Path = Path()
+    notices: tuple[Notice, ...] = ()
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key].value
@@ -96,10 +98,25 @@ def load(
     """Gather the settings: arguments, then environment, workspace file, user file, defaults."""
     place = (workspace or Path(environment.get(WORKSPACE_VARIABLE) or ".")).absolute()
     values = {key: Value(setting.default, "default") for key, setting in SETTINGS.items()}
-    for origin, given in _sources(place, environment, arguments or {}):
+    sources = list(_sources(place, environment, arguments or {}))
+    for origin, given in sources:
         for key, raw in given.items():
-            values[key] = Value(read(key, raw, origin), origin)
-    return _checked(Config(place, values, user_cache(environment)))
+            if not is_retired(key):
+                values[key] = Value(read(key, raw, origin), origin)
+    older, notices = _from_old_keys(sources)
+    values |= {key: value for key, value in older.items() if values[key].origin == "default"}
+    return _checked(Config(place, values, user_cache(environment), notices))
+
+
+def _from_old_keys(sources: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Value], tuple[Notice, ...]]:
+    """Return what keys under their old names say; a new name wins wherever it stands, so this comes after them."""
+    values: dict[str, Value] = {}
+    notices: list[Notice] = []
+    for origin, given in sources:
+        older = renewed({key: raw for key, raw in given.items() if is_retired(key)}, origin)
+        values |= {key: Value(read(key, raw, origin), origin) for key, raw in older.values.items()}
+        notices += older.notices
+    return values, tuple(notices)
 
 
 def _sources(

@@ -77,6 +77,18 @@ def _number(low: float, high: float, *, optional: bool = False) -> Callable[[Any
     return read
 
 
+def _switch(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word not in _SWITCHES:
+        raise ValueError("must be true or false")
+    return _SWITCHES[word]
+
+
+_SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
 def _one_of(*names: str) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if value not in names:
@@ -135,6 +147,20 @@ SETTINGS: dict[str, Setting] = {
             None,
             _number(0, 1, optional=True),
             "relevance against diversity: 1 relevance alone, 0.7 some diversity; unset: none",
+        ),
+        Setting("query_expansion.enabled", False, _switch, "whether a language model widens questions asked in Python"),
+        Setting("query_expansion.model", None, _optional_text, "the model that does; unset: llm.model"),
+        Setting(
+            "query_expansion.mode",
+            "hyde",
+            _one_of("hyde", "variants"),
+            "hyde: look for a made-up answer; variants: also for other wordings of the question",
+        ),
+        Setting(
+            "query_expansion.timeout_ms",
+            15_000,
+            _whole(-1, 3_600_000),
+            "how long a question waits for it, at least 10000; 0 or less: without limit",
         ),
     )
 }
