@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..analysis.text import clean
+from ..analysis.text import clean, same_text
 from ..types import CATEGORIES
 
 MIN_TEXT = 10  # characters; less says nothing when it is read alone
@@ -70,7 +70,7 @@ def read_answer(answer: str, window: str, room: int = MAX_FACTS) -> Answer:
     facts: list[Fact] = []
     refused: list[Refused] = []
     is_nothing = False
-    quoted = squeezed(window)
+    quoted = same_text(window)
     told = _THOUGHTS.sub("", answer)
     for line, value in _lines(told):
         if value is None and line.strip(" .\"'`").upper() == NOTHING:
@@ -88,11 +88,6 @@ def read_answer(answer: str, window: str, room: int = MAX_FACTS) -> Answer:
     return Answer(tuple(facts), tuple(refused), is_nothing or _is_empty_list(told))
 
 
-def squeezed(text: str) -> str:
-    """Return a text as quotations are compared: white space collapsed, case folded."""
-    return " ".join(text.casefold().split())
-
-
 def _is_empty_list(answer: str) -> bool:
     return "".join(answer.split()) in ("[]", '{"facts":[]}')
 
@@ -102,7 +97,8 @@ def _lines(answer: str) -> Iterator[tuple[str, object]]:
     place, end = 0, min(len(answer), MAX_ANSWER)
     while (begun := _BETWEEN.match(answer, place, end)) and begun.end() < end:
         place = begun.end()
-        line = answer[place:end].split("\n", 1)[0]
+        stop = answer.find("\n", place, end)
+        line = answer[place : stop if stop >= 0 else end]
         value, after = _decoded(answer, place, end) if line.startswith("{") else (None, 0)
         if isinstance(value, dict) and isinstance(value.get("facts"), list) and len(value) == 1:
             yield from ((json.dumps(item), item) for item in value["facts"])
@@ -189,7 +185,7 @@ def _importance(value: object) -> int | None:
 
 def _evidence(value: object, quoted: str) -> str:
     evidence = _storable("evidence", value)
-    wanted = squeezed(evidence)
+    wanted = same_text(evidence)
     if len(wanted) < min(MIN_EVIDENCE, len(quoted)):
         raise ValueError(f"evidence has fewer than {MIN_EVIDENCE} characters")
     if wanted not in quoted:
