@@ -24,9 +24,10 @@ from .arguments import (
 )  # fmt: skip
 from .columns import MemoryId
 from .errors import StoreError
+from .extracting import Extracting
 from .hits import Results
 from .pinning import Pinning
-from .ports import Embedder, Reranker, Store, StoreStatus
+from .ports import Embedder, Llm, Reranker, Store, StoreStatus
 from .ranking.recipes import Recipe
 from .ranking.reranking import Rerank
 from .remembering import Remembering
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from .search.contrast import Contrast
 
 
-class Engine(Remembering, Pinning):
+class Engine(Remembering, Extracting, Pinning):
     """A memory that can be searched and can say why."""
 
     def __init__(
@@ -53,8 +54,10 @@ class Engine(Remembering, Pinning):
         config: settings.Config,
         clock: Callable[[], float] = time.time,
         reranker: Reranker | None = None,
+        llm: Llm | None = None,
     ) -> None:
         self._store = store
+        self._llm = llm
         self._reranker = reranker
         self._embedder = embedder
         self._config = config

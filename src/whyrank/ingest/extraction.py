@@ -62,13 +62,13 @@ class Tokens:
 
 @dataclass
 class Extraction:
-    """The report: files read, parts asked about, and what became of every line of every answer."""
+    """The report: files read, chunks asked about, and what became of every line of every answer."""
 
     model: str = ""
     dry_run: bool = False
     plan: bool = False
     files: int = 0
-    parts: int = 0
+    chunks: int = 0
     done_before: int = 0
     waiting: int = 0
     estimated_tokens: int = 0
@@ -94,7 +94,7 @@ class Extraction:
 
     @property
     def left(self) -> int:
-        """Count the parts that are still to be asked about: those that failed, and those nobody came to."""
+        """Count the chunks that are still to be asked about: those that failed, and those nobody came to."""
         return self.waiting - self.asked + len(self.failed)
 
     def count_unused(self, part: Part, known: list[LeftOut], refused: list[LeftOut], kept: int) -> None:

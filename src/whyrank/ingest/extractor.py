@@ -73,25 +73,26 @@ class Extractor:
     settings: ExtractionSettings
     scope: Scope
     clock: Callable[[], float]
-    progress: Progress = lambda done, total, label: None
     report: Extraction = field(default_factory=Extraction)
     _read: set[str] = field(default_factory=set)
 
-    def extract(self, *, dry_run: bool = False, plan: bool = False) -> Extraction:
+    def extract(
+        self, *, dry_run: bool = False, plan: bool = False, progress: Progress = lambda done, total, label: None
+    ) -> Extraction:
         """Ask about every part that is new; a dry run stores nothing, a plan does not even ask."""
         report, now = self.report, self.clock()
         report.dry_run, report.plan, report.model = dry_run, plan, self.llm.model if self.llm else ""
         parts = list(self._parts())
         records = records_of(self.store, self.scope)
         waiting = self._waiting(parts, records, now)
-        report.parts, report.waiting = len(parts), len(waiting)
+        report.chunks, report.waiting = len(parts), len(waiting)
         report.done_before = len(parts) - len(waiting)
         report.estimated_tokens = sum(_estimate(part) for part in waiting)
         gone = {name for name, record in records.items() if self._is_looked_at(record.path)}
         renewal = Renewal(self.store, self.scope, now, {part.fingerprint for part in parts}, records, gone)
         report.fading = renewal.fading()
         if not plan:
-            self._ask_all(waiting)
+            self._ask_all(waiting, progress)
         if not plan and not dry_run:
             report.renewed = renewal.renew(self.settings.language)
         return report
@@ -145,7 +146,7 @@ class Extractor:
 
     # -- asking ----------------------------------------------------------------------------------------------
 
-    def _ask_all(self, waiting: Sequence[Part]) -> None:
+    def _ask_all(self, waiting: Sequence[Part], progress: Progress) -> None:
         """Ask about part after part, until all are done or the model answers no more."""
         if not waiting:
             return
@@ -157,7 +158,7 @@ class Extractor:
         familiar = Familiar(self.store, self.scope, space, self.clock(), self.settings.same_cosine)
         failures = 0
         for number, part in enumerate(waiting):
-            self.progress(number, len(waiting), self._figures(part))
+            progress(number, len(waiting), self._figures(part))
             heard = self._ask(self.llm, part)
             self._settle(part, heard, familiar)
             self.report.asked += 1
@@ -165,7 +166,7 @@ class Extractor:
             if failures == PROVIDER_FAILURES or heard.is_hopeless:
                 self.report.stopped = heard.error
                 return
-        self.progress(len(waiting), len(waiting), self._figures(waiting[-1]))
+        progress(len(waiting), len(waiting), self._figures(waiting[-1]))
 
     def _figures(self, part: Part) -> str:
         about = "~" if self.report.tokens.is_estimate else ""

@@ -73,8 +73,8 @@ class World:
             self.folder, self.folder, parsed(patterns), True, WindowSize(), "en", max_bytes=1_000_000
         )
         model = ScriptedLlm(llm) if callable(llm) or isinstance(llm, Sequence) else llm
-        extractor = Extractor(self.store, self.embedder, model, chosen, scope, lambda: self.now, progress)
-        return extractor.extract(dry_run=dry_run, plan=plan)
+        extractor = Extractor(self.store, self.embedder, model, chosen, scope, lambda: self.now)
+        return extractor.extract(dry_run=dry_run, plan=plan, progress=progress)
 
     def facts(self, scope: Scope = GLOBAL) -> list[Memory]:
         return self.store.browse(Where(frozenset({scope}), now=self.now), 1_000)
@@ -104,7 +104,7 @@ def test_a_fact_is_stored_with_all_that_is_known_of_it(world: World) -> None:
     assert (fact.tags, fact.trust, fact.decay) == (("backup", "ingest"), "ingested", "stable")
     assert str(fact.source) == "TOOLS.md:1-3"
     assert fact.expires == NOW + 90 * DAY
-    assert (report.files, report.parts, report.asked, report.calls, report.lines) == (1, 1, 1, 1, 1)
+    assert (report.files, report.chunks, report.asked, report.calls, report.lines) == (1, 1, 1, 1, 1)
     assert [(learned.memory, learned.evidence) for learned in report.stored] == [(fact, "backed up nightly")]
 
 
@@ -122,7 +122,7 @@ def test_a_second_run_asks_nothing(world: World) -> None:
     world.run()
     before = world.facts()
     again = world.run([])
-    assert (again.parts, again.done_before, again.waiting, again.calls) == (1, 1, 0, 0)
+    assert (again.chunks, again.done_before, again.waiting, again.calls) == (1, 1, 0, 0)
     assert world.facts() == before
 
 
@@ -131,7 +131,7 @@ def test_only_what_has_changed_is_asked_about_again(world: World) -> None:
     world.run(patterns="TOOLS.md,skills/**/*.md")
     world.write("skills/a.md", "Herons nest on the south bank.")
     report = world.run(patterns="TOOLS.md,skills/**/*.md")
-    assert (report.parts, report.done_before, report.asked) == (2, 1, 1)
+    assert (report.chunks, report.done_before, report.asked) == (2, 1, 1)
 
 
 def test_another_model_and_another_scope_are_asked_for_themselves(world: World) -> None:
@@ -146,7 +146,7 @@ def test_another_model_and_another_scope_are_asked_for_themselves(world: World) 
 def test_equal_texts_in_two_files_are_asked_about_once(world: World) -> None:
     world.write("COPY.md", (world.folder / "TOOLS.md").read_text(encoding="utf-8"))
     report = world.run(patterns="TOOLS.md,COPY.md")
-    assert (report.files, report.parts, report.asked) == (2, 2, 1)
+    assert (report.files, report.chunks, report.asked) == (2, 2, 1)
 
 
 def test_the_model_is_told_what_was_wrong_and_asked_once_more(world: World) -> None:
@@ -262,7 +262,7 @@ def test_a_plan_asks_nothing_and_needs_no_model(world: World) -> None:
     world.write("TOOLS.md", "".join(chr(0x100 + i) for i in range(2_000)))
     plan = world.run(None, plan=True)
     # no spaces: 0…800, 700…1500, 1400…2000
-    assert (plan.parts, plan.waiting, plan.calls, plan.asked) == (3, 3, 0, 0)
+    assert (plan.chunks, plan.waiting, plan.calls, plan.asked) == (3, 3, 0, 0)
     # the task alone is some 400 tokens; a window of 800 letters 200; an answer 150
     assert 3 * 600 < plan.estimated_tokens < 3 * 1_000
     world.run(["NONE", "NONE", ProviderUnavailable("down")])
