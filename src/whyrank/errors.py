@@ -4,6 +4,7 @@ WhyrankError (message, hint)
 ├── ConfigError            unknown key, bad value, and where it came from
 ├── StoreError             the store cannot be used
 │   ├── StoreLocked        another process holds the writer's lock
+│   ├── StoreChanged       what a change was based on is no longer what is stored
 │   ├── SchemaTooNew       written by a newer whyrank; left untouched
 │   ├── StoreDamaged       not a database, or a damaged one
 │   └── StoreFull          no room left on the disk
@@ -44,6 +45,10 @@ class StoreError(WhyrankError):
 
 class StoreLocked(StoreError):
     """Another process holds the writer's lock."""
+
+
+class StoreChanged(StoreError):
+    """What a change was based on is no longer what is stored."""
 
 
 class SchemaTooNew(StoreError):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .columns import MemoryId
 from .hits import Held
-from .types import Join, Memory, NameProbe, Run, Scope, Signal, Statistics, Where
+from .types import Former, Join, Memory, NameProbe, Order, Run, Scope, Signal, Statistics, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,13 +57,35 @@ class FileRecord(NamedTuple):
     content_hash: str
 
 
+class Written(NamedTuple):
+    """What a write with a key came to: the memory, and a fingerprint of what was asked to be written."""
+
+    memory: MemoryId
+    content: str
+
+
+class Recall(NamedTuple):
+    """A memory was of use at a moment, and may live until another; None leaves its expiry."""
+
+    memory: MemoryId
+    at: float
+    expires: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """One transaction's worth of changes: all of it happens, or none.
 
     A memory that is put again under its id keeps what replaced it, unless `superseded` says otherwise: a pair of
-    successor and moment, or None to bring it back. Of the files in `replace_files` only what is put stays; `renamed`
-    says which old ids live on under new ones. `notes` are texts by name, None takes one away.
+    successor and moment, or None to bring it back, which ends its successor's claim. A circle is refused. It also keeps
+    how often it was recalled. Of the files in `replace_files` only what is put stays; `renamed` says which old ids live
+    on under new ones.
+
+    `basis` holds memories as they were when the change was thought out: if one is another by now, StoreChanged. `clear`
+    empties scopes, files and keys included. `prune` removes memories that have expired by a moment; what they replaced
+    stays replaced, while what a removed one replaced comes back. A key in `keys` that stands for other content is
+    refused. With `purge`, what remains of the removed in the indexes of their scopes is written anew.
+    `notes` are texts by name, written in place of those before.
     """
 
     put: Sequence[Entry] = ()
@@ -75,7 +97,15 @@ class Changes:
     superseded: Mapping[MemoryId, tuple[MemoryId, float] | None] = field(default_factory=dict)
     space: str = ""
     vectors: Mapping[str, Vector] = field(default_factory=dict)
-    notes: Mapping[str, str | None] = field(default_factory=dict)
+    basis: Mapping[MemoryId, Memory] = field(default_factory=dict)
+    history: Sequence[Former] = ()
+    keys: Mapping[tuple[Scope, str], Written] = field(default_factory=dict)
+    recalled: Sequence[Recall] = ()
+    prune: Mapping[MemoryId, float] = field(default_factory=dict)
+    clear: Sequence[Scope] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
+    drop_notes: Sequence[str] = ()
+    purge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +139,20 @@ class Store(Protocol):
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Mapping[MemoryId, Held]:
         """Return the same as `get`, to be read only when looked at; it stays what it is now."""
 
-    def browse(self, where: Where, limit: int, offset: int = 0) -> list[Memory]:
-        """Return memories in the order of their content keys."""
+    def browse(self, where: Where, limit: int, offset: int = 0, order: Order = "place") -> list[Memory]:
+        """Return memories in the order of their content keys, or the latest, weightiest, most recalled first."""
+
+    def each(self, where: Where) -> Iterator[Memory]:
+        """Yield memories in the order of their content keys, without holding them all."""
+
+    def with_text(self, text: str, scope: Scope) -> list[Memory]:
+        """Return the facts of one scope that say the same: case and white space aside."""
+
+    def written(self, scope: Scope, key: str) -> Written | None:
+        """Return what a write with a key came to, if there was one in the scope."""
+
+    def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
+        """Return what those of these memories were before that were changed and may be seen, the latest change last."""
 
     def sample(self, where: Where, count: int) -> list[Memory]:
         """Return up to `count` memories from all over; the same memories in any store give the same choice."""
@@ -164,6 +206,9 @@ class Store(Protocol):
 
     def status(self, space: str) -> StoreStatus:
         """Count what the store holds."""
+
+    def purge(self) -> bool:
+        """Leave no byte of what was removed in any file; tell whether that is done, or others still read old pages."""
 
     def close(self) -> None:
         """Release the store."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
@@ -16,9 +17,12 @@ QueryKind = Literal["name", "question", "keywords"]
 Join = Literal["or", "and"]
 Verdict = Literal["found", "weak", "nothing"]
 Trust = Literal["owner", "agent", "ingested", "untrusted"]
+Order = Literal["place", "created", "date", "importance", "recalls"]
 
 KINDS: tuple[Kind, ...] = ("chunk", "fact")
 SCOPE_KINDS = ("global", "user", "agent", "session")
+ORDERS: tuple[Order, ...] = ("place", "created", "date", "importance", "recalls")
+USUAL_IMPORTANCE = 3  # of 1 to 5, where none was given
 TRUSTS: tuple[Trust, ...] = ("owner", "agent", "ingested", "untrusted")
 CATEGORIES = ("preference", "fact", "decision", "entity", "pattern", "rule", "technical", "other")
 
@@ -137,6 +141,14 @@ class Memory:
         """Return what breaks a tie: place and content, never the order of insertion."""
         place = self.source or Source("")
         return place.path, place.start_line, place.content_hash, self.id
+
+
+class Former(NamedTuple):
+    """What a memory was before a change: the fields that were changed, as they stood until then."""
+
+    memory: MemoryId
+    changed: float
+    was: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +287,12 @@ class Where:
     as_of: float | None = None
     include_superseded: bool = False
     now: float = 0.0
+    category: str | None = None
+    decay: str | None = None
+    min_importance: int | None = None
+    include_expired: bool = False
+    only_superseded: bool = False
+    only_expired: bool = False
 
     def allows(self, memory: Memory) -> bool:
         """Tell whether a memory may answer; the stores' own filters say the same in their language."""
@@ -298,22 +316,22 @@ class Where:
     def untimely(self, memory: Memory) -> str | None:
         """Say why a memory is out of its time, if it is."""
         moment = self.moment
-        if memory.expires is not None and memory.expires <= moment:
+        if self.as_of is not None and memory.created > self.as_of:
+            return "not stored yet at that time"
+        if self.include_expired or self.only_expired:
+            return None
+        if _is_over(memory.expires, moment):
             return "expired"
         if memory.valid_from is not None and memory.valid_from > moment:
             return "not valid yet"
-        if memory.valid_until is not None and memory.valid_until <= moment:
-            return "no longer valid"
-        if self.as_of is not None and memory.created > self.as_of:
-            return "not stored yet at that time"
-        return None
+        return "no longer valid" if _is_over(memory.valid_until, moment) else None
 
     def replaced(self, memory: Memory) -> str | None:
         """Say what replaced a memory, if something did by the time asked for and it was not asked for."""
-        if self.include_superseded or memory.superseded_by is None:
+        if self.include_superseded or self.only_superseded or memory.superseded_by is None:
             return None
         later = self.as_of is not None and (memory.superseded_at or 0.0) > self.as_of
-        return None if later else f"replaced by {memory.superseded_by}"
+        return None if later else f"replaced by {memory.superseded_by}{_on_day(memory.superseded_at)}"
 
     def _filtered(self, memory: Memory) -> str | None:
         if self.kinds and memory.kind not in self.kinds:
@@ -326,7 +344,32 @@ class Where:
             return "older than asked for"
         if self.before is not None and (memory.date is None or memory.date >= self.before):
             return "newer than asked for"
+        return self._unlike(memory)
+
+    def _unlike(self, memory: Memory) -> str | None:
+        if self.category is not None and memory.category != self.category:
+            return f"of category {memory.category}"
+        if self.decay is not None and memory.decay != self.decay:
+            return f"of decay class {memory.decay}" if memory.decay else "of no decay class"
+        if self.min_importance is not None and (memory.importance or USUAL_IMPORTANCE) < self.min_importance:
+            return "less important than asked for"
+        if self.only_superseded and memory.superseded_by is None:
+            return "not replaced"
+        if self.only_expired and not _is_over(memory.expires, self.moment):
+            return "not expired"
         return None
+
+
+def _is_over(end: float | None, moment: float) -> bool:
+    return end is not None and end <= moment
+
+
+def _on_day(seconds: float | None) -> str:
+    """Say on which day something was, if that is known and any calendar has it."""
+    try:
+        return "" if seconds is None else f" on {datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"
+    except (OverflowError, ValueError, OSError):
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..analysis.text import same_text
 from ..columns import MemoryId
 from ..ports import Entry, Store, Vector
 from ..types import Memory, Scope, Where
@@ -43,14 +44,17 @@ class Familiar:
     def _by_text(self, memory: Memory) -> str | None:
         if memory.id in self._learned:
             return f"its text is stored already, as {memory.id}"
-        known = self.store.get([memory.id], frozenset({self.scope})).get(memory.id)
-        if known is None:
-            return None
-        if known.superseded_by is not None:
-            return f"its text was replaced by {known.superseded_by}"
-        expired = known.expires is not None and known.expires <= self.now
-        # What faded may come back; what was given an end by somebody stays ended.
-        return None if expired and not known.expires_given else f"its text is stored already, as {known.id}"
+        for known in self.store.with_text(memory.text, self.scope):
+            if known.superseded_by is not None:
+                return f"its text was replaced by {known.superseded_by}"
+            expired = known.expires is not None and known.expires <= self.now
+            # What faded may come back; what was given an end by somebody stays ended.
+            if not expired or known.expires_given or known.id != memory.id:
+                return f"its text is stored already, as {known.id}"
+        former = self.store.get([memory.id], frozenset({self.scope})).get(memory.id)
+        if former is not None and same_text(former.text) != same_text(memory.text):
+            return f"its text was changed since, in {former.id}: {former.text}"
+        return None
 
     def _by_meaning(self, memory: Memory, vector: Vector | None) -> str | None:
         if vector is None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from ..columns import MemoryId
+from ..errors import StoreChanged
 from ..lifetimes import expiry
 from ..ports import Changes, Store
 from ..types import Memory, Scope, Where
@@ -39,25 +40,26 @@ class Renewal:
 
     def renew(self, language: str) -> int:
         """Put off the expiry of facts whose text still stands, and drop records of no more use; return how many."""
-        notes: dict[str, str | None] = {}
-        facts: dict[MemoryId, Memory] = {}
-        renewed = 0
-        for name, record in self.records.items():
-            if self._is_gone(name, record) and (record.outcome == "failed" or not record.is_fresh(self.now)):
-                notes[name] = None
-            elif self._is_present(record) and record.is_fresh(self.now) and self.now > record.at + RENEWED_AFTER_S:
-                notes[name] = as_note(record.seen(self.now))
-                facts |= {fact.id: fact for fact in self._facts(record.facts) if self._is_renewable(fact)}
-            if len(notes) >= _RECORDS_PER_TRANSACTION:
-                renewed += self._write(facts, notes, language)
-                notes, facts = {}, {}
-        return renewed + self._write(facts, notes, language)
+        useless = [name for name, record in self.records.items() if self._is_useless(name, record)]
+        if useless:
+            self.store.write(Changes(drop_notes=useless))
+        due = {name: record for name, record in self.records.items() if self._is_due(record)}
+        names = list(due)
+        return sum(
+            self._renewed({name: due[name] for name in names[start : start + _RECORDS_PER_TRANSACTION]}, language)
+            for start in range(0, len(names), _RECORDS_PER_TRANSACTION)
+        )
 
-    def _write(self, facts: Mapping[MemoryId, Memory], notes: Mapping[str, str | None], language: str) -> int:
-        renewed = [replace(fact, expires=expiry(DECAY, self.now)) for fact in facts.values()]
-        if notes:
-            self.store.write(Changes(put=[entry_for(fact, language) for fact in renewed], notes=notes))
-        return len(renewed)
+    def _renewed(self, records: Mapping[str, Record], language: str) -> int:
+        ids = {fact for record in records.values() for fact in record.facts}
+        facts = [fact for fact in self._facts(ids) if self._is_renewable(fact)]
+        put = [entry_for(replace(fact, expires=expiry(DECAY, self.now)), language) for fact in facts]
+        notes = {name: as_note(record.seen(self.now)) for name, record in records.items()}
+        try:
+            self.store.write(Changes(put=put, basis={fact.id: fact for fact in facts}, notes=notes))
+        except StoreChanged:
+            return 0  # somebody is at work on these facts; there is time until the next run
+        return len(facts)
 
     def _facts(self, ids: Collection[MemoryId]) -> list[Memory]:
         return list(self.store.get(ids, frozenset({self.scope})).values())
@@ -67,6 +69,13 @@ class Renewal:
 
     def _is_gone(self, name: str, record: Record) -> bool:
         return name in self.looked_at and not self._is_present(record)
+
+    def _is_useless(self, name: str, record: Record) -> bool:
+        return self._is_gone(name, record) and (record.outcome == "failed" or not record.is_fresh(self.now))
+
+    def _is_due(self, record: Record) -> bool:
+        is_time = record.is_fresh(self.now) and self.now > record.at + RENEWED_AFTER_S
+        return is_time and self._is_present(record)
 
     def _is_renewable(self, fact: Memory) -> bool:
         return fact.decay == DECAY and not fact.expires_given and (fact.expires or 0.0) < self.now + LIFETIME_S

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 from ..analysis.datewords import is_mark
 from ..analysis.names import match_name, proposal_score
+from ..analysis.text import same_text
 from ..columns import MemoryId
 from ..errors import StoreError
-from ..ports import Changes, Entry, FileRecord, StoreStatus
+from ..ports import Changes, Entry, FileRecord, Recall, StoreStatus, Written
 from ..storage import lexical
 from ..storage.pools import Scored, best
 from ..storage.samples import spread
-from ..types import Join, Memory, NameProbe, Run, Scope, Signal, Statistics, Where
+from ..types import Former, Join, Memory, NameProbe, Order, Run, Scope, Signal, Statistics, Where
+from .memory_past import Past, refuse_circles, refuse_others, sorting_key
 from .oracle import addends, date_scores
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ class MemoryStore:
         self._files: dict[tuple[Scope, str], FileRecord] = {}
         self._vectors: dict[tuple[str, str], Vector] = {}
         self._notes: dict[str, str] = {}
+        self._past = Past()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -40,25 +43,36 @@ class MemoryStore:
         """Apply changes."""
         import numpy as np
 
-        put = {entry.memory.id: entry for entry in changes.put}
+        put = {entry.memory.id: self._with_recalls(entry, changes.renamed) for entry in changes.put}
         if any(key in self._entries and self.memory(key).scope != entry.memory.scope for key, entry in put.items()):
             raise StoreError("an id is taken", "give another id; nothing was stored")
+        refuse_others(self._entries, changes.basis)
+        self._past.check_keys(changes.keys)
+        refuse_circles(self._entries, changes)
         below = (identity for place in changes.replace_files for identity in self.chunks_of(*place))
-        gone = {*changes.remove, *below} - put.keys()
+        cleared = (key for key, entry in self._entries.items() if entry.memory.scope in changes.clear)
+        gone = {*changes.remove, *below, *cleared} - put.keys()
+        pruned = {key for key, at in changes.prune.items() if self._is_expired(key, at)}
         lives = self._lives(put, gone, changes.renamed)
-        for identity in gone:
+        for identity in gone | pruned:
             self._entries.pop(identity, None)
         self._entries.update(put)
+        self._end_claims(changes.superseded)
         for identity, life in {**lives, **changes.superseded}.items():
             self._mark(identity, life)
+        for recall in changes.recalled:
+            self._recall(recall)
+        self._past.change(changes, gone | pruned)
+        for name in changes.drop_notes:
+            self._notes.pop(name, None)
+        self._files = {place: file for place, file in self._files.items() if place[0] not in changes.clear}
         for place in changes.forget_files:
             self._files.pop(place, None)
         for record in changes.files:
             self._files[record.scope, record.path] = record
         for text_hash, vector in changes.vectors.items():
             self._vectors[changes.space, text_hash] = vector / np.linalg.norm(vector)
-        kept = {**self._notes, **changes.notes}
-        self._notes = {name: text for name, text in kept.items() if text is not None}
+        self._notes |= changes.notes
         alive = {entry.embed_hash for entry in self._entries.values()}
         self._vectors = {key: vector for key, vector in self._vectors.items() if key[1] in alive}
 
@@ -83,6 +97,34 @@ class MemoryStore:
             lives[key] = life
         return lives
 
+    def _with_recalls(self, entry: Entry, renamed: Mapping[MemoryId, MemoryId]) -> Entry:
+        sources = [entry.memory.id, *(old for old, new in renamed.items() if new == entry.memory.id)]
+        known = next((self.memory(key) for key in sources if key in self._entries and self.memory(key).recalls), None)
+        if known is None or known.recalls <= entry.memory.recalls:
+            return entry
+        return replace(entry, memory=replace(entry.memory, recalls=known.recalls, recalled=known.recalled))
+
+    def _is_expired(self, identity: MemoryId, moment: float) -> bool:
+        expires = self.memory(identity).expires if identity in self._entries else None
+        return expires is not None and expires <= moment
+
+    def _end_claims(self, superseded: Mapping[MemoryId, tuple[MemoryId, float] | None]) -> None:
+        back = {identity for identity, life in superseded.items() if life is None}
+        for key, entry in self._entries.items():
+            if entry.memory.supersedes in back:
+                self._entries[key] = replace(entry, memory=replace(entry.memory, supersedes=None))
+
+    def _recall(self, recall: Recall) -> None:
+        entry = self._entries.get(recall.memory)
+        if entry is not None:
+            memory = entry.memory
+            last = max(memory.recalled or recall.at, recall.at)
+            expires = memory.expires
+            if expires is not None and recall.expires is not None:
+                expires = max(expires, recall.expires)
+            counted = replace(memory, recalls=memory.recalls + 1, recalled=last, expires=expires)
+            self._entries[recall.memory] = replace(entry, memory=counted)
+
     def _mark(self, identity: MemoryId, life: tuple[MemoryId, float] | None) -> None:
         if identity not in self._entries:
             return
@@ -105,10 +147,28 @@ class MemoryStore:
         """Return the same: nothing has to be read here."""
         return self.get(ids, scopes)
 
-    def browse(self, where: Where, limit: int, offset: int = 0) -> list[Memory]:
-        """Return memories in the order of their content keys."""
-        found = sorted((entry.memory for entry in self._visible(where)), key=lambda memory: memory.content_key)
+    def browse(self, where: Where, limit: int, offset: int = 0, order: Order = "place") -> list[Memory]:
+        """Return memories in the order of their content keys, or the latest, weightiest, most recalled first."""
+        found = sorted((entry.memory for entry in self._visible(where)), key=lambda one: sorting_key(one, order))
         return found[offset : offset + limit]
+
+    def each(self, where: Where) -> Iterator[Memory]:
+        """Yield memories in the order of their content keys."""
+        yield from self.browse(where, len(self._entries))
+
+    def with_text(self, text: str, scope: Scope) -> list[Memory]:
+        """Return the facts of one scope that say the same."""
+        facts = (entry.memory for entry in self._entries.values() if entry.memory.kind == "fact")
+        return [fact for fact in facts if fact.scope == scope and same_text(fact.text) == same_text(text)]
+
+    def written(self, scope: Scope, key: str) -> Written | None:
+        """Return what a write with a key came to, if there was one in the scope."""
+        return self._past.keys.get((scope, key))
+
+    def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
+        """Return what those of these memories were before that were changed and may be seen."""
+        seen = self.get(ids, scopes)
+        return {key: list(self._past.formers[key]) for key in seen if key in self._past.formers}
 
     def sample(self, where: Where, count: int) -> list[Memory]:
         """Return up to `count` memories from all over."""
@@ -243,6 +303,10 @@ class MemoryStore:
             bytes=0,
             engine="dictionaries",
         )
+
+    def purge(self) -> bool:
+        """Leave nothing behind, as ever."""
+        return True
 
     def close(self) -> None:
         """Release nothing."""

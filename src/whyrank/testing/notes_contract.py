@@ -42,7 +42,7 @@ class NotesContract:
         """What cannot be stored whole leaves no note behind, either."""
         store = self.open_store(tmp_path)
         store.put_note("old", "one")
-        store.write(Changes(put=[entry_for(Memory("m_1", "tea"), "en")], notes={"old": None, "new": "two"}))
+        store.write(Changes(put=[entry_for(Memory("m_1", "tea"), "en")], notes={"new": "two"}, drop_notes=["old"]))
         assert store.notes() == {"new": "two"}
         foreign = Memory("m_1", "coffee", scope=Scope("user", "1"))
         with suppress(StoreError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -235,6 +236,17 @@ def test_what_was_replaced_does_not_come_back_in_other_words(world: World) -> No
     report = world.run([told("The lighthouse server is backed up nightly indeed", "backed up nightly")])
     assert report.stored == []
     assert "which was replaced by m_new" in report.known[0].reason
+
+
+def test_what_somebody_has_corrected_is_not_overwritten(world: World) -> None:
+    world.run([LIGHT])
+    [fact] = world.facts()
+    corrected = replace(fact, text="Nobody backs up anything, in truth")
+    world.store.write(Changes(put=[entry_for(corrected, "en")]))
+    world.write("TOOLS.md", "Once more: the server is backed up nightly.")
+    report = world.run([LIGHT])
+    assert world.texts() == ["Nobody backs up anything, in truth"]
+    assert "its text was changed since" in report.known[0].reason
 
 
 def test_facts_of_other_scopes_are_not_known_here(world: World) -> None:

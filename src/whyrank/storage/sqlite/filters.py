@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from ...types import Scope, Where
+from ...types import USUAL_IMPORTANCE, Scope, Where
 
 
 class Clause(NamedTuple):
@@ -37,6 +37,21 @@ def _choices(where: Where) -> list[Clause]:
         parts.append(Clause("m.date >= ?", (where.since,)))
     if where.before is not None:
         parts.append(Clause("m.date < ?", (where.before,)))
+    return parts + _likes(where)
+
+
+def _likes(where: Where) -> list[Clause]:
+    parts: list[Clause] = []
+    if where.category is not None:
+        parts.append(Clause("m.category = ?", (where.category,)))
+    if where.decay is not None:
+        parts.append(Clause("m.decay = ?", (where.decay,)))
+    if where.min_importance is not None:
+        parts.append(Clause("coalesce(m.importance, ?) >= ?", (USUAL_IMPORTANCE, where.min_importance)))
+    if where.only_superseded:
+        parts.append(Clause("m.superseded_by IS NOT NULL", ()))
+    if where.only_expired:
+        parts.append(Clause("m.expires <= ?", (where.moment,)))
     return parts
 
 
@@ -54,16 +69,21 @@ def _one_of(column: str, values: Collection[str]) -> Clause:
 
 
 def _life(where: Where) -> list[Clause]:
-    moment = where.now if where.as_of is None else where.as_of
-    parts = [
-        Clause("(m.expires IS NULL OR m.expires > ?)", (moment,)),
-        Clause("(m.valid_from IS NULL OR m.valid_from <= ?)", (moment,)),
-        Clause("(m.valid_until IS NULL OR m.valid_until > ?)", (moment,)),
-    ]
+    moment = where.moment
+    parts = (
+        []
+        if where.include_expired or where.only_expired
+        else [
+            Clause("(m.expires IS NULL OR m.expires > ?)", (moment,)),
+            Clause("(m.valid_from IS NULL OR m.valid_from <= ?)", (moment,)),
+            Clause("(m.valid_until IS NULL OR m.valid_until > ?)", (moment,)),
+        ]
+    )
+    with_superseded = where.include_superseded or where.only_superseded
     if where.as_of is not None:
         parts.append(Clause("m.created <= ?", (where.as_of,)))
-        if not where.include_superseded:
+        if not with_superseded:
             parts.append(Clause("(m.superseded_by IS NULL OR m.superseded_at > ?)", (where.as_of,)))
-    elif not where.include_superseded:
+    elif not with_superseded:
         parts.append(Clause("m.superseded_by IS NULL", ()))
     return parts

@@ -72,6 +72,9 @@ class KeywordIndex(Protocol):
     def tidy(self, connection: Connection) -> bool:
         """Do a bounded piece of housekeeping in a transaction of its own; tell whether more is due."""
 
+    def scrub(self, connection: Connection) -> None:
+        """Leave nothing of removed memories that `renumber` has not written anew."""
+
     def run(self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None) -> Found:
         """Return the best `limit` distinct sources with exact scores; None for all."""
 

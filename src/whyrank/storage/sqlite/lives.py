@@ -76,6 +76,28 @@ def _select(
                 yield first, second, third
 
 
+def end_claims(connection: Connection, superseded: Mapping[MemoryId, Life]) -> None:
+    """A memory that is brought back was not replaced after all: nobody says any more that it was."""
+    for identity in (identity for identity, life in superseded.items() if life is None):
+        connection.execute("UPDATE memories SET supersedes = NULL WHERE supersedes = ?", (identity,))
+
+
+def refuse_circles(connection: Connection, superseded: Mapping[MemoryId, Life]) -> None:
+    """Refuse that a memory should be replaced, over whatever others, by itself."""
+    for identity in (identity for identity, life in superseded.items() if life is not None):
+        met, by = {identity}, _successor(connection, identity)
+        while by is not None and by not in met:
+            met.add(by)
+            by = _successor(connection, by)
+        if by is not None:
+            raise StoreError(f"{by} would be replaced by itself, over {len(met) - 1} others", "nothing was stored")
+
+
+def _successor(connection: Connection, identity: MemoryId) -> MemoryId | None:
+    found = connection.execute("SELECT superseded_by FROM memories WHERE id = ?", (identity,)).fetchone()
+    return found[0] if found else None
+
+
 def mark_superseded(connection: Connection, lives: Mapping[MemoryId, Life]) -> list[tuple[str, int]]:
     """Write what replaced what; only a memory of the same scope can, and none replaces itself. Return whom it met."""
     changed: list[tuple[str, int]] = []

@@ -25,7 +25,7 @@ class Masks:
 
     def allowed(self, connection: Connection, shelf: Shelf, where: Where) -> Flags | None:
         """Tell which places of a shelf may answer; None if all may."""
-        if where.as_of is not None:
+        if _asks_about_lives(where):
             return self._asked(connection, shelf, where)
         mask = self._asked(connection, shelf, where) if _chooses(where) else None
         if mask is None and not (shelf.has_gaps or len(shelf.superseded) or len(shelf.timed.numbers)):
@@ -39,12 +39,14 @@ class Masks:
 
     def _asked(self, connection: Connection, shelf: Shelf, where: Where) -> Flags:
         """Ask SQL for what only the rows themselves know."""
-        asked = replace(where, now=0.0, scopes=frozenset({Scope.parse(shelf.scope)}))
+        # Only who asks about lives gets another answer at another moment.
+        now = where.now if _asks_about_lives(where) and where.as_of is None else 0.0
+        asked = replace(where, now=now, scopes=frozenset({Scope.parse(shelf.scope)}))
         key = (shelf.scope, shelf.changed, asked)
         with self._turn:
             known = self._known.get(key)
             if known is None:
-                clause = clause_for(asked) if where.as_of is not None else choice(asked)
+                clause = clause_for(asked) if _asks_about_lives(where) else choice(asked)
                 found = connection.execute(
                     f"SELECT m.number FROM memories AS m WHERE {clause.sql}", clause.parameters
                 ).fetchall()
@@ -56,7 +58,10 @@ class Masks:
             return known
 
 
+def _asks_about_lives(where: Where) -> bool:
+    return where.as_of is not None or where.include_expired or where.only_superseded or where.only_expired
+
+
 def _chooses(where: Where) -> bool:
-    return bool(where.kinds or where.tags or where.path is not None or where.since is not None) or (
-        where.before is not None
-    )
+    chosen = (where.path, where.since, where.before, where.category, where.decay, where.min_importance)
+    return bool(where.kinds or where.tags) or any(value is not None for value in chosen)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from .connection import Connection
 
 _PREFIX = "note:"
 _LAST = "\U0010ffff"  # sorts behind every other character
+
+
+def drop_notes(connection: Connection, names: Iterable[str]) -> None:
+    """Delete notes, inside the transaction at hand."""
+    connection.executemany("DELETE FROM meta WHERE key = ?", ((_PREFIX + name,) for name in names))
 
 
 class Notes:
@@ -43,13 +48,9 @@ def raise_generation(connection: Connection) -> int:
     return int(raised.fetchone()[0])
 
 
-def write_notes(connection: Connection, notes: Mapping[str, str | None]) -> None:
-    """Write texts by name, or take them away, inside the transaction at hand."""
-    for name, text in notes.items():
-        if text is None:
-            connection.execute("DELETE FROM meta WHERE key = ?", (_PREFIX + name,))
-        else:
-            connection.execute(
-                "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-                (_PREFIX + name, text),
-            )
+def write_notes(connection: Connection, notes: Mapping[str, str]) -> None:
+    """Write texts by name, inside the transaction at hand."""
+    connection.executemany(
+        "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+        ((_PREFIX + name, text) for name, text in notes.items()),
+    )

@@ -8,7 +8,7 @@ from functools import lru_cache
 from ...analysis.text import text_key
 from ...errors import StoreDamaged
 from ...ports import Entry
-from ...types import Memory, Scope, Source
+from ...types import USUAL_IMPORTANCE, Memory, Order, Scope, Source
 from .connection import Row
 
 COLUMNS = (
@@ -24,6 +24,13 @@ SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
 # How ties are broken, in SQL; the same as Memory.content_key.
 CONTENT_KEY = "m.path, m.start_line, m.content_hash, m.id"
+ORDER_BY: dict[Order, str] = {
+    "place": CONTENT_KEY,
+    "created": f"m.created DESC, {CONTENT_KEY}",
+    "date": f"m.date IS NULL, m.date DESC, {CONTENT_KEY}",
+    "importance": f"coalesce(m.importance, {USUAL_IMPORTANCE}) DESC, {CONTENT_KEY}",
+    "recalls": f"m.recalls DESC, {CONTENT_KEY}",
+}
 
 
 def to_row(entry: Entry, number: int) -> Row:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from ...columns import Column, Listed, MemoryId
 from ...errors import NotFound, StoreError
-from ...ports import Changes, FileRecord, StoreStatus, Vector
-from ...types import Join, Memory, NameProbe, Run, Scope, Signal, Statistics, Where
+from ...ports import Changes, FileRecord, StoreStatus, Vector, Written
+from ...types import Former, Join, Memory, NameProbe, Order, Run, Scope, Signal, Statistics, Where
 from ..pools import best
 from ..samples import spread
+from . import past, purging
 from .catalogue import Catalogue
 from .connection import LIBRARY, Connection, Database, Row
 from .filters import clause_for
@@ -22,7 +23,7 @@ from .masks import Masks
 from .names import NameIndex
 from .notes import Notes, raise_generation, write_notes
 from .recent import Places, RecentMemories, StoredMemories
-from .rows import CONTENT_KEY, SELECT, to_memory
+from .rows import ORDER_BY, SELECT, to_memory
 from .schema import prepare
 from .vectors import VectorIndex
 from .writing import Writing
@@ -61,6 +62,8 @@ class SqliteStore:
             raise StoreError(f"{path} does not exist and cannot be made here", "check the permissions of the folder")
         prepare(self._database)
         prepare_index(self._database, keyword)
+        if not self._database.read_only and purging.is_due(self._database.reader()):
+            purging.purge(self._database)
 
     def reading(self) -> AbstractContextManager[None]:
         """Hold one consistent view for all reads inside the block."""
@@ -126,14 +129,37 @@ class SqliteStore:
             raise NotFound(f"the memory {identity!r} was forgotten since", "search again")
         return found
 
-    def browse(self, where: Where, limit: int, offset: int = 0) -> list[Memory]:
-        """Return memories in the order of their content keys."""
+    def browse(self, where: Where, limit: int, offset: int = 0, order: Order = "place") -> list[Memory]:
+        """Return memories in the order of their content keys, or the latest, weightiest, most recalled first."""
         clause = clause_for(where)
         rows = self._read(
-            f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {CONTENT_KEY} LIMIT ? OFFSET ?",
+            f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {ORDER_BY[order]} LIMIT ? OFFSET ?",
             (*clause.parameters, limit, offset),
         )
         return [to_memory(row) for row in rows]
+
+    def each(self, where: Where) -> Iterator[Memory]:
+        """Yield memories in the order of their content keys, without holding them all."""
+        clause = clause_for(where)
+        query = f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {ORDER_BY['place']}"
+        with self.reading():
+            for row in self._database.reader().execute(query, clause.parameters):
+                yield to_memory(row)
+
+    def with_text(self, text: str, scope: Scope) -> list[Memory]:
+        """Return the facts of one scope that say the same: case and white space aside."""
+        with self.reading():
+            return past.with_text(self._database.reader(), text, scope)
+
+    def written(self, scope: Scope, key: str) -> Written | None:
+        """Return what a write with a key came to, if there was one in the scope."""
+        with self.reading():
+            return past.written_with(self._database.reader(), scope, key)
+
+    def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
+        """Return what those of these memories were before that were changed and may be seen."""
+        with self.reading():
+            return past.history_of(self._database.reader(), list(self.get(ids, scopes)))
 
     def sample(self, where: Where, count: int) -> list[Memory]:
         """Return up to `count` memories from all over; the same memories in any store give the same choice."""
@@ -293,6 +319,10 @@ class SqliteStore:
                 bytes=count("PRAGMA page_count") * count("PRAGMA page_size"),
                 engine=LIBRARY,
             )
+
+    def purge(self) -> bool:
+        """Leave no byte of what was removed in the file or its log; tell whether that is done."""
+        return purging.purge(self._database)
 
     def close(self) -> None:
         """Release the store."""

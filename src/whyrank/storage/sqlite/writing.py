@@ -6,14 +6,26 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...columns import MemoryId
+from ...errors import StoreError
 from ...ports import Changes, Entry
 from ...types import Scope
 from .connection import Connection
 from .indexes import INDEXES, index_to_come
 from .keyword import KeywordIndex
-from .lives import lives_of, mark_superseded, refuse_foreign_ids
+from .lives import end_claims, lives_of, mark_superseded, refuse_circles, refuse_foreign_ids
 from .names import NameIndex
-from .notes import raise_generation, write_notes
+from .notes import drop_notes, raise_generation, write_notes
+from .past import (
+    all_in,
+    check_basis,
+    count_recalls,
+    forget_past,
+    still_expired,
+    take_keys,
+    with_recalls,
+    write_history,
+)  # fmt: skip
+from .purging import leave_word
 from .records import Ledger, record_of
 from .renumbering import LOOKED_AT_EVERY, is_crowded_with_gaps, renumber
 from .rows import INSERT, to_row
@@ -34,23 +46,36 @@ class Writing:
         self._to_come = index_to_come(connection)
         self._ledger = Ledger(connection, generation, keyword.stored_tokens)
         self._put: dict[str, list[int]] = defaultdict(list)
+        self._lost: set[str] = set()
 
     def apply(self, changes: Changes) -> None:
         """Make the changes."""
         connection = self._connection
         entries = {entry.memory.id: entry for entry in changes.put}
         refuse_foreign_ids(connection, entries.values())
-        gone = {*changes.remove, *_chunks_below(connection, changes.replace_files)} - entries.keys()
+        check_basis(connection, changes.basis)
+        below = _chunks_below(connection, changes.replace_files)
+        gone = {*changes.remove, *below, *all_in(connection, changes.clear)} - entries.keys()
+        pruned = still_expired(connection, changes.prune) - entries.keys()
         lives = lives_of(connection, entries, gone, changes.renamed)
-        orphans = self._remove([*gone, *entries])
-        for entry in entries.values():
+        put = with_recalls(connection, entries, changes.renamed)
+        orphans = self._remove([*gone, *pruned, *entries])
+        forget_past(connection, gone | pruned, changes.clear)
+        for entry in put:
             self._insert(entry)
         for language in {entry.language for entry in entries.values()} - {""}:
             connection.execute(
                 "INSERT INTO meta VALUES ('language', ?) ON CONFLICT DO UPDATE SET value = excluded.value", (language,)
             )
+        end_claims(connection, changes.superseded)
         for scope, _ in mark_superseded(connection, {**lives, **changes.superseded}):
             self._ledger.touch(scope)
+        refuse_circles(connection, changes.superseded)
+        for scope in count_recalls(connection, changes.recalled):
+            self._ledger.touch(scope)
+        write_history(connection, changes.history)
+        take_keys(connection, changes.keys)
+        drop_notes(connection, changes.drop_notes)
         self._write_manifest(changes)
         _drop_orphans(connection, orphans)
         write_notes(connection, changes.notes)
@@ -58,7 +83,25 @@ class Writing:
             self._vectors.put(connection, changes.space, changes.vectors)
         self._close(changes.space, changes.vectors)
         self._keyword.close(connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
-        self._close_gaps()
+        if changes.purge:
+            self._purge()
+        else:
+            self._close_gaps()
+
+    def _purge(self) -> None:
+        """Write what goes by numbers anew in the scopes that have lost something, and leave word that it is to go."""
+        if self._to_come is not None:
+            raise StoreError("the keyword index is being changed", "purge when that is done; nothing was removed")
+        for scope in sorted(self._lost):
+            self._renumber(scope)
+        self._keyword.scrub(self._connection)
+        leave_word(self._connection)
+
+    def _renumber(self, scope: str) -> None:
+        spaces = self._connection.execute("SELECT DISTINCT space FROM sign_blocks WHERE scope = ?", (scope,)).fetchall()
+        living = renumber(self._connection, self._keyword, scope, self._generation)
+        for (space,) in spaces:
+            self._vectors.close(self._connection, space, {scope: range(living)})
 
     def _close_gaps(self) -> None:
         """Renumber a scope that was rewritten so often that most of its numbers are gone; looked at now and then."""
@@ -67,12 +110,7 @@ class Writing:
         for scope, numbers in self._put.items():
             is_time = numbers[0] // LOOKED_AT_EVERY != (numbers[-1] + 1) // LOOKED_AT_EVERY
             if is_time and is_crowded_with_gaps(self._connection, scope, numbers[-1] + 1):
-                spaces = self._connection.execute(
-                    "SELECT DISTINCT space FROM sign_blocks WHERE scope = ?", (scope,)
-                ).fetchall()
-                living = renumber(self._connection, self._keyword, scope, self._generation)
-                for (space,) in spaces:
-                    self._vectors.close(self._connection, space, {scope: range(living)})
+                self._renumber(scope)
 
     def mend(self, broken: Mapping[str, Sequence[int]]) -> None:
         """Write blocks of records anew that were found broken."""
@@ -106,6 +144,7 @@ class Writing:
                 index.remove(self._connection, row, scope, number)
             self._connection.execute("DELETE FROM memories WHERE row = ?", (row,))
             self._ledger.remove(scope, number)
+            self._lost.add(scope)
             hashes.append(text_hash)
         return hashes
 

@@ -84,6 +84,9 @@ class PostingsIndex:
         """Tell whether a segment is broken or a merge is due."""
         return bool(self._pages.broken) or segments.is_due(connection)
 
+    def scrub(self, connection: Connection) -> None:
+        """Nothing is left: renumbering has written everything anew."""
+
     def tidy(self, connection: Connection) -> bool:
         """Make broken segments anew, or merge a little."""
         broken = self._pages.broken

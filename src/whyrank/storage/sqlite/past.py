@@ -1,0 +1,154 @@
+"""What memories were, which writes had keys, how often memories were recalled, and when they are over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ...analysis.text import text_key
+from ...columns import MemoryId
+from ...errors import ConfigError, StoreChanged
+from ...ports import Entry, Recall, Written
+from ...types import Former, Memory, Scope
+from .connection import Connection
+from .rows import SELECT, to_memory
+
+_PER_STATEMENT = 500
+
+
+def check_basis(connection: Connection, basis: Mapping[MemoryId, Memory]) -> None:
+    """Refuse changes that were thought out over memories that are others by now; their recalls are no change."""
+    for identity, known in basis.items():
+        row = connection.execute(f"SELECT {SELECT} FROM memories AS m WHERE m.id = ?", (identity,)).fetchone()
+        if row is None or unrecalled(to_memory(row)) != unrecalled(known):
+            raise StoreChanged(f"{identity} has changed meanwhile", "read it again; nothing was stored")
+
+
+def unrecalled(memory: Memory) -> Memory:
+    """Return a memory as it is apart from how often it was recalled, which a store keeps by itself."""
+    return replace(memory, recalls=0, recalled=None)
+
+
+def with_recalls(
+    connection: Connection, entries: Mapping[MemoryId, Entry], renamed: Mapping[MemoryId, MemoryId]
+) -> list[Entry]:
+    """Return what is put, each with the recalls that were counted under its id, or under the one it moved from."""
+    before = {new: old for old, new in renamed.items()}
+    counted = dict(_recalls(connection, {*entries, *renamed}))
+    return [
+        _recalled(entry, counted.get(identity) or counted.get(before.get(identity, "")))
+        for identity, entry in entries.items()
+    ]
+
+
+def _recalled(entry: Entry, counted: tuple[int, float] | None) -> Entry:
+    memory = entry.memory
+    if counted is None or memory.recalls >= counted[0]:
+        return entry
+    return replace(entry, memory=replace(memory, recalls=counted[0], recalled=counted[1]))
+
+
+def _recalls(connection: Connection, ids: Collection[MemoryId]) -> Iterator[tuple[MemoryId, tuple[int, float]]]:
+    for part, marks in _portions(list(ids)):
+        for identity, count, last in connection.execute(
+            f"SELECT id, recalls, recalled FROM memories WHERE recalls > 0 AND id IN ({marks})", part
+        ):
+            yield identity, (count, last)
+
+
+def count_recalls(connection: Connection, recalls: Iterable[Recall]) -> list[str]:
+    """Count recalls and put expiry off, never forward; return the scopes of those whose expiry has changed."""
+    changed: list[str] = []
+    for recall in recalls:
+        connection.execute(
+            "UPDATE memories SET recalls = recalls + 1, recalled = max(coalesce(recalled, :at), :at) WHERE id = :id",
+            {"id": recall.memory, "at": recall.at},
+        )
+        if recall.expires is not None:
+            changed += [
+                scope
+                for (scope,) in connection.execute(
+                    "UPDATE memories SET expires = ? WHERE id = ? AND expires < ? RETURNING scope",
+                    (recall.expires, recall.memory, recall.expires),
+                )
+            ]
+    return changed
+
+
+def write_history(connection: Connection, formers: Iterable[Former]) -> None:
+    """Write down what memories were."""
+    connection.executemany(
+        "INSERT INTO history (memory, changed, was) VALUES (?, ?, ?)",
+        ((one.memory, one.changed, json.dumps(one.was, ensure_ascii=False)) for one in formers),
+    )
+
+
+def history_of(connection: Connection, ids: Sequence[MemoryId]) -> dict[MemoryId, list[Former]]:
+    """Return what memories were, the latest change last."""
+    found: dict[MemoryId, list[Former]] = {}
+    for part, marks in _portions(ids):
+        for identity, changed, was in connection.execute(
+            f"SELECT memory, changed, was FROM history WHERE memory IN ({marks}) ORDER BY entry", part
+        ):
+            found.setdefault(identity, []).append(Former(identity, changed, json.loads(was)))
+    return found
+
+
+def take_keys(connection: Connection, keys: Mapping[tuple[Scope, str], Written]) -> None:
+    """Write down what writes with keys came to; a key that stands for other content is refused."""
+    for (scope, key), written in keys.items():
+        connection.execute(
+            "INSERT INTO write_keys VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (str(scope), key, *written)
+        )
+        known = written_with(connection, scope, key)
+        if known is not None and known.content != written.content:
+            raise ConfigError(f"the key {key!r} was used for another write", "give each write a key of its own")
+
+
+def written_with(connection: Connection, scope: Scope, key: str) -> Written | None:
+    """Return what a write with a key came to, if there was one."""
+    row = connection.execute(
+        "SELECT memory, content FROM write_keys WHERE scope = ? AND key = ?", (str(scope), key)
+    ).fetchone()
+    return Written(*row) if row else None
+
+
+def forget_past(connection: Connection, gone: Iterable[MemoryId], cleared: Sequence[Scope]) -> None:
+    """Delete what is known of memories that are gone: their past, and the keys they were written with."""
+    for identity in gone:
+        connection.execute("DELETE FROM history WHERE memory = ?", (identity,))
+        connection.execute("DELETE FROM write_keys WHERE memory = ?", (identity,))
+    for scope in cleared:
+        connection.execute("DELETE FROM write_keys WHERE scope = ?", (str(scope),))
+        connection.execute("DELETE FROM files WHERE scope = ?", (str(scope),))
+
+
+def with_text(connection: Connection, text: str, scope: Scope) -> list[Memory]:
+    """Return the facts of a scope that say the same."""
+    rows = connection.execute(
+        f"SELECT {SELECT} FROM memories AS m WHERE m.scope = ? AND m.text_key = ? AND m.text_key <> '' ORDER BY m.row",
+        (str(scope), text_key(text)),
+    )
+    return [to_memory(row) for row in rows.fetchall()]
+
+
+def all_in(connection: Connection, scopes: Iterable[Scope]) -> list[MemoryId]:
+    """Return the ids of everything in some scopes."""
+    return [
+        identity
+        for scope in scopes
+        for (identity,) in connection.execute("SELECT id FROM memories WHERE scope = ?", (str(scope),))
+    ]
+
+
+def still_expired(connection: Connection, prune: Mapping[MemoryId, float]) -> set[MemoryId]:
+    """Return those of some memories that have expired by a moment, and were not put off meanwhile."""
+    query = "SELECT 1 FROM memories WHERE id = ? AND expires <= ?"
+    return {identity for identity, at in prune.items() if connection.execute(query, (identity, at)).fetchone()}
+
+
+def _portions(values: Sequence[MemoryId]) -> Iterator[tuple[Sequence[MemoryId], str]]:
+    for start in range(0, len(values), _PER_STATEMENT):
+        part = values[start : start + _PER_STATEMENT]
+        yield part, ", ".join("?" * len(part))

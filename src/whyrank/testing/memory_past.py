@@ -1,0 +1,81 @@
+"""What the store in dictionaries knows of the past of memories, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..columns import MemoryId
+from ..errors import ConfigError, StoreChanged, StoreError
+from ..ports import Changes, Entry, Written
+from ..types import USUAL_IMPORTANCE, Former, Memory, Order, Scope
+
+
+@dataclass
+class Past:
+    """What memories were, and what writes with keys came to."""
+
+    formers: dict[MemoryId, list[Former]] = field(default_factory=dict)
+    keys: dict[tuple[Scope, str], Written] = field(default_factory=dict)
+
+    def check_keys(self, keys: Mapping[tuple[Scope, str], Written]) -> None:
+        """Refuse a key that stands for other content."""
+        for place, written in keys.items():
+            if self.keys.get(place, written).content != written.content:
+                raise ConfigError(f"the key {place[1]!r} was used for another write", "give each a key of its own")
+
+    def change(self, changes: Changes, gone: Iterable[MemoryId]) -> None:
+        """Take in what a write says, and forget what is gone."""
+        lost = {*gone}
+        self.formers = {key: list(told) for key, told in self.formers.items() if key not in lost}
+        for former in changes.history:
+            self.formers.setdefault(former.memory, []).append(former)
+        kept = {
+            place: written
+            for place, written in self.keys.items()
+            if written.memory not in lost and place[0] not in changes.clear
+        }
+        self.keys = {**changes.keys, **kept}
+
+
+def refuse_others(entries: Mapping[MemoryId, Entry], basis: Mapping[MemoryId, Memory]) -> None:
+    """Refuse changes that were thought out over memories that are others by now."""
+    for key, known in basis.items():
+        found = entries[key].memory if key in entries else None
+        if found is None or _unrecalled(found) != _unrecalled(known):
+            raise StoreChanged(f"{key} has changed meanwhile", "read it again; nothing was stored")
+
+
+def _unrecalled(memory: Memory) -> Memory:
+    return replace(memory, recalls=0, recalled=None)
+
+
+def refuse_circles(entries: Mapping[MemoryId, Entry], changes: Changes) -> None:
+    """Refuse that a memory should be replaced, over whatever others, by itself."""
+    successors = {key: entry.memory.superseded_by for key, entry in entries.items()}
+    scopes = {key: entry.memory.scope for key, entry in entries.items()}
+    scopes |= {entry.memory.id: entry.memory.scope for entry in changes.put}
+    for key, life in changes.superseded.items():
+        if life is None:
+            successors[key] = None
+        elif life[0] != key and scopes.get(life[0]) in (None, scopes.get(key)):
+            successors[key] = life[0]
+    for key, life in changes.superseded.items():
+        met, by = {key}, successors.get(key) if life is not None else None
+        while by is not None and by not in met:
+            met.add(by)
+            by = successors.get(by)
+        if by is not None:
+            raise StoreError(f"{by} would be replaced by itself", "nothing was stored")
+
+
+def sorting_key(memory: Memory, order: Order) -> tuple[object, ...]:
+    """Return what a list is sorted by."""
+    first: dict[Order, tuple[float, ...]] = {
+        "place": (),
+        "created": (-memory.created,),
+        "date": (memory.date is None, -(memory.date or 0.0)),
+        "importance": (-(memory.importance or USUAL_IMPORTANCE),),
+        "recalls": (-memory.recalls,),
+    }
+    return (*first[order], *memory.content_key)
