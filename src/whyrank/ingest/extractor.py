@@ -157,8 +157,9 @@ class Extractor:
         space = self.embedder.fingerprint if self.embedder else ""
         familiar = Familiar(self.store, self.scope, space, self.clock(), self.settings.same_cosine)
         failures = 0
+        files = list(dict.fromkeys(part.path for part in waiting))
         for number, part in enumerate(waiting):
-            progress(number, len(waiting), self._figures(part))
+            progress(number, len(waiting), self._figures(files.index(part.path), len(files)))
             heard = self._ask(self.llm, part)
             self._settle(part, heard, familiar)
             self.report.asked += 1
@@ -166,11 +167,12 @@ class Extractor:
             if failures == PROVIDER_FAILURES or heard.is_hopeless:
                 self.report.stopped = heard.error
                 return
-        progress(len(waiting), len(waiting), self._figures(waiting[-1]))
+        progress(len(waiting), len(waiting), self._figures(len(files), len(files)))
 
-    def _figures(self, part: Part) -> str:
-        about = "~" if self.report.tokens.is_estimate else ""
-        return f"{len(self.report.stored)} facts, {about}{self.report.tokens.total:,} tokens, {part.path}"
+    def _figures(self, done: int, files: int) -> str:
+        """Say how far it is, in few letters: a bar has no room for more."""
+        about, tokens = "~" if self.report.tokens.is_estimate else "", self.report.tokens.total
+        return f"{done}/{files} files, {len(self.report.stored)} facts, {about}{tokens / 1_000:.1f}k tokens"
 
     def _ask(self, llm: Llm, part: Part) -> Heard:
         """Ask about one part, and once more if the answer cannot be used as it is."""
