@@ -54,7 +54,7 @@ class Engine(Remembering, Extracting, Pinning):
         config: settings.Config,
         clock: Callable[[], float] = time.time,
         reranker: Reranker | None = None,
-        llm: Llm | None = None,
+        llm: Callable[[str | None], Llm] | None = None,
     ) -> None:
         self._store = store
         self._llm = llm

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .arguments import scope_of
 from .calibrations import Calibrating
-from .errors import ConfigError
+from .errors import ConfigError, ProviderError
 from .ports import Llm
 from .types import GLOBAL, Scope
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Extracting(Calibrating):
     """Facts from the files of a workspace."""
 
-    _llm: Llm | None
+    _llm: Callable[[str | None], Llm] | None
 
     def ingest_files(
         self,
@@ -41,13 +41,22 @@ class Extracting(Calibrating):
         """
         from .ingest.extractor import Extractor  # of no use to a search, which should not wait for it
 
-        owner = scope_of(scope)
+        owner, model = scope_of(scope), self._language_model(is_needed=not plan)
         chosen = self._extraction_settings(paths, workspace, base)
-        extractor = Extractor(self._store, self._embedder, self._llm, chosen, owner, self._clock)
+        extractor = Extractor(self._store, self._embedder, model, chosen, owner, self._clock)
         report = extractor.extract(dry_run=dry_run, plan=plan, progress=progress or (lambda *_: None))
         if report.stored and not dry_run:
             report.remarks += [("calibration", remark) for remark in self._recalibrate([owner])]
         return report
+
+    def _language_model(self, *, is_needed: bool) -> Llm | None:
+        """Return the language model of the settings; where none is needed, None will do for one."""
+        try:
+            return self._llm(None) if self._llm is not None else None
+        except ProviderError:
+            if is_needed:
+                raise
+            return None
 
     def left_out(self, *, scope: str | Scope = GLOBAL) -> list[Record]:
         """Return what was asked about a scope's files and did not end in facts: failed parts, and lines left out."""

@@ -151,9 +151,7 @@ class Extractor:
         if not waiting:
             return
         if self.llm is None:
-            raise ConfigError(
-                "no language model is set", "set llm.url and llm.model; with --plan nothing is asked, only counted"
-            )
+            raise ConfigError("there is no language model", "set llm.url and llm.model, or open the store with llm=…")
         space = self.embedder.fingerprint if self.embedder else ""
         familiar = Familiar(self.store, self.scope, space, self.clock(), self.settings.same_cosine)
         failures = 0

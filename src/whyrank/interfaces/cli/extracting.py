@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from ...access import served_llm
 from ...errors import ProviderError
 from ...ingest.asked import Record
 from ...ingest.extraction import Extraction, Unused
@@ -21,6 +22,8 @@ def ingest_files(asked: argparse.Namespace) -> int:
     """Extract facts from files, or say what that would take, or what was left out before."""
     if asked.left_out:
         return _show_left_out(asked)
+    if not asked.plan:
+        served_llm(settings_of(asked))  # first, so that a model that is not set leaves no store behind
     # What stores nothing makes no store.
     asked.dry_run = asked.dry_run or asked.plan
     with writable(asked) as engine, output.progress("ingest-files", quiet=asked.json) as tick:

@@ -6,6 +6,7 @@ import argparse
 from typing import NamedTuple
 
 from ... import config as settings
+from ...access import served_card
 from ...embedding.models import Model, fetch, models
 from ...embedding.providers import NAMES, check_name
 from ...errors import ConfigError
@@ -35,7 +36,7 @@ def model(asked: argparse.Namespace) -> int:
 def _list(asked: argparse.Namespace) -> int:
     config = settings_of(asked)
     vectors = _vectors(config)
-    known = models(config.models)
+    known = models(config.models, served_card(config))
     if asked.json:
         output.say_json(shapes.models(known, config["embedding"], vectors, str(config.models)))
         return OK
@@ -50,7 +51,11 @@ def _list(asked: argparse.Namespace) -> int:
 def _particulars(found: Model, vectors: int) -> list[str]:
     told = []
     if found.dimension:
-        told = [f"{found.dimension} dimensions", f"knows {', '.join(found.languages)}", f"{vectors} vectors here"]
+        told.append(f"{found.dimension} dimensions")
+    if found.languages:
+        told.append(f"knows {', '.join(found.languages)}")
+    if found.space:
+        told.append(f"{vectors} vectors here")
     if found.bytes:
         told.append(f"{found.bytes / _MEGABYTE:.0f} MB")
     return [*told, "ready" if found.installed else f"not here yet: {found.needs}"]
@@ -84,7 +89,7 @@ def _fetched(asked: argparse.Namespace, config: settings.Config) -> bool:
 
 
 def _card(name: str, config: settings.Config) -> Model:
-    return next(found for found in models(config.models) if found.name == name)
+    return next(found for found in models(config.models, served_card(config)) if found.name == name)
 
 
 class Change(NamedTuple):
@@ -105,6 +110,9 @@ class Change(NamedTuple):
 def _use(asked: argparse.Namespace) -> int:
     """Fetch, embed what the store holds, and only then write the setting: till then the model before it serves."""
     config = settings_of(asked)
+    served = served_card(config)
+    if asked.name == served.name and served.needs:
+        raise ConfigError(f"nobody said where {asked.name} is served", served.needs)
     change = _would_change(asked, config) if asked.dry_run else _changed(asked, config)
     if asked.json:
         output.say_json({**change._asdict(), "format": shapes.FORMAT})
