@@ -75,8 +75,7 @@ class Extracting(Calibrating):
 
         config = self._config
         folder = config.workspace if workspace is None else Path(workspace).absolute()
-        if not folder.is_dir():
-            raise ConfigError(f"there is no folder {folder}", "name the workspace with --workspace")
+        check_workspace(folder)
         return ExtractionSettings(
             workspace=folder,
             base=config.notes if base is None else Path(base).absolute(),
@@ -87,3 +86,9 @@ class Extracting(Calibrating):
             max_bytes=config["ingest.max_bytes"],
             same_cosine=config["ingest.same_cosine"],
         )
+
+
+def check_workspace(folder: Path) -> None:
+    """Refuse a workspace that is not there."""
+    if not folder.is_dir():
+        raise ConfigError(f"there is no folder {folder}", "name the workspace with --workspace")

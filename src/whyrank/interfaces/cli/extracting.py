@@ -6,9 +6,12 @@ import argparse
 from collections.abc import Sequence
 
 from ...access import served_llm
+from ...arguments import scope_of
 from ...errors import ProviderError
+from ...extracting import check_workspace
 from ...ingest.asked import Record
 from ...ingest.extraction import Extraction, Unused
+from ...ingest.globs import parsed
 from ..extraction import extraction, left_out
 from ..failures import OK, PARTLY_READ, failure_of
 from . import output
@@ -22,8 +25,7 @@ def ingest_files(asked: argparse.Namespace) -> int:
     """Extract facts from files, or say what that would take, or what was left out before."""
     if asked.left_out:
         return _show_left_out(asked)
-    if not asked.plan:
-        served_llm(settings_of(asked))  # first, so that a model that is not set leaves no store behind
+    _check(asked)
     # What stores nothing makes no store.
     asked.dry_run = asked.dry_run or asked.plan
     with writable(asked) as engine, output.progress("ingest-files", quiet=asked.json) as tick:
@@ -42,6 +44,16 @@ def ingest_files(asked: argparse.Namespace) -> int:
     if report.stopped:
         return failure_of(ProviderError(report.stopped)).exit_status
     return PARTLY_READ.exit_status if report.unread or report.failed else OK
+
+
+def _check(asked: argparse.Namespace) -> None:
+    """Refuse what cannot be done before a store is made for it."""
+    config = settings_of(asked)
+    scope_of(asked.scope)
+    parsed(config["ingest.paths"] if asked.paths is None else asked.paths)
+    check_workspace(config.workspace)
+    if not asked.plan:
+        served_llm(config)
 
 
 def _show_left_out(asked: argparse.Namespace) -> int:
