@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .analysis.text import clean
 from .errors import ConfigError
 from .ingest.dates import parse_date
-from .types import CATEGORIES, KINDS, Scope, Where, visible
+from .lifetimes import LIFETIMES
+from .types import CATEGORIES, KINDS, ORDERS, Scope, Where, visible
 
 Scopes = str | Scope | Iterable[str | Scope] | None
 
 MAX_PATTERN_CHARACTERS = 1_000  # SQLite refuses patterns of 50,000; nobody types one of 1,000
 MAX_LISTED = 1_000_000
+MAX_FACT_CHARACTERS = 50_000  # a long article; what is longer is a file, which is cut into chunks
+MAX_NAME_CHARACTERS = 1_000  # also of a tag or an entity
+MAX_NAMES = 200
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,9 @@ class Filters:
     before: object = None
     as_of: object = None
     include_superseded: bool = False
+    category: str | None = None
+    decay: str | None = None
+    min_importance: int | None = None
 
     def where(self, now: float) -> Where:
         """Return the filter the stores understand; refuse what makes no sense."""
@@ -37,6 +44,10 @@ class Filters:
             raise ConfigError(
                 f"the path pattern has {len(self.path)} characters", f"give at most {MAX_PATTERN_CHARACTERS}"
             )
+        if self.category is not None:
+            check_category(self.category)
+        check_decay(self.decay)
+        check_importance(self.min_importance)
         return Where(
             scopes=visible(scopes_of(self.scope)),
             kinds=frozenset({self.kind} if self.kind else ()),
@@ -47,7 +58,22 @@ class Filters:
             as_of=moment("as_of", self.as_of),
             include_superseded=self.include_superseded,
             now=now,
+            category=self.category,
+            decay=self.decay,
+            min_importance=self.min_importance,
         )
+
+
+@dataclass(frozen=True)
+class Listing(Filters):
+    """What may be asked of a list beside that: also, or only, what no search finds."""
+
+    superseded: bool = False
+    expired: bool = False
+
+    def where(self, now: float) -> Where:
+        """Return the filter the stores understand."""
+        return replace(Filters.where(self, now), only_superseded=self.superseded, only_expired=self.expired)
 
 
 def scope_of(scope: str | Scope) -> Scope:
@@ -117,16 +143,40 @@ def check_importance(importance: int | None) -> None:
         raise ConfigError(f"importance is {importance}", "give a whole number from 1 to 5")
 
 
+def check_decay(decay: str | None) -> None:
+    """Refuse a decay class that does not exist."""
+    if decay and decay not in LIFETIMES:
+        raise ConfigError(f"there is no decay class {decay!r}", f"the classes are {', '.join(LIFETIMES)}")
+
+
+def check_order(order: str) -> None:
+    """Refuse an order that does not exist."""
+    if order not in ORDERS:
+        raise ConfigError(f"there is no order {order!r}", f"the orders are {', '.join(ORDERS)}")
+
+
 def storable(name: str, text: str) -> str:
     """Refuse text that no store can hold."""
+    if not isinstance(text, str):
+        raise ConfigError(f"the {name} is {text!r:.60}, which is no text", "give a text; nothing was stored")
     if clean(text).replaced:
         raise ConfigError(f"the {name} holds a NUL or a lone surrogate", "remove it; nothing was stored")
     return text
 
 
-def tags_of(tags: str | Sequence[str]) -> tuple[str, ...]:
-    """Read tags; a single one may be given as it is."""
-    return tuple(dict.fromkeys(storable("tag", tag) for tag in _several(tags)))
+def name_of(name: str, value: str) -> str:
+    """Read what something is called, or tagged with."""
+    if len(storable(name, value)) > MAX_NAME_CHARACTERS:
+        raise ConfigError(f"the {name} has {len(value)} characters", f"give at most {MAX_NAME_CHARACTERS}")
+    return value.strip()
+
+
+def tags_of(tags: str | Sequence[str], name: str = "tag") -> tuple[str, ...]:
+    """Read tags, or other names; a single one may be given as it is."""
+    given = _several(tags)
+    if len(given) > MAX_NAMES:
+        raise ConfigError(f"there are {len(given)} of {name}", f"give at most {MAX_NAMES}")
+    return tuple(dict.fromkeys(read for tag in given if (read := name_of(name, tag))))
 
 
 def _several(texts: str | Sequence[str]) -> Sequence[str]:
@@ -137,4 +187,9 @@ def fact_text(text: str) -> str:
     """Read the text of a fact."""
     if not storable("text", text).strip():
         raise ConfigError("the text is empty", "give some text")
+    if len(text) > MAX_FACT_CHARACTERS:
+        raise ConfigError(
+            f"the text has {len(text):,} characters, a fact at most {MAX_FACT_CHARACTERS:,}",
+            "write it into a file and ingest that; nothing was stored",
+        )
     return text.strip()

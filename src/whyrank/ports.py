@@ -207,8 +207,8 @@ class Store(Protocol):
     def status(self, space: str) -> StoreStatus:
         """Count what the store holds."""
 
-    def purge(self) -> bool:
-        """Leave no byte of what was removed in any file; tell whether that is done, or others still read old pages."""
+    def purge(self) -> tuple[str, ...]:
+        """Leave no byte of what was removed in any file; say what may still hold some."""
 
     def close(self) -> None:
         """Release the store."""

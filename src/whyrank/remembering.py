@@ -1,85 +1,242 @@
-"""What the facade does with single memories: stores, reads, lists and forgets them."""
+"""What the facade does to have memories: adds and changes facts, takes in documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, TypeVar, Unpack
 
-from .analysis.text import clean
-from .arguments import (
-    MAX_LISTED,
-    Filters,
-    Scopes,
-    check_category,
-    check_importance,
-    check_page,
-    fact_text,
-    moment,
-    scope_of,
-    scopes_of,
-    storable,
-    tags_of,
-)  # fmt: skip
-from .calibrations import Calibrating
+from .analysis.text import same_text
+from .arguments import Scopes, fact_text, scope_of
 from .columns import MemoryId
-from .errors import ConfigError, NotFound
-from .ingest.entries import content_hash, entry_for, id_for
-from .ports import Changes, Vector
-from .types import GLOBAL, Document, Memory, Scope, Source, Where, visible
+from .errors import ConfigError, NotFound, StoreChanged, WhyrankError
+from .facts import (
+    Added,
+    Fields,
+    Near,
+    check_key,
+    content_of,
+    enriched,
+    former,
+    read_fields,
+    said,
+    with_fields,
+    with_text,
+)  # fmt: skip
+from .ingest.entries import entry_for, id_for
+from .lives import Living
+from .ports import Changes, Vector, Written
+from .types import GLOBAL, Document, Memory, Notice, Scope, Where
 
 _DOCUMENTS_PER_TRANSACTION = 256
+_ATTEMPTS = 5  # of a change to a memory that others change at the same time
+_NEAR_LOOKED_AT = 64
+Done = TypeVar("Done")
+Keys = Mapping[tuple[Scope, str], Written]
 
 
-class Remembering(Calibrating):
-    """Single memories and their life."""
+class Remembering(Living):
+    """Facts that come and change."""
 
     def add(
         self,
         text: str,
         *,
         scope: str | Scope = GLOBAL,
-        name: str = "",
-        category: str = "other",
-        tags: str | Sequence[str] = (),
-        importance: int | None = None,
-        date: object = None,
-        expires: object = None,
-        supersedes: MemoryId | None = None,
+        supersedes: MemoryId | str | None = None,
+        key: str | None = None,
+        **fields: Unpack[Fields],
     ) -> Memory:
         """Store a fact; the same text in the same scope is not stored twice. It is durable on return."""
-        stored, owner = fact_text(text), scope_of(scope)
-        check_category(category)
-        check_importance(importance)
-        identity = id_for(owner, "", " ".join(stored.casefold().split()))
-        now = self._clock()
-        known = self._store.get([identity], frozenset({owner})).get(identity)
-        if known is not None and supersedes is None and Where(frozenset({owner}), now=now).allows(known):
-            return known
-        if supersedes is not None:
-            self._check_replaceable(supersedes, identity, owner)
-        given: dict[str, Any] = {
-            "name": storable("name", name), "title": name, "category": category if category != "other" else "",
-            "tags": tags_of(tags), "importance": importance, "date": moment("date", date),
-            "expires": moment("expires", expires), "supersedes": supersedes,
-        }  # fmt: skip
-        base = known or Memory(identity, stored, scope=owner, created=now, date=now)
-        source = Source("", content_hash=content_hash(stored))
-        # What is said again keeps what was said of it before, and lives again.
-        revived = replace(base, expires=None, superseded_by=None, superseded_at=None, source=source)
-        memory = replace(revived, **{key: value for key, value in given.items() if value not in (None, "", ())})
-        self._write([memory], superseded={identity: None} if known is not None else {})
-        return memory
+        return self.remember(text, scope=scope, supersedes=supersedes, key=key, **fields).memory
 
-    def _check_replaceable(self, replaced: MemoryId, identity: MemoryId, owner: Scope) -> None:
-        """A memory may be replaced by another one of its own scope only: for others it must stay as it is."""
-        old = self.get(replaced, scope=owner)
+    def remember(
+        self,
+        text: str,
+        *,
+        scope: str | Scope = GLOBAL,
+        supersedes: MemoryId | str | None = None,
+        key: str | None = None,
+        **fields: Unpack[Fields],
+    ) -> Added:
+        """Store a fact as `add` does, and say what became of it and which facts are near.
+
+        A write with a `key` happens once: the same again returns the same memory, another one is refused.
+        """
+        stored, owner, given = fact_text(text), scope_of(scope), read_fields(fields)
+        keys: Keys = {}
+        if key is not None:
+            keys = {(owner, check_key(key)): Written("", content_of(stored, supersedes, given))}
+        return _tried(lambda: self._remembered(stored, owner, supersedes, given, keys))
+
+    def _remembered(
+        self, text: str, owner: Scope, supersedes: str | None, fields: Mapping[str, Any], keys: Keys
+    ) -> Added:
+        before = self._written_before(keys)
+        if before is not None:
+            return Added(before, "known")
+        now = self._clock()
+        known = self._same(text, owner, now)
+        old = None if supersedes is None else self._replaceable(supersedes, owner, known)
+        if known is not None and old is None and Where(frozenset({owner}), now=now).allows(known):
+            return self._as_known(known, keys)
+        if known is not None:
+            base = replace(known, superseded_by=None, superseded_at=None, expires=None, expires_given=False)
+        else:
+            base = Memory(self._free_id(owner, text), "", scope=owner, created=now, date=now)
+        memory = with_fields(with_text(base, text), {"decay": base.decay, **said(fields)}, now)
+        memory = replace(memory, supersedes=old.id if old else base.supersedes)
+        found = self._found_near(memory, {memory.id, old.id if old else ""}, now)
+        if self._config["dedup.near"] == "merge" and found.near and known is None and old is None:
+            return self._merged(found, memory, keys, now)
+        self._put_one(known, memory, keys, now, old=old, vectors=found.vectors)
+        return Added(memory, "stored" if known is None else "revived", found.near, found.notices)
+
+    def _put_one(
+        self, before: Memory | None, memory: Memory, keys: Keys, now: float, *, old: Memory | None = None, **more: Any
+    ) -> None:
+        """Write one fact with all that hangs on it, in one transaction; over another than was read, none of it."""
+        told = former(before, memory, now) if before is not None else None
+        brought_back: dict[MemoryId, Any] = {}
+        if before is not None and before.superseded_by is not None and memory.superseded_by is None:
+            brought_back = {memory.id: None}
+        self._write(
+            [memory],
+            superseded={**brought_back, **({old.id: (memory.id, now)} if old is not None else {})},
+            basis={one.id: one for one in (before, old) if one is not None},
+            history=[told] if told is not None else [],
+            keys=_keyed(keys, memory.id),
+            **more,
+        )
+
+    def _written_before(self, keys: Keys) -> Memory | None:
+        """Return what the same write came to before; a key that stood for another is refused."""
+        for (owner, key), asked in keys.items():
+            known = self._store.written(owner, key)
+            if known is None:
+                return None
+            if known.content != asked.content:
+                raise ConfigError(f"the key {key!r} was used for another write", "give each write a key of its own")
+            return self._store.get([known.memory], frozenset({owner})).get(known.memory)
+        return None
+
+    def _as_known(self, known: Memory, keys: Keys) -> Added:
+        if keys:
+            self._store.write(Changes(keys=_keyed(keys, known.id)))
+        return Added(known, "known")
+
+    def _same(self, text: str, owner: Scope, now: float) -> Memory | None:
+        """Return the fact of a scope that says the same, rather one that lives."""
+        where = Where(frozenset({owner}), now=now)
+        return max(self._store.with_text(text, owner), key=lambda one: (where.allows(one), one.created), default=None)
+
+    def _free_id(self, owner: Scope, text: str) -> MemoryId:
+        """Return the id of a text, or its next one: an updated fact keeps the id of the text it had."""
+        number = 0
+        while True:
+            identity = id_for(owner, "", same_text(text), number)
+            if not self._store.get([identity], frozenset({owner})):
+                return identity
+            number += 1
+
+    def _replaceable(self, replaced: str, owner: Scope, by: Memory | None) -> Memory:
+        """Return the memory that is to be replaced, by its id or its text: one of its own scope that lives."""
+        try:
+            old = self.get(replaced, scope=owner)
+        except NotFound:
+            found = self._same(replaced, owner, self._clock())
+            if found is None:
+                raise
+            old = found
         if old.scope != owner:
-            raise ConfigError(f"{replaced} belongs to {old.scope}, not to {owner}", f"add this with scope {old.scope}")
+            raise ConfigError(f"{old.id} belongs to {old.scope}, not to {owner}", f"add this with scope {old.scope}")
+        if by is not None and old.id == by.id:
+            raise ConfigError(f"{old.id} would replace itself", "give another text or another id")
         if old.superseded_by is not None:
-            raise ConfigError(f"{replaced} was replaced by {old.superseded_by} already", "replace that one")
-        if replaced == identity:
-            raise ConfigError(f"{replaced} would replace itself", "give another text or another id")
+            raise ConfigError(f"{old.id} was replaced by {old.superseded_by} already", "replace that one")
+        return old
+
+    # -- near-duplicates -------------------------------------------------------------------------------------
+
+    def near(self, text: str, *, scope: str | Scope = GLOBAL, cosine: float | None = None) -> Sequence[Near]:
+        """Return the living facts of one scope that say almost the same, the nearest first."""
+        memory = Memory("", fact_text(text), scope=scope_of(scope))
+        least = self._config["dedup.cosine"] if cosine is None else cosine
+        return self._nearest_facts(memory, least, self._clock())[0]
+
+    def _found_near(self, memory: Memory, apart: set[MemoryId], now: float) -> _Found:
+        """Look for near-duplicates, unless they are kept; an embedder that fails is a notice."""
+        if self._config["dedup.near"] == "keep" or self._embedder is None:
+            return _Found()
+        try:
+            near, vectors = self._nearest_facts(memory, self._config["dedup.cosine"], now)
+        except WhyrankError as error:
+            told = f"near-duplicates were not looked for: {error.message}"
+            return _Found(notices=(Notice("near-unknown", told),))
+        return _Found(tuple(one for one in near if one.memory.id not in apart), vectors)
+
+    def _nearest_facts(self, memory: Memory, least: float, now: float) -> tuple[list[Near], dict[str, Vector]]:
+        """Return near facts of the memory's own scope, and the vector they were found by."""
+        if self._embedder is None:
+            return [], {}
+        entry = entry_for(memory, self._config["language"])
+        [vector] = self._embedder.documents([entry.embed_text])
+        if not vector.any():
+            return [], {}
+        only = frozenset({memory.scope})
+        where = Where(only, now=now)
+        run = self._store.nearest(vector, self.space, where, _NEAR_LOOKED_AT)
+        if len(run.candidates) >= _NEAR_LOOKED_AT and run.candidates[-1].score >= least:
+            # Files may say it often: then facts are looked for by themselves, which costs more.
+            run = self._store.nearest(vector, self.space, replace(where, kinds=frozenset({"fact"})), _NEAR_LOOKED_AT)
+        close = {one.id: one.score for one in run.candidates if one.score >= least}
+        held = self._store.get(close, only)
+        near = [Near(held[key], score) for key, score in close.items() if key in held and held[key].kind == "fact"]
+        return near, {entry.embed_hash: vector}
+
+    def _merged(self, found: _Found, memory: Memory, keys: Keys, now: float) -> Added:
+        """Give what was said of a fact to the nearest one there is."""
+        before = found.near[0].memory
+        after = enriched(before, memory, now)
+        if after == before:
+            self._as_known(before, keys)
+        else:
+            self._put_one(before, after, keys, now)
+        return Added(after, "merged", found.near)
+
+    # -- changes ---------------------------------------------------------------------------------------------
+
+    def update(
+        self,
+        identity: MemoryId,
+        *,
+        text: str | None = None,
+        supersedes: MemoryId | str | None = None,
+        scope: Scopes = None,
+        **fields: Unpack[Fields],
+    ) -> Memory:
+        """Change a fact, which keeps its id; what it was is in its history. A field given as None is taken back."""
+        stored = None if text is None else fact_text(text)
+        given = read_fields(fields)
+        return _tried(lambda: self._updated(identity, stored, supersedes, scope, given))
+
+    def _updated(
+        self, identity: MemoryId, text: str | None, supersedes: str | None, scope: Scopes, given: Mapping[str, Any]
+    ) -> Memory:
+        before, now = self.get(identity, scope=scope), self._clock()
+        if before.kind != "fact":
+            raise ConfigError(f"{identity} is a part of {before.source}", "change the file and ingest it again")
+        after = with_fields(before, given, now)
+        if text is not None and text != before.text:
+            same = self._same(text, before.scope, now)
+            if same is not None and same.id != before.id and same.superseded_by is None:
+                raise ConfigError(f"{same.id} says that already", "forget one of the two, or replace it")
+            after = with_text(after, text)
+        old = None if supersedes is None else self._replaceable(supersedes, before.scope, before)
+        after = after if old is None else replace(after, supersedes=old.id)
+        if after != before:
+            self._put_one(before, after, {}, now, old=old)
+        return after
 
     def add_documents(self, documents: Iterable[Document]) -> int:
         """Store documents that come without files, each in place of what its id held; return the number of memories."""
@@ -106,41 +263,38 @@ class Remembering(Calibrating):
 
     def put(self, memories: Sequence[Memory]) -> None:
         """Store whole memories as they are given, for importers; one transaction."""
-        self._write(memories)
+        replaced = {one.supersedes: (one.id, one.created) for one in memories if one.supersedes is not None}
+        self._write(memories, superseded=replaced)
 
     def _write(self, memories: Sequence[Memory], **changes: Any) -> int:
-        """Analyse and embed outside the transaction, then write everything at once."""
+        """Analyse and embed outside the transaction, then write everything at once; vectors may be known."""
         entries = [entry_for(memory, self._config["language"]) for memory in memories]
-        vectors: dict[str, Vector] = {}
+        vectors: dict[str, Vector] = dict(changes.pop("vectors", {}))
         if self._embedder is not None:
             texts = {entry.embed_hash: entry.embed_text for entry in entries}
-            known = self._store.known_vectors(texts, self.space)
+            known = self._store.known_vectors(texts, self.space) | vectors.keys()
             missing = [key for key in texts if key not in known]
             rows = self._embedder.documents([texts[key] for key in missing])
-            vectors = {key: row for key, row in zip(missing, rows, strict=True) if row.any()}
-        replaced = {
-            memory.supersedes: (memory.id, memory.created) for memory in memories if memory.supersedes is not None
-        }
-        superseded = {**changes.pop("superseded", {}), **replaced}
-        self._store.write(Changes(put=entries, space=self.space, vectors=vectors, superseded=superseded, **changes))
+            vectors |= {key: row for key, row in zip(missing, rows, strict=True) if row.any()}
+        self._store.write(Changes(put=entries, space=self.space, vectors=vectors, **changes))
         return len(memories)
 
-    def forget(self, identity: MemoryId, *, scope: Scopes = None) -> None:
-        """Remove one memory, by its exact id."""
-        self.get(identity, scope=scope)
-        self._store.write(Changes(remove=[identity]))
 
-    def get(self, identity: MemoryId, *, scope: Scopes = None) -> Memory:
-        """Return one memory; one that the scope may not see does not exist."""
-        wanted = clean(identity).text
-        memory = self._store.get([wanted], visible(scopes_of(scope))).get(wanted)
-        if memory is None:
-            raise NotFound(f"there is no memory {identity!r}", "`whyrank list` shows the ids there are")
-        return memory
+class _Found(NamedTuple):
+    near: tuple[Near, ...] = ()
+    vectors: Mapping[str, Vector] = {}
+    notices: tuple[Notice, ...] = ()
 
-    def list(self, *, limit: int = 50, offset: int = 0, **filters: Any) -> list[Memory]:
-        """Return memories in the order of their files and lines."""
-        check_page(limit, offset)
-        return self._store.browse(
-            Filters(**filters).where(self._clock()), min(limit, MAX_LISTED), min(offset, MAX_LISTED)
-        )
+
+def _tried(change: Callable[[], Done]) -> Done:
+    """Make a change again if what it was based on changed on the way, a few times."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return change()
+        except StoreChanged:
+            continue
+    return change()
+
+
+def _keyed(keys: Keys, memory: MemoryId) -> Keys:
+    return {place: Written(memory, written.content) for place, written in keys.items()}

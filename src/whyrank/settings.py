@@ -155,6 +155,13 @@ SETTINGS: dict[str, Setting] = {
             _one_of("automatic", "manual"),
             "automatic: renewed after an ingest when the memories have doubled; manual: by `whyrank calibrate` alone",
         ),
+        Setting(
+            "dedup.near",
+            "report",
+            _one_of("report", "merge", "keep"),
+            "a fact that says almost the same as another: report it, merge it into that one, or keep it unseen",
+        ),
+        Setting("dedup.cosine", 0.95, _number(0, 1), "from which cosine on two facts say almost the same"),
         Setting("recipe", "default", lambda name: recipe_named(_text(name)).name, "how results are ranked"),
         Setting("limit", 6, _whole(1, 1_000), "how many results a search gives"),
         Setting("pins", None, _optional_text, "where pins are kept, taken from the workspace; unset: beside the store"),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, NamedTuple
 
 from ..columns import MemoryId
 from ..lifetimes import LIFETIMES
 from ..ports import Store
-from ..types import Scope
+from ..types import Memory, Scope
 from .answers import Refused
 from .entries import content_hash
 from .prompts import PROMPT_VERSION
@@ -26,6 +28,10 @@ KEPT_CHARACTERS = 2_000  # of one line
 
 _FORMAT = 1
 _KIND = "extraction"
+
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_SHORT_ESCAPE = re.compile(r"\\[nrtbf]")
+_NO_LETTER = re.compile(r"[\W_]+")
 
 
 class Part(NamedTuple):
@@ -106,9 +112,39 @@ def name_of(scope: Scope, key: str) -> str:
 
 def records_of(store: Store, scope: Scope) -> dict[str, Record]:
     """Return the records of a scope by the names of their notes; what another version wrote otherwise is none."""
-    prefix = json.dumps([_KIND, str(scope)])[:-1] + ","
-    read = {name: _read(text) for name, text in store.notes(prefix).items()}
+    read = {name: _read(text) for name, text in _notes(store, scope).items()}
     return {name: record for name, record in read.items() if record is not None}
+
+
+def names_of(store: Store, scope: Scope) -> list[str]:
+    """Return the names of all notes that hold records of a scope."""
+    return list(_notes(store, scope))
+
+
+def without_traces(store: Store, memories: Iterable[Memory]) -> dict[str, str]:
+    """Return the notes of records that quote any of these memories, without the lines that do."""
+    rewritten: dict[str, str] = {}
+    by_scope: dict[Scope, list[str]] = {}
+    for memory in memories:
+        by_scope.setdefault(memory.scope, []).append(_letters(memory.text))
+    for scope, texts in by_scope.items():
+        for name, record in records_of(store, scope).items():
+            kept = tuple(line for line in record.left_out if not any(text in _letters(*line) for text in texts))
+            if len(kept) < len(record.left_out):
+                more = record.more_left_out + len(record.left_out) - len(kept)
+                rewritten[name] = as_note(replace(record, left_out=kept, more_left_out=more))
+    return rewritten
+
+
+def _letters(*texts: str) -> str:
+    """Return what texts share however they are written down: letters and digits, also where JSON has escaped them."""
+    plain = " ".join(texts)
+    unescaped = _ESCAPED.sub(lambda escape: chr(int(escape.group(1), 16)), plain)
+    return _NO_LETTER.sub("", _SHORT_ESCAPE.sub("", unescaped.casefold()))
+
+
+def _notes(store: Store, scope: Scope) -> dict[str, str]:
+    return store.notes(json.dumps([_KIND, str(scope)])[:-1] + ",")
 
 
 def as_note(record: Record) -> str:

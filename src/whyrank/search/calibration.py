@@ -90,6 +90,12 @@ def calibrations_in(store: Store, space: str) -> list[Calibration]:
     return sorted((c for c in read if c is not None and c.space == space), key=lambda c: c.scopes)
 
 
+def notes_about(store: Store, scope: Scope) -> list[str]:
+    """Return the names of the notes that were taken over memories of a scope."""
+    kept = ((name, _read(text)) for name, text in store.notes(_PREFIX).items())
+    return [name for name, made in kept if made is not None and str(scope) in made.scopes]
+
+
 def calibrated_owners(store: Store) -> list[Scope]:
     """Return whose memories have been calibrated in any space, and everybody's."""
     read = (_read(text) for text in store.notes(_PREFIX).values())

@@ -304,9 +304,9 @@ class MemoryStore:
             engine="dictionaries",
         )
 
-    def purge(self) -> bool:
+    def purge(self) -> tuple[str, ...]:
         """Leave nothing behind, as ever."""
-        return True
+        return ()
 
     def close(self) -> None:
         """Release nothing."""

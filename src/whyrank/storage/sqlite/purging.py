@@ -7,6 +7,8 @@ is killed on the way, or kept from it by a reader, leaves it to the next.
 
 from __future__ import annotations
 
+from glob import escape
+
 from .connection import Connection, Database
 
 _WORD = "purge"
@@ -22,10 +24,13 @@ def is_due(connection: Connection) -> bool:
     return connection.execute("SELECT 1 FROM meta WHERE key = ?", (_WORD,)).fetchone() is not None
 
 
-def purge(database: Database) -> bool:
-    """Write the file anew; tell whether all is done, or a reader still holds old pages."""
-    if not database.rewrite():
-        return False
-    with database.writing() as connection:
-        connection.execute("DELETE FROM meta WHERE key = ?", (_WORD,))
-    return True
+def purge(database: Database) -> tuple[str, ...]:
+    """Write the file anew; say what may still hold what was removed: a log that is read, backups of older schemas."""
+    backups = sorted(database.path.parent.glob(f"{escape(database.path.name)}.schema*.bak"))
+    remains = [f"{backup} is a backup from before an upgrade: delete it if it is not needed" for backup in backups]
+    if database.rewrite():
+        with database.writing() as connection:
+            connection.execute("DELETE FROM meta WHERE key = ?", (_WORD,))
+    else:
+        remains.append(f"{database.path}-wal is still read by another process: it is emptied when the store is opened")
+    return tuple(remains)

@@ -320,8 +320,8 @@ class SqliteStore:
                 engine=LIBRARY,
             )
 
-    def purge(self) -> bool:
-        """Leave no byte of what was removed in the file or its log; tell whether that is done."""
+    def purge(self) -> tuple[str, ...]:
+        """Leave no byte of what was removed in the file or its log; say what may still hold some."""
         return purging.purge(self._database)
 
     def close(self) -> None:

@@ -1,0 +1,177 @@
+"""Facts: what may be said of one, how what was said changes it, and what became of it when it was added."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypedDict
+
+from .arguments import check_category, check_decay, check_importance, moment, name_of, storable, tags_of
+from .columns import MemoryId
+from .errors import ConfigError
+from .ingest.entries import content_hash
+from .lifetimes import expiry
+from .types import TRUSTS, USUAL_IMPORTANCE, Former, Memory, Notice, Source
+
+MAX_KEY_CHARACTERS = 1_000
+Outcome = Literal["stored", "known", "revived", "merged"]
+
+
+class Fields(TypedDict, total=False):
+    """What may be said of a fact beside its text; None, "" or () says nothing, or takes back what was said."""
+
+    name: str
+    category: str
+    tags: str | Sequence[str]
+    entities: str | Sequence[str]
+    importance: int | None
+    decay: str
+    date: object
+    valid_from: object
+    valid_until: object
+    expires: object
+    trust: str
+
+
+class Near(NamedTuple):
+    """A fact that says almost the same, and how much: the cosine of the two."""
+
+    memory: Memory
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a fact that was added.
+
+    `stored`: it is new. `known`: it was there, and nothing was written. `revived`: it was there, replaced or expired,
+    and lives again. `merged`: a near-duplicate was there, which took in what was said of this one.
+    """
+
+    memory: Memory
+    outcome: Outcome
+    near: tuple[Near, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+def read_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check and read what was said of a fact; a key nobody knows is an error, as everything that makes no sense."""
+    unknown = sorted(given.keys() - _READERS.keys())
+    if unknown:
+        raise ConfigError(f"a fact has no {unknown[0]!r}", f"it has {', '.join(_READERS)}")
+    return {key: _READERS[key](value) for key, value in given.items()}
+
+
+def _name(value: str | None) -> str:
+    return name_of("name", value or "")
+
+
+def _category(value: str | None) -> str:
+    check_category(value or "other")
+    return value or "other"
+
+
+def _importance(value: int | None) -> int | None:
+    check_importance(value)
+    return value
+
+
+def _decay(value: str | None) -> str:
+    check_decay(value)
+    return value or ""
+
+
+def _trust(value: str | None) -> str:
+    if value and value not in TRUSTS:
+        raise ConfigError(f"there is no trust {value!r}", f"it is one of {', '.join(TRUSTS)}")
+    return value or "owner"
+
+
+def _moment(name: str) -> Callable[[object], float | None]:
+    return lambda value: moment(name, value)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "name": _name,
+    "category": _category,
+    "tags": lambda value: tags_of(value or ()),
+    "entities": lambda value: tags_of(value or (), "entity"),
+    "importance": _importance,
+    "decay": _decay,
+    **{name: _moment(name) for name in ("date", "valid_from", "valid_until", "expires")},
+    "trust": _trust,
+}
+_SAYS_NOTHING: tuple[object, ...] = (None, "", ())
+
+
+def said(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what says something: in a fact that is added, nothing given is nothing said."""
+    return {key: value for key, value in fields.items() if value not in _SAYS_NOTHING}
+
+
+def with_fields(memory: Memory, fields: Mapping[str, Any], now: float) -> Memory:
+    """Return a memory with what was said of it; its expiry follows its decay class unless it was given."""
+    changed = replace(memory, **fields)
+    if "name" in fields:
+        changed = replace(changed, title=changed.name)
+    if fields.get("expires") is not None:
+        changed = replace(changed, expires_given=True)
+    elif "expires" in fields or ("decay" in fields and not changed.expires_given):
+        changed = replace(changed, expires=expiry(changed.decay, now), expires_given=False)
+    begin, end = changed.valid_from, changed.valid_until
+    if begin is not None and end is not None and begin >= end:
+        raise ConfigError("valid_from is not before valid_until", "give an earlier or a later date")
+    return changed
+
+
+def with_text(memory: Memory, text: str) -> Memory:
+    """Return a memory with another text."""
+    return replace(memory, text=text, source=Source("", content_hash=content_hash(text)))
+
+
+def enriched(memory: Memory, other: Memory, now: float) -> Memory:
+    """Return a memory with what was said of one that says the same; it was said again, so its time begins anew."""
+    refreshed = expiry(memory.decay, now) if not memory.expires_given else None
+    heaviest = max((memory, other), key=lambda one: one.importance or USUAL_IMPORTANCE)
+    return replace(
+        memory,
+        name=memory.name or other.name,
+        title=memory.title or other.title,
+        category=other.category if memory.category == "other" else memory.category,
+        tags=tuple(dict.fromkeys((*memory.tags, *other.tags))),
+        entities=tuple(dict.fromkeys((*memory.entities, *other.entities))),
+        importance=heaviest.importance if memory.importance and other.importance else _either(memory, other),
+        expires=memory.expires if refreshed is None else max(refreshed, memory.expires or refreshed),
+    )
+
+
+def _either(memory: Memory, other: Memory) -> int | None:
+    return memory.importance or other.importance
+
+
+# What a history tells of: all that `update` and `add` may change.
+_TOLD = (
+    "text", "name", "category", "tags", "entities", "importance", "decay", "date", "valid_from", "valid_until",
+    "expires", "supersedes", "superseded_by", "superseded_at", "trust",
+)  # fmt: skip
+
+
+def former(before: Memory, after: Memory, now: float) -> Former | None:
+    """Return what a change took away, if it changed anything that is told."""
+    pairs = ((name, getattr(before, name), getattr(after, name)) for name in _TOLD)
+    was = {name: list(old) if isinstance(old, tuple) else old for name, old, new in pairs if old != new}
+    return Former(before.id, now, was) if was else None
+
+
+def check_key(key: str) -> str:
+    """Read the key of a write."""
+    if not isinstance(key, str) or not storable("key", key).strip() or len(key) > MAX_KEY_CHARACTERS:
+        raise ConfigError("the key is no key", f"give a text of 1 to {MAX_KEY_CHARACTERS} characters")
+    return key
+
+
+def content_of(text: str, supersedes: MemoryId | None, fields: Mapping[str, Any]) -> str:
+    """Return the fingerprint of what a write asks for."""
+    asked = repr((text, supersedes, sorted(said(fields).items())))
+    return hashlib.blake2b(asked.encode("utf-8", errors="replace"), digest_size=16).hexdigest()

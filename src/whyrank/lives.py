@@ -1,0 +1,166 @@
+"""What the facade does with memories that are there: reads them, counts their use, and ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+from .analysis.text import clean
+from .arguments import MAX_LISTED, Listing, Scopes, check_order, check_page, scope_of, scopes_of
+from .calibrations import Calibrating
+from .columns import MemoryId
+from .errors import NotFound
+from .lifetimes import REFRESHED, expiry
+from .ports import Changes, Recall
+from .search.calibration import notes_about
+from .types import GLOBAL, Former, Memory, Order, Scope, Where, visible
+
+if TYPE_CHECKING:
+    from .ingest.filling import Progress
+
+_MEMORIES_PER_TRANSACTION = 256  # so that a reader or another writer never waits long
+_RECORDS_AT_ONCE = 500
+
+
+class Forgotten(NamedTuple):
+    """How many memories were forgotten, and after a purge what may still hold something of them."""
+
+    memories: int
+    remains: tuple[str, ...] = ()
+
+
+class Living(Calibrating):
+    """Memories that are there, and their end."""
+
+    def get(self, identity: MemoryId, *, scope: Scopes = None) -> Memory:
+        """Return one memory; one that the scope may not see does not exist."""
+        return self._all_of([identity], scope)[0]
+
+    def _all_of(self, identities: Sequence[MemoryId], scope: Scopes) -> list[Memory]:
+        wanted = [clean(identity).text for identity in dict.fromkeys(identities)]
+        found = self._store.get(wanted, visible(scopes_of(scope)))
+        for identity in wanted:
+            if identity not in found:
+                raise NotFound(f"there is no memory {identity!r}", "`whyrank list` shows the ids there are")
+        return [found[identity] for identity in wanted]
+
+    def list(self, *, limit: int = 50, offset: int = 0, sort: Order = "place", **filters: Any) -> list[Memory]:
+        """Return memories in the order of their files and lines, or the latest, weightiest, most recalled first."""
+        check_page(limit, offset)
+        check_order(sort)
+        where = Listing(**filters).where(self._clock())
+        return self._store.browse(where, min(limit, MAX_LISTED), min(offset, MAX_LISTED), sort)
+
+    def history(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Former]:
+        """Return what a memory was before each of its changes, the latest last."""
+        memory = self.get(identity, scope=scope)
+        return self._store.history([memory.id], visible(scopes_of(scope))).get(memory.id, [])
+
+    def replaced(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Memory]:
+        """Return what a memory replaced, what that one had replaced, and so on: the latest first."""
+        chain: list[Memory] = []
+        sought = self.get(identity, scope=scope).supersedes
+        while sought is not None and sought not in {memory.id for memory in chain}:
+            found = self._store.get([sought], visible(scopes_of(scope))).get(sought)
+            if found is None:
+                break
+            chain.append(found)
+            sought = found.supersedes
+        return chain
+
+    def recalled(self, *identities: MemoryId, scope: Scopes = None) -> int:
+        """Count that memories were of use, all or none of them; put the expiry off of those that live by being used."""
+        now = self._clock()
+        memories = self._all_of(identities, scope)
+        self._store.write(Changes(recalled=[Recall(one.id, now, _put_off(one, now)) for one in memories]))
+        return len(memories)
+
+    def forget(self, *identities: MemoryId, scope: Scopes = None, purge: bool = False) -> Forgotten:
+        """Remove memories by their exact ids, all or none of them; with `purge` no byte of them stays."""
+        from .ingest.asked import without_traces  # of no use to a search, which should not wait for it
+
+        memories = self._all_of(identities, scope)
+        notes = without_traces(self._store, memories) if purge else {}
+        return self._removed(
+            len(memories), Changes(remove=[memory.id for memory in memories], notes=notes, purge=purge)
+        )
+
+    def forget_scope(self, scope: str | Scope, *, purge: bool = False) -> Forgotten:
+        """Erase all there is of one scope, in one transaction; with `purge` no byte of it stays."""
+        from .ingest.asked import names_of
+
+        owner = scope_of(scope)
+        held = self._store.statistics((), frozenset({owner})).total
+        notes = [*notes_about(self._store, owner), *names_of(self._store, owner)]
+        return self._removed(held, Changes(clear=[owner], drop_notes=notes, purge=purge))
+
+    def _removed(self, count: int, changes: Changes) -> Forgotten:
+        self._store.write(changes)
+        return Forgotten(count, self._store.purge() if changes.purge else ())
+
+    def prune(
+        self,
+        *,
+        scope: Scopes = None,
+        every_scope: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Sequence[Memory]:
+        """Remove what has expired among what the scope may see, or in every scope; return it."""
+        now = self._clock()
+        scopes = frozenset(map(Scope.parse, self._store.status("").scopes)) if every_scope else None
+        where = Where(
+            visible(scopes_of(scope)) if scopes is None else scopes,
+            include_superseded=True, only_expired=True, now=now,
+        )  # fmt: skip
+        expired = self._store.browse(where, MAX_LISTED)
+        for start in range(0, 0 if dry_run else len(expired), _MEMORIES_PER_TRANSACTION):
+            part = expired[start : start + _MEMORIES_PER_TRANSACTION]
+            self._store.write(Changes(prune={memory.id: now for memory in part}))
+            if progress is not None:
+                progress(start + len(part), len(expired), "")
+        return expired
+
+    def export(self, out: str | Path | TextIO, *, scope: str | Scope = GLOBAL, progress: Progress | None = None) -> int:
+        """Write all of one scope as lines of JSON, to a file (whole or not at all) or a stream; return how many."""
+        from .exporting import write_lines, written_whole
+
+        records = self._records(scope_of(scope), progress or (lambda done, total, label: None))
+        if not isinstance(out, str | Path):
+            return write_lines(out, records)
+        with written_whole(Path(out)) as file:
+            return write_lines(file, records)
+
+    def _records(self, owner: Scope, progress: Progress) -> Iterator[dict[str, Any]]:
+        """Yield everything of one scope as it is at one moment."""
+        from .exporting import as_record
+
+        only = frozenset({owner})
+        where = Where(only, include_superseded=True, include_expired=True, now=self._clock())
+        with self._store.reading():
+            total, done = self._store.statistics((), only).total, 0
+            for part in _portions(self._store.each(where)):
+                told = self._store.history([memory.id for memory in part], only)
+                yield from (as_record(memory, told.get(memory.id, ())) for memory in part)
+                done += len(part)
+                progress(done, total, "")
+
+
+def _put_off(memory: Memory, now: float) -> float | None:
+    """Return until when a memory lives that is of use now: not by force, and not back from the dead."""
+    is_over = memory.expires is not None and memory.expires <= now
+    if memory.decay not in REFRESHED or memory.expires_given or is_over:
+        return None
+    return expiry(memory.decay, now)
+
+
+def _portions(memories: Iterator[Memory]) -> Iterator[Sequence[Memory]]:
+    part: list[Memory] = []
+    for memory in memories:
+        part.append(memory)
+        if len(part) == _RECORDS_AT_ONCE:
+            yield part
+            part = []
+    if part:
+        yield part
