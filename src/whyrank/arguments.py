@@ -139,8 +139,8 @@ def check_category(category: str) -> None:
 
 def check_importance(importance: int | None) -> None:
     """Refuse an importance outside 1 to 5."""
-    if importance is not None and importance not in range(1, 6):
-        raise ConfigError(f"importance is {importance}", "give a whole number from 1 to 5")
+    if importance is not None and (type(importance) is not int or importance not in range(1, 6)):
+        raise ConfigError(f"importance is {importance!r:.60}", "give a whole number from 1 to 5")
 
 
 def check_decay(decay: str | None) -> None:

@@ -19,14 +19,18 @@ from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 
 VERBS = (
     "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "calibrate",
-    "eval", "pin", "check", "tune", "bench",
+    "eval", "pin", "check", "tune", "bench", "update", "recalled", "prune", "export",
 )  # fmt: skip
 
 # An example of every verb, a word its text must hold, and the keys its JSON must have.
 EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "ingest": (["ingest", "notes"], "6 unchanged", {"files", "chunks", "removed", "embedded", "skipped", "remarks"}),
     "add": (["add", "Robin", "prefers", "tea"], "Robin prefers tea", {"memories", "refused"}),
-    "forget": (["forget", "OLD"], "forgot m_", {"forgotten"}),
+    "update": (["update", "OLD", "--importance", "4"], "the old ferry", {"id", "text", "importance", "history"}),
+    "recalled": (["recalled", "TEA"], "1 memory of use", {"recalled"}),
+    "prune": (["prune"], "0 memories pruned", {"pruned", "dry_run"}),
+    "export": (["export", "--out", "all.jsonl"], "memories of global written to all.jsonl", {"exported", "file"}),
+    "forget": (["forget", "OLD"], "forgot m_", {"forgotten", "memories", "remains"}),
     "search": (["search", "green tea"], "notes/tea.md:7-9", {"query", "verdict", "notices", "hits", "timings"}),
     "why": (["why", "green tea", "TEA"], "it is result 1", {"query", "id", "outcome", "summary", "rank", "trail"}),
     "show": (["show", "TEA"], "behind the flour", {"id", "text", "title", "path", "tags", "scope", "created"}),

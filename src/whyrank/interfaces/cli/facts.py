@@ -1,21 +1,23 @@
-"""Facts from the command line: added one by one or line by line, forgotten by their exact ids."""
+"""Facts from the command line: added one by one or line by line, and changed."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...engine import Engine
 from ...errors import ConfigError
-from ...types import Memory
-from .. import shapes
+from ...facts import Added
+from .. import fact_shapes, shapes
 from ..failures import OK, PARTLY_READ
 from . import output
 from .verbs import open_existing, open_or_make
 
 STANDARD_INPUT = "-"
+_NOTHING = "none"
+_TOLD = {"merged": "the new fact was merged into this one, which says almost the same", "revived": "it lives again"}
 
 
 class Refused(NamedTuple):
@@ -28,63 +30,87 @@ class Refused(NamedTuple):
 def add(asked: argparse.Namespace) -> int:
     """Store facts, each durable when it is named; a line that cannot be stored keeps no other from it."""
     from_input = asked.text == [STANDARD_INPUT]
-    if from_input and (asked.supersedes or asked.name):
-        raise ConfigError("one name and one replaced memory belong to one fact", "give the fact as an argument")
+    if from_input and (asked.supersedes or asked.name or asked.key):
+        raise ConfigError("one name, key and replaced memory belong to one fact", "give the fact as an argument")
+    fields = _fields(asked)
     refused: list[Refused] = []
-    stored: list[Memory] = []
+    stored: list[Added] = []
     with open_or_make(asked) as engine:
-        for memory in _from_lines(engine, asked, refused) if from_input else [_added(engine, asked, _text(asked))]:
-            stored.append(memory)
+        one = (_added(engine, asked, text, fields) for text in [" ".join(asked.text)])
+        for done in _from_lines(engine, asked, fields, refused) if from_input else one:
+            stored.append(done)
             if not asked.json:
-                output.say(f"{memory.id}  {memory.text}")
+                _say_added(done)
     for line, reason in refused:
         output.complain(f"line {line} was not stored: {reason}")
     if asked.json:
-        data = {"memories": [shapes.memory(memory) for memory in stored], "refused": [one._asdict() for one in refused]}
+        data = {"memories": [fact_shapes.added(done) for done in stored], "refused": [one._asdict() for one in refused]}
         output.say_json({**data, "format": shapes.FORMAT})
     return PARTLY_READ.exit_status if refused else OK
 
 
-def forget(asked: argparse.Namespace) -> int:
-    """Remove memories by their exact ids; if one of them is not there, all stay."""
+def update(asked: argparse.Namespace) -> int:
+    """Change a fact."""
+    text = asked.text
+    if text == STANDARD_INPUT:
+        text = sys.stdin.buffer.read().decode("utf-8", errors="surrogateescape")
     with open_existing(asked) as engine:
-        ids = list(dict.fromkeys(asked.id))
-        for identity in ids:
-            engine.get(identity, scope=asked.scope)
-        for identity in ids:
-            engine.forget(identity, scope=asked.scope)
-    if asked.json:
-        output.say_json({"forgotten": ids, "format": shapes.FORMAT})
-    else:
-        output.say("\n".join(f"forgot {identity}" for identity in ids))
+        memory = engine.update(asked.id, text=text, supersedes=asked.supersedes, scope=asked.scope, **_fields(asked))
+        if asked.json:
+            history = engine.history(memory.id, scope=asked.scope)
+            output.say_json(fact_shapes.shown(memory, history, engine.replaced(memory.id, scope=asked.scope)))
+        else:
+            output.say(f"{memory.id}  {memory.text}")
     return OK
 
 
-def _text(asked: argparse.Namespace) -> str:
-    return " ".join(asked.text)
+def _say_added(done: Added) -> None:
+    identity = done.memory.id
+    output.say(f"{identity}  {done.memory.text}")
+    if done.outcome in _TOLD:
+        output.complain(f"{identity}: {_TOLD[done.outcome]}")
+    for near in done.near if done.outcome != "merged" else ():
+        same = f"{near.memory.id} says almost the same ({near.cosine:.2f}): {near.memory.text}"
+        output.complain(f"{identity}: {same}")
+    output.show_notices(done.notices)
 
 
-def _from_lines(engine: Engine, asked: argparse.Namespace, refused: list[Refused]) -> Iterator[Memory]:
+def _from_lines(
+    engine: Engine, asked: argparse.Namespace, fields: dict[str, Any], refused: list[Refused]
+) -> Iterator[Added]:
     # Bytes that are no UTF-8 are refused with their line, not with all lines.
     for number, line in enumerate(sys.stdin.buffer, 1):
         text = line.decode("utf-8", errors="surrogateescape").strip()
         if not text:
             continue
         try:
-            yield _added(engine, asked, text)
+            yield _added(engine, asked, text, fields)
         except ConfigError as error:
             refused.append(Refused(number, error.message))
 
 
-def _added(engine: Engine, asked: argparse.Namespace, text: str) -> Memory:
-    return engine.add(
-        text,
-        scope=asked.scope,
-        name=asked.name,
-        category=asked.category,
-        tags=asked.tag,
-        importance=asked.importance,
-        date=asked.date,
-        expires=asked.expires,
-        supersedes=asked.supersedes,
-    )
+def _added(engine: Engine, asked: argparse.Namespace, text: str, fields: dict[str, Any]) -> Added:
+    return engine.remember(text, scope=asked.scope, supersedes=asked.supersedes, key=asked.key, **fields)
+
+
+def _fields(asked: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields that were named; `none` takes one back."""
+    given = {
+        "name": asked.name,
+        "category": asked.category,
+        "tags": asked.tag,
+        "entities": asked.entity,
+        "importance": asked.importance,
+        "decay": asked.decay,
+        "date": asked.date,
+        "valid_from": asked.valid_from,
+        "valid_until": asked.valid_until,
+        "expires": asked.expires,
+        "trust": asked.trust,
+    }
+    named: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    read = {key: None if value in (_NOTHING, [_NOTHING]) else value for key, value in named.items()}
+    importance = read.get("importance")
+    if importance is not None and importance.isdecimal():
+        read["importance"] = int(importance[:3])
+    return read

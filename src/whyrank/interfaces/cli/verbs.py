@@ -105,26 +105,12 @@ def why(asked: argparse.Namespace) -> int:
     return OK
 
 
-def show(asked: argparse.Namespace) -> int:
-    """Print one memory whole."""
-    with open_existing(asked) as engine:
-        memory = engine.get(asked.id, scope=asked.scope)
-    data = shapes.memory(memory)
-    if asked.json:
-        output.say_json(data)
-        return OK
-    for key, value in data.items():
-        if value not in (None, "", [], {}) and key not in ("text", "format"):
-            output.say(f"{key}: {', '.join(value) if isinstance(value, list) else value}")
-    output.say()
-    output.say(memory.text)
-    return OK
-
-
 def list_memories(asked: argparse.Namespace) -> int:
     """List memories."""
     with open_existing(asked) as engine:
-        found = engine.list(limit=50 if asked.limit is None else asked.limit, offset=asked.offset, **_filters(asked))
+        limit = 50 if asked.limit is None else asked.limit
+        lives = {"superseded": asked.superseded, "expired": asked.expired}
+        found = engine.list(limit=limit, offset=asked.offset, sort=asked.sort, **lives, **_filters(asked))
     if asked.json:
         output.say_json({"memories": [shapes.memory(memory) for memory in found], "format": shapes.FORMAT})
         return OK
@@ -227,6 +213,9 @@ def _filters(asked: argparse.Namespace) -> dict[str, Any]:
         "scope": asked.scope,
         "kind": asked.kind,
         "tags": asked.tag,
+        "category": asked.category,
+        "decay": asked.decay,
+        "min_importance": asked.min_importance,
         "path": asked.path,
         "since": asked.since,
         "before": asked.before,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ....types import ORDERS
 from .parts import Family, filters, paging, verb
 
 
@@ -12,8 +13,8 @@ def add_verbs(family: Family) -> None:
     _ingest(verb(family, "ingest", "index files and folders", _INGEST))
     _search(verb(family, "search", "find memories", _SEARCH))
     _why(verb(family, "why", "explain a rank, or an absence", _WHY))
-    _show(verb(family, "show", "print one memory whole", "Print one memory with all its fields."))
-    _list(verb(family, "list", "list memories", "List memories in the order of their files and lines."))
+    _show(verb(family, "show", "print one memory whole", _SHOW))
+    _list(verb(family, "list", "list memories", _LIST))
 
 
 _INGEST = """Index markdown, text and turn logs (JSONL). Unchanged files cost a stat, changed ones re-embed only
@@ -34,6 +35,17 @@ With --over, say which of two is above, and the smallest change of one setting t
 
   whyrank why "what does Suzy drink?" notes/tea.md
   whyrank why "what does Suzy drink?" notes/tea.md --over notes/coffee.md"""
+
+
+_SHOW = """Print one memory with all its fields, what it replaced and was replaced by, and what it was before
+each change.
+
+  whyrank show m_4f2a… --scope user:42"""
+_LIST = """List memories in the order of their files and lines, or as --sort says.
+
+  whyrank list --kind fact --category decision --sort date
+  whyrank list --expired               what `whyrank prune` would remove
+  whyrank list --superseded            what has been replaced"""
 
 
 def _ingest(parser: argparse.ArgumentParser) -> None:
@@ -69,3 +81,6 @@ def _show(parser: argparse.ArgumentParser) -> None:
 def _list(parser: argparse.ArgumentParser) -> None:
     paging(parser, "memories")
     filters(parser)
+    parser.add_argument("--superseded", action="store_true", help="only what has been replaced")
+    parser.add_argument("--expired", action="store_true", help="only what has expired")
+    parser.add_argument("--sort", choices=ORDERS, default="place", help="by what, the most first (place)")
