@@ -37,6 +37,11 @@ RETIRED: tuple[Retired, ...] = (
         ("query_expansion.enabled", "query_expansion.model"),
         _expansion,
     ),
+    Retired(
+        ("ingest.chunkSize",),
+        ("ingest.characters",),
+        lambda old: {"ingest.characters": old["ingest.chunkSize"]},
+    ),
 )
 
 

@@ -88,8 +88,8 @@ class Extractor:
         report.chunks, report.waiting = len(parts), len(waiting)
         report.done_before = len(parts) - len(waiting)
         report.estimated_tokens = sum(_estimate(part) for part in waiting)
-        gone = {name for name, record in records.items() if self._is_looked_at(record.path)}
-        renewal = Renewal(self.store, self.scope, now, {part.fingerprint for part in parts}, records, gone)
+        looked_at = {name for name, record in records.items() if self._is_looked_at(record.path)}
+        renewal = Renewal(self.store, self.scope, now, {part.fingerprint for part in parts}, records, looked_at)
         report.fading = renewal.fading()
         if not plan:
             self._ask_all(waiting, progress)
@@ -224,6 +224,7 @@ class Extractor:
         record = replace(record_of(part, report.model, now), reason=heard.failure, facts=facts)
         record = with_lines(replace(record, outcome="failed" if heard.failure else "done"), known + refused)
         self._write(part, list(new.values()), vectors, record)
+        familiar.leave_to_store()
 
     def _write(self, part: Part, new: Sequence[Entry], vectors: dict[str, Vector], record: Record) -> None:
         kept = {entry.embed_hash for entry in new}

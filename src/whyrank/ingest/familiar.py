@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass
 class Familiar:
-    """What a scope knows, and what was learned in this run: a dry run has nothing in the store to compare with."""
+    """What a scope knows, and what was learned and is not in the store: of this chunk, or of a whole dry run."""
 
     store: Store
     scope: Scope
@@ -40,6 +40,10 @@ class Familiar:
         """Remember what was or would be stored."""
         for entry in entries:
             self._learned[entry.memory.id] = (entry.memory, vectors.get(entry.embed_hash))
+
+    def leave_to_store(self) -> None:
+        """Forget what was learned: it has been written."""
+        self._learned.clear()
 
     def _by_text(self, memory: Memory) -> str | None:
         if memory.id in self._learned:
