@@ -36,7 +36,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "show": (["show", "TEA"], "behind the flour", {"id", "text", "title", "path", "tags", "scope", "created"}),
     "list": (["list"], "notes/garden/compost.md:1-3", {"memories"}),
     "status": (["status"], "memories: 8", {"store", "schema", "memories", "files", "scopes", "spaces"}),
-    "config": (["config"], "limit = 6", {"settings", "workspace"}),
+    "config": (["config"], "limit = 6", {"settings", "workspace", "notices"}),
     "recipes": (["recipes"], "default", {"recipes"}),
     "model": (["model", "list"], "wordllama", {"models", "folder"}),
     "calibrate": (["calibrate", "--store", "BIG"], "20 memories, en", {"calibrations"}),

@@ -260,3 +260,16 @@ def test_settings_say_which_files_and_how_they_are_cut(extract: Run, workspace: 
     (workspace / "guides/one.md").write_text("x" * 250, encoding="utf-8")
     plan: Finished = extract("--plan", "--json")
     assert (plan.data["files"], plan.data["chunks"]["total"]) == (1, 3)  # 100 + 100 + 50
+
+
+def test_whatever_a_real_small_model_says_is_accounted_for(model_url: str, call: Run, workspace: Path) -> None:
+    (workspace / "TOOLS.md").write_text("The lamp tool is switched on with lampctl start.\n", encoding="utf-8")
+    real = {"WHYRANK_LLM_URL": model_url, "WHYRANK_LLM_MODEL": "smollm2", "WHYRANK_LLM_TIMEOUT_S": "8"}
+    done = call("ingest-files", "--json", **real)
+    report, lines = done.data, done.data["lines"]
+    assert (report["files"], report["chunks"]["asked"]) == (1, 1)
+    assert lines["total"] == lines["stored"] + lines["known"] + lines["refused"]
+    assert done.status == (14 if report["failed"] else 0)
+    assert len(facts(call)) == lines["stored"]
+    again = call("ingest-files", "--plan", "--json", **real).data["chunks"]
+    assert (again["waiting"], again["done_before"]) == ((1, 0) if report["failed"] else (0, 1))

@@ -25,7 +25,8 @@ by itself when the memories have doubled since (unless `calibration` is manual);
   whyrank calibrate --scope user:42    what user 42 sees
   whyrank calibrate --every-scope      both, for every scope there is"""
 _CONFIG = """Without arguments, print every setting and where it came from. With a key, print that one.
-With a key and a value, write it into whyrank.toml of the workspace.
+With a key and a value, write it into whyrank.toml of the workspace; URLs and key files into your own settings, because
+a workspace has no say in where texts and keys are sent.
 
   whyrank config embedding none"""
 _MODEL = """List the embedding models, fetch one, or change to one. Changing fetches the model if need be (once per
@@ -37,7 +38,13 @@ that going back costs nothing.
   whyrank model use minilm            change to all-MiniLM-L6-v2 (needs: pip install onnxruntime)
   whyrank model use minilm --dry-run  say what that would take
   whyrank model use wordllama         and back
-  whyrank model fetch minilm          only fetch, for a machine that will be offline"""
+  whyrank model fetch minilm          only fetch, for a machine that will be offline
+
+A model behind an OpenAI-compatible server (Ollama, llama.cpp, OpenAI …) is called openai:
+
+  whyrank config embedder.url http://localhost:11434/v1
+  whyrank config embedder.model nomic-embed-text
+  whyrank model use openai"""
 _RECIPES = """Print the recipes that ship. A recipe is a printable value: which runs are asked, how their
 scores are fused, and the stages after that.
 
