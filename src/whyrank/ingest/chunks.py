@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 from ..analysis.text import estimated_tokens
 from ..errors import ConfigError
 from .markdown import Block, ParsedText
+from .markers import Mark
 
 # A new heading starts a new chunk once the last one has this share of a full one; tiny sections stay together.
 _SECTION_SHARE = 4
@@ -32,12 +34,13 @@ class ChunkSize:
 
 
 class Chunk(NamedTuple):
-    """A piece of a file: its text, its lines counted from 1, and the headings it stands under."""
+    """A piece of a file: its text, its lines counted from 1, the headings above it, and the markers of its section."""
 
     text: str
     start_line: int
     end_line: int
     headings: tuple[str, ...]
+    marks: tuple[Mark, ...] = ()
 
 
 class _Piece(NamedTuple):
@@ -50,6 +53,7 @@ class _Piece(NamedTuple):
     is_heading: bool = False
     is_whole: bool = False
     is_part_of_line: bool = False
+    marks: tuple[Mark, ...] = ()
 
 
 def chunk(document: ParsedText, size: ChunkSize) -> list[Chunk]:
@@ -71,11 +75,14 @@ class _Packer:
     _pieces: list[_Piece] = field(default_factory=list)
 
     def add(self, piece: _Piece) -> None:
+        """Add a piece; what is marked is not mixed with what is not."""
+        if self._pieces and self._pieces[-1].marks != piece.marks:
+            self.flush()
         if piece.is_part_of_line:
             if all(waiting.is_heading and waiting.headings == piece.headings for waiting in self._pieces):
                 self._pieces = []  # the heading stands in the trail; a chunk of it alone says nothing
             self.flush()
-            self.chunks.append(Chunk(piece.text, piece.start + 1, piece.end, piece.headings))
+            self.chunks.append(Chunk(piece.text, piece.start + 1, piece.end, piece.headings, piece.marks))
             return
         if piece.is_heading and self._tokens() >= self.size.tokens // _SECTION_SHARE:
             self.flush()
@@ -89,7 +96,8 @@ class _Packer:
             text = self._text(self._pieces)
             if text.strip():
                 start, end = self._pieces[0].start, self._pieces[-1].end
-                self.chunks.append(Chunk(text, start + 1, max(end, start + 1), _common(self._pieces)))
+                marks = self._pieces[0].marks
+                self.chunks.append(Chunk(text, start + 1, max(end, start + 1), _common(self._pieces), marks))
         self._pieces = []
 
     def _overflow(self, room: int) -> None:
@@ -111,7 +119,7 @@ class _Packer:
             start -= 1
         if start == last.end or (last.is_whole and start > last.start):
             return None
-        return _Piece(start, last.end, "\n".join(self.lines[start : last.end]), last.headings)
+        return last._replace(start=start, text="\n".join(self.lines[start : last.end]), is_whole=False)
 
     def _tokens(self) -> int:
         return estimated_tokens(self._text(self._pieces)) if self._pieces else 0
@@ -123,6 +131,15 @@ class _Packer:
 
 
 def _pieces(document: ParsedText, size: ChunkSize) -> Iterator[_Piece]:
+    """Yield the pieces of a document, each with the markers of its section: from one heading to the next."""
+    heads = [block.start for block in document.blocks if block.level] if document.marks else []
+    for piece in _unmarked_pieces(document, size):
+        place = bisect_right(heads, piece.start)
+        begin, end = ([0, *heads][place], [*heads, len(document.lines)][place])
+        yield piece._replace(marks=tuple(mark for mark in document.marks if begin <= mark.line < end))
+
+
+def _unmarked_pieces(document: ParsedText, size: ChunkSize) -> Iterator[_Piece]:
     trail: list[tuple[int, str]] = []
     for block in document.blocks:
         if block.level:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -15,11 +14,11 @@ from .chunks import Chunk, ChunkSize, chunk
 from .dates import date_in_name, is_evergreen, parse_date
 from .entries import content_hash, id_for, occurrences
 from .markdown import ParsedText, parse_markdown, parse_plain
+from .markers import FileFields, file_fields, lasting, scalar, section_fields
 from .walk import LOGS, MARKDOWN
 
 SKILL_FILE = "SKILL.md"
 
-_LARGEST_NUMBER = 10**18
 _TEXT_KEYS = ("text", "content", "message")
 _SPEAKER_KEYS = ("speaker", "role", "author", "from", "name")
 _DATE_KEYS = ("date", "timestamp", "time", "ts", "created_at")
@@ -43,40 +42,42 @@ def memories_in(text: str, path: str, scope: Scope, mtime: float, size: ChunkSiz
         read = _turns(cleaned.text, path, scope, mtime)
         return Read(read.memories, (*remarks, *read.remarks))
     document = parse_markdown(cleaned.text) if suffix in MARKDOWN else parse_plain(cleaned.text)
-    memories = tuple(_chunk_memories(document, path, scope, mtime, size))
+    whole = file_fields(document.fields)
+    memories = tuple(_chunk_memories(document, whole, path, scope, mtime, size))
     problem = document.problem or ("" if memories else "it holds no text")
-    return Read(memories, (*remarks, *((problem,) if problem else ())))
+    problems = dict.fromkeys((*whole.problems, *section_fields(document.marks).problems))
+    return Read(memories, (*remarks, *((problem,) if problem else ()), *problems))
 
 
-def _chunk_memories(document: ParsedText, path: str, scope: Scope, mtime: float, size: ChunkSize) -> Iterator[Memory]:
+def _chunk_memories(
+    document: ParsedText, whole: FileFields, path: str, scope: Scope, mtime: float, size: ChunkSize
+) -> Iterator[Memory]:
     fields = document.fields
     place = PurePosixPath(path)
     is_skill = place.name == SKILL_FILE
     name = _text(fields, *(("name", "title") if is_skill else ("title", "name"))) or _top_heading(document)
     summary = _text(fields, "description", "summary")
-    written = parse_date(fields.get("date"))
-    dated = written if written is not None else date_in_name(path)
+    dated = whole.values.get("date", date_in_name(path))
     chunks = chunk(document, size) or _summary_only(summary or name)
     numbered = occurrences(piece.text for piece in chunks)
     for number, (piece, (text, occurrence)) in enumerate(zip(chunks, numbered, strict=True)):
-        yield Memory(
+        memory = Memory(
             id=id_for(scope, path, text, occurrence),
             text=text,
             kind="chunk",
             name=name,
             title=name or place.stem,
             slug=_text(fields, "slug") or (place.parent.name if is_skill else ""),
-            aliases=_texts(fields, "aliases", "alias"),
             summary=summary if number == 0 and summary != text else "",
             headings=piece.headings,
             source=Source(path, piece.start_line, piece.end_line, content_hash(text)),
             scope=scope,
-            tags=_texts(fields, "tags", "tag"),
             created=mtime,
             date=dated if dated is not None else mtime,
             evergreen=is_evergreen(path, dated is not None),
             trust="ingested",
         )
+        yield replace(memory, **lasting(section_fields(piece.marks).over(whole.values), mtime))
 
 
 def _top_heading(document: ParsedText) -> str:
@@ -90,25 +91,7 @@ def _summary_only(summary: str) -> list[Chunk]:
 
 
 def _text(fields: dict[str, Any], *keys: str) -> str:
-    return next((text for key in keys if (text := _scalar(fields.get(key)))), "")
-
-
-def _texts(fields: dict[str, Any], *keys: str) -> tuple[str, ...]:
-    for key in keys:
-        value = fields.get(key)
-        items = value.split(",") if isinstance(value, str) else value
-        if isinstance(items, list):
-            return tuple(dict.fromkeys(text for item in items if (text := _scalar(item))))
-    return ()
-
-
-def _scalar(value: object) -> str:
-    """Return a single value as text; lists, tables and numbers nobody would write are nothing."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float | date):
-        return ""
-    if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
-        return ""
-    return " ".join(clean(str(value)).text.split())
+    return next((text for key in keys if (text := scalar(fields.get(key)))), "")
 
 
 def _turns(text: str, path: str, scope: Scope, mtime: float) -> Read:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import yaml
 from markdown_it import MarkdownIt
+
+from .markers import Mark, taken_out, without_markers
 
 _FENCE = "---"
 _FENCE_ENDS = ("---", "...")
@@ -29,12 +31,13 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class ParsedText:
-    """A parsed file: its lines, its blocks, its front matter, and what was wrong with that."""
+    """A parsed file: its lines, its blocks, its front matter, what was wrong with that, and its markers."""
 
     lines: tuple[str, ...]
     blocks: tuple[Block, ...]
     fields: dict[str, Any]
     problem: str = ""
+    marks: tuple[Mark, ...] = ()
 
 
 @lru_cache(maxsize=1)
@@ -48,7 +51,20 @@ def parse_markdown(text: str) -> ParsedText:
     fields, body_start, problem = _front_matter(lines)
     body = "\n".join(lines[body_start:])
     blocks = (block._replace(start=block.start + body_start, end=block.end + body_start) for block in _blocks(body))
-    return ParsedText(lines, tuple(_without_gaps(lines, body_start, blocks)), fields, problem)
+    return _unmarked(ParsedText(lines, tuple(_without_gaps(lines, body_start, blocks)), fields, problem))
+
+
+def _unmarked(document: ParsedText) -> ParsedText:
+    """Take the markers out of what is neither code nor table."""
+    if not any("whyrank:" in line for line in document.lines):
+        return document
+    lines, marks = list(document.lines), list[Mark]()
+    for block in document.blocks:
+        for number in range(block.start, 0 if block.is_whole else block.end):
+            lines[number], mark = taken_out(lines[number], number)
+            marks += [mark] if mark is not None else []
+    blocks = tuple(block._replace(title=without_markers(block.title)) for block in document.blocks)
+    return replace(document, lines=tuple(lines), blocks=blocks, marks=tuple(marks))
 
 
 def parse_plain(text: str) -> ParsedText:

@@ -1,0 +1,180 @@
+"""Fields that a file carries itself: in its front matter for all of it, in a marker for one section.
+
+A marker is a comment on one line, `<!-- whyrank: importance=5 tags=a,b expires=2026-12-01 -->`, which is no part of the
+text. It speaks of its section: from the heading above it to the next one. Whose memory it is no file can say, nor that
+it may be trusted more than what was ingested.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from ..analysis.text import clean
+from ..lifetimes import LIFETIMES, expiry
+from ..types import CATEGORIES
+from .dates import parse_date
+
+_MARKER = re.compile(r"[ \t]*<!--\s*whyrank:(.*?)-->")
+_UNCLOSED = re.compile(r"<!--\s*whyrank:(?!.*-->)")
+_LARGEST_NUMBER = 10**18
+_LONGEST = 200  # characters of a tag or an entity
+_ALIKE = 0.8  # of difflib: what looks so much like one of our keys in front matter is a slip, other keys are others'
+_TRUSTS = ("ingested", "untrusted")
+_OTHER_SPELLINGS = {"tag": "tags", "entity": "entities", "alias": "aliases"}
+
+
+class Mark(NamedTuple):
+    """What the markers on one line say; lines count from 0."""
+
+    line: int
+    said: Mapping[str, Any]
+    problems: tuple[str, ...] = ()
+
+
+class FileFields(NamedTuple):
+    """Fields of a memory as a file gives them, and what was wrong with others."""
+
+    values: Mapping[str, Any] = {}
+    problems: tuple[str, ...] = ()
+
+    def over(self, below: Mapping[str, Any]) -> dict[str, Any]:
+        """Return these fields over those of the whole file; tags, entities and aliases are added to them."""
+        lists = {key: (*below.get(key, ()), *value) for key, value in self.values.items() if isinstance(value, tuple)}
+        return {**below, **self.values, **{key: tuple(dict.fromkeys(value)) for key, value in lists.items()}}
+
+
+def taken_out(line: str, number: int) -> tuple[str, Mark | None]:
+    """Return a line without its markers, and what they say."""
+    found = _MARKER.findall(line)
+    if not found:
+        unclosed = _UNCLOSED.search(line) is not None
+        return line, Mark(number, {}, (f"line {number + 1}: a marker must end on its line",)) if unclosed else None
+    said: dict[str, Any] = {}
+    problems: list[str] = []
+    for marker in found:
+        fields, wrong = _assignments(marker, number + 1)
+        said |= fields
+        problems += wrong
+    return _MARKER.sub("", line), Mark(number, said, tuple(problems))
+
+
+def without_markers(text: str) -> str:
+    """Return a text, for instance a heading, without its markers."""
+    return _MARKER.sub("", text).strip()
+
+
+def _assignments(marker: str, line: int) -> tuple[dict[str, Any], list[str]]:
+    try:
+        words = shlex.split(marker)
+    except ValueError as error:
+        return {}, [f"line {line}: a marker cannot be read: {error}"]
+    pairs = [word.partition("=") for word in words]
+    fields = {_key(key): value for key, sign, value in pairs if sign}
+    return fields, [f"line {line}: {key!r} in a marker is not key=value" for key, sign, _ in pairs if not sign]
+
+
+def file_fields(said: Mapping[str, Any], place: str = "front matter") -> FileFields:
+    """Read fields; what is unknown or makes no sense is a problem that is named, and no more."""
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for given, value in said.items():
+        key = _key(given)
+        if key not in READERS:
+            problems += _unknown(given, place)
+        elif value not in (None, "", []):
+            try:
+                values[key] = READERS[key](value)
+            except ValueError as error:
+                problems.append(f"{place}: {given[:60]} = {scalar(value)[:60]!r}: {error}")
+    if values.get("valid_from", 0.0) >= values.get("valid_until", float("inf")):
+        problems.append(f"{place}: valid_from is not before valid_until")
+        del values["valid_until"]
+    return FileFields(values, tuple(problems))
+
+
+def section_fields(marks: Iterable[Mark]) -> FileFields:
+    """Read what the markers of one section say, the later over the earlier."""
+    together = FileFields()
+    for mark in marks:
+        read = file_fields(mark.said, f"line {mark.line + 1}")
+        together = FileFields(read.over(together.values), (*together.problems, *mark.problems, *read.problems))
+    return together
+
+
+def lasting(values: Mapping[str, Any], written: float) -> dict[str, Any]:
+    """Return fields with the expiry that follows from the decay class, unless it is given."""
+    if "expires" in values:
+        return {**values, "expires_given": True}
+    return {**values, "expires": expiry(values.get("decay", ""), written)}
+
+
+def scalar(value: object) -> str:
+    """Return a single value as text; lists, tables and numbers nobody would write are nothing."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float | date):
+        return ""
+    if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+        return ""
+    return " ".join(clean(str(value)).text.split())
+
+
+def _key(given: str) -> str:
+    key = given.lower().replace("-", "_")
+    return _OTHER_SPELLINGS.get(key, key)
+
+
+def _unknown(key: str, place: str) -> list[str]:
+    """Complain of a key in a marker; in front matter, which many programs share, of one that looks like a slip."""
+    close = get_close_matches(_key(key), READERS, n=1, cutoff=_ALIKE)
+    if close:
+        return [f"{place}: there is no {key!r}; did you mean {close[0]!r}?"]
+    return [] if place == "front matter" else [f"{place}: there is no {key!r}"]
+
+
+def _one_of(*names: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        name = scalar(value).lower()
+        if name not in names:
+            raise ValueError(f"must be one of {', '.join(names)}")
+        return name
+
+    return read
+
+
+def _importance(value: Any) -> int:
+    if scalar(value) not in ("1", "2", "3", "4", "5"):
+        raise ValueError("must be a whole number from 1 to 5")
+    return int(scalar(value))
+
+
+def _moment(value: Any) -> float:
+    seconds = parse_date(value)
+    if seconds is None:
+        raise ValueError("is no date")
+    return seconds
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list):
+        raise ValueError("must be a list, or names with commas between them")
+    return tuple(dict.fromkeys(name for item in items if (name := scalar(item)[:_LONGEST])))
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "category": _one_of(*CATEGORIES),
+    "tags": _names,
+    "entities": _names,
+    "aliases": _names,
+    "importance": _importance,
+    "decay": _one_of(*LIFETIMES),
+    "date": _moment,
+    "valid_from": _moment,
+    "valid_until": _moment,
+    "expires": _moment,
+    "trust": _one_of(*_TRUSTS),
+}
