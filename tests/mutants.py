@@ -16,6 +16,7 @@ SEARCH_LAWS = "tests/properties/test_search_laws.py"
 COUNTERFACTUALS = "tests/unit/ranking/test_counterfactuals.py tests/properties/test_counterfactual_laws.py"
 CONTRACT = "tests/contract"
 MATCHING = "tests/properties/test_matching_laws.py"
+EXTRACTION = "tests/unit/ingest/test_answers.py tests/unit/ingest/test_extractor.py tests/unit/ingest/test_globs.py"
 
 
 class Mutant(NamedTuple):
@@ -358,6 +359,49 @@ MUTANTS = (
         "if not pin.path or source.path != pin.path:",
         "if not pin.path:",
         "tests/unit/evaluation",
+    ),
+    Mutant(
+        "evidence believed unseen",
+        "ingest/answers.py",
+        "if wanted not in quoted:",
+        "if not wanted:",
+        EXTRACTION,
+    ),
+    Mutant("as many facts as a model likes", "ingest/answers.py", "if len(facts) < room:", "if True:", EXTRACTION),
+    Mutant(
+        "another port is the same fact",
+        "ingest/familiar.py",
+        "if cosine >= self.same_cosine and _numbers(known.text) == _numbers(memory.text):",
+        "if cosine >= self.same_cosine:",
+        EXTRACTION,
+    ),
+    Mutant(
+        "a correction overwritten by the old wording",
+        "ingest/familiar.py",
+        "if former is not None and same_text(former.text) != same_text(memory.text):",
+        "if former is None and same_text(memory.text) == '':",
+        EXTRACTION,
+    ),
+    Mutant(
+        "a failed chunk never asked about again",
+        "ingest/asked.py",
+        'return self.outcome == "done" and now < self.at + LIFETIME_S',
+        "return now < self.at + LIFETIME_S",
+        EXTRACTION,
+    ),
+    Mutant(
+        "a dry run that stores",
+        "ingest/extractor.py",
+        "        if report.dry_run:\n            return\n",
+        "",
+        EXTRACTION,
+    ),
+    Mutant(
+        "folders that are links followed out of the workspace",
+        "ingest/globs.py",
+        "if path.resolve(strict=True).is_relative_to(workspace):",
+        "if path.resolve(strict=True):",
+        EXTRACTION,
     ),
 )
 

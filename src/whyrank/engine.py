@@ -26,6 +26,7 @@ from .arguments import (
 )  # fmt: skip
 from .columns import MemoryId
 from .errors import ProviderUnavailable, StoreError
+from .extracting import Extracting
 from .hits import Results
 from .pinning import Pinning
 from .ports import Embedder, Llm, Reranker, Store, StoreStatus
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from .search.expansion import Expander
 
 
-class Engine(Remembering, Pinning):
+class Engine(Remembering, Extracting, Pinning):
     """A memory that can be searched and can say why."""
 
     def __init__(

@@ -78,14 +78,21 @@ class Living(Calibrating):
 
     def forget(self, *identities: MemoryId, scope: Scopes = None, purge: bool = False) -> Forgotten:
         """Remove memories by their exact ids, all or none of them; with `purge` no byte of them stays."""
-        gone = [memory.id for memory in self._all_of(identities, scope)]
-        return self._removed(len(gone), Changes(remove=gone, purge=purge))
+        from .ingest.asked import without_traces  # of no use to a search, which should not wait for it
+
+        memories = self._all_of(identities, scope)
+        notes = without_traces(self._store, memories) if purge else {}
+        return self._removed(
+            len(memories), Changes(remove=[memory.id for memory in memories], notes=notes, purge=purge)
+        )
 
     def forget_scope(self, scope: str | Scope, *, purge: bool = False) -> Forgotten:
         """Erase all there is of one scope, in one transaction; with `purge` no byte of it stays."""
+        from .ingest.asked import names_of
+
         owner = scope_of(scope)
         held = self._store.statistics((), frozenset({owner})).total
-        notes = notes_about(self._store, owner)
+        notes = [*notes_about(self._store, owner), *names_of(self._store, owner)]
         return self._removed(held, Changes(clear=[owner], drop_notes=notes, purge=purge))
 
     def _removed(self, count: int, changes: Changes) -> Forgotten:

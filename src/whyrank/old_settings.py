@@ -163,6 +163,11 @@ RETIRED: tuple[Retired, ...] = (
         ("recipe", "ranking.min_score", "ranking.min_vector"),
         _selection,
     ),
+    Retired(
+        ("ingest.chunkSize",),
+        ("ingest.characters",),
+        lambda old: {"ingest.characters": old["ingest.chunkSize"]},
+    ),
 )
 
 

@@ -85,6 +85,7 @@ class Changes:
     empties scopes, files and keys included. `prune` removes memories that have expired by a moment; what they replaced
     stays replaced, while what a removed one replaced comes back. A key in `keys` that stands for other content is
     refused. With `purge`, what remains of the removed in the indexes of their scopes is written anew.
+    `notes` are texts by name, written in place of those before.
     """
 
     put: Sequence[Entry] = ()
@@ -102,6 +103,7 @@ class Changes:
     recalled: Sequence[Recall] = ()
     prune: Mapping[MemoryId, float] = field(default_factory=dict)
     clear: Sequence[Scope] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
     drop_notes: Sequence[str] = ()
     purge: bool = False
 
@@ -219,8 +221,8 @@ class Store(Protocol):
     def note(self, name: str) -> str | None:
         """Return the text kept under a name, if there is one."""
 
-    def notes(self) -> dict[str, str]:
-        """Return all texts that are kept, by name."""
+    def notes(self, prefix: str = "") -> dict[str, str]:
+        """Return all texts that are kept under names that begin so, by name."""
 
     def put_note(self, name: str, text: str) -> None:
         """Keep a text under a name, in place of the one before; return only when it is durable."""

@@ -42,6 +42,11 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
+def _several(value: Any) -> str:
+    """Read texts separated by commas, or a list of them."""
+    return _text(",".join(map(_text, value)) if isinstance(value, list) else value)
+
+
 def _optional_text(value: Any) -> str | None:
     return None if value in (None, "", "none") else _text(value)
 
@@ -167,6 +172,15 @@ SETTINGS: dict[str, Setting] = {
         Setting("pins", None, _optional_text, "where pins are kept, taken from the workspace; unset: beside the store"),
         Setting("chunk.tokens", 400, _whole(16, 4_000), "the length of a chunk, in estimated tokens"),
         Setting("chunk.overlap", 80, _whole(0, 2_000), "how much of a chunk the next one repeats"),
+        Setting(
+            "ingest.paths",
+            "skills/**/*.md,TOOLS.md,AGENTS.md",
+            _several,
+            "the files `ingest-files` reads: patterns relative to the workspace, separated by commas",
+        ),
+        Setting("ingest.characters", 800, _whole(100, 20_000), "how much of a file a language model is shown at once"),
+        Setting("ingest.overlap", 100, _whole(0, 10_000), "how much of that was in the part before"),
+        Setting("ingest.same_cosine", 0.85, _number(0, 1), "from here on an extracted fact is taken for a stored one"),
         Setting("ingest.max_bytes", 10 * 1024 * 1024, _whole(1, 2**31), "files larger than this are skipped"),
         Setting(
             "ranking.vector_weight", None, _number(0, 1, optional=True), "the vector vote; unset: the embedder's own"

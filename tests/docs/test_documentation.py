@@ -80,7 +80,9 @@ def test_the_page_on_stores_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert run(engine) == "Robin prefers tea\n"
 
 
-@pytest.mark.parametrize("name", ["why-not-that-one", "rerank", "come-from-another-system", "providers"])
+@pytest.mark.parametrize(
+    "name", ["why-not-that-one", "rerank", "come-from-another-system", "providers", "extract-facts"]
+)
 def test_the_pages_with_an_example_say_what_it_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

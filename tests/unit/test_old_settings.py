@@ -31,6 +31,12 @@ def test_hyde_becomes_an_expansion_with_the_time_hyde_had(tmp_path: Path) -> Non
     assert config["query_expansion.timeout_ms"] == HYDE_TIMEOUT_MS == 25_000
 
 
+def test_the_size_of_what_a_model_is_shown_is_known_by_its_old_name(tmp_path: Path) -> None:
+    config = loaded(tmp_path, '[ingest]\npaths = ["skills/**/*.md", "TOOLS.md"]\nchunkSize = 600\noverlap = 50\n')
+    assert (config["ingest.characters"], config["ingest.overlap"]) == (600, 50)
+    assert config["ingest.paths"] == "skills/**/*.md,TOOLS.md"
+
+
 def test_one_notice_names_old_and_new_and_the_file(tmp_path: Path) -> None:
     config = loaded(tmp_path, '[search]\nhydeEnabled = true\nhydeModel = "small"\n')
     [notice] = config.notices

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -57,8 +57,13 @@ class Content:
     replaced: bool
 
 
-def walk(root: Path) -> Iterator[Found | Skipped]:
-    """Yield the readable files at or below a path, in order, and what was passed over."""
+def is_readable(path: Path) -> bool:
+    """Tell whether a file in a folder is one we read, by its name."""
+    return path.suffix.lower() in SUFFIXES
+
+
+def walk(root: Path, wanted: Callable[[Path], bool] = is_readable) -> Iterator[Found | Skipped]:
+    """Yield the readable files at or below a path, in order, and what was passed over; in folders only the wanted."""
     if not os.path.isdir(root):
         yield _look(root, root.parent)
         return
@@ -66,7 +71,7 @@ def walk(root: Path) -> Iterator[Found | Skipped]:
     for folder in _folders_above(root):
         yield from _add_rules(folder, rules)
     # What is named is wanted, even if it is ignored from above.
-    yield from _walk_folder(root, () if _ignored(root, rules) else tuple(rules))
+    yield from _walk_folder(root, () if _ignored(root, rules) else tuple(rules), wanted)
 
 
 def _folders_above(root: Path) -> list[Path]:
@@ -78,7 +83,7 @@ def _folders_above(root: Path) -> list[Path]:
     return []
 
 
-def _walk_folder(root: Path, inherited: tuple[Rule, ...]) -> Iterator[Found | Skipped]:
+def _walk_folder(root: Path, inherited: tuple[Rule, ...], wanted: Callable[[Path], bool]) -> Iterator[Found | Skipped]:
     """Walk with a stack of what is left to do: folders may be nested deeper than functions."""
     left: list[tuple[Path, tuple[Rule, ...]]] = [(root, inherited)]
     while left:
@@ -95,7 +100,7 @@ def _walk_folder(root: Path, inherited: tuple[Rule, ...]) -> Iterator[Found | Sk
                 continue
             below = (path / name for name in names if not name.startswith(".") and name not in _NEVER)
             left += [(entry, tuple(rules)) for entry in below if not _ignored(entry, rules)]
-        elif path.suffix.lower() in SUFFIXES:
+        elif wanted(path):
             yield _look(path, root)
 
 

@@ -17,6 +17,8 @@ from ..types import GLOBAL, Notice, Scope
 MIN_MEMORIES = 20  # fewer say nothing about what chance finds among them
 GROWTH_BEFORE_REFRESH = 2.0
 _FORMAT = 1
+_KIND = "calibration"
+_PREFIX = json.dumps([_KIND])[:-1]  # how the names of their notes begin
 
 
 class Bar(NamedTuple):
@@ -84,19 +86,19 @@ def _kept(store: Store, space: str, scopes: frozenset[Scope]) -> Calibration | N
 
 def calibrations_in(store: Store, space: str) -> list[Calibration]:
     """Return all calibrations of a space, by their scopes."""
-    read = (_read(text) for text in store.notes().values())
+    read = (_read(text) for text in store.notes(_PREFIX).values())
     return sorted((c for c in read if c is not None and c.space == space), key=lambda c: c.scopes)
 
 
 def notes_about(store: Store, scope: Scope) -> list[str]:
     """Return the names of the notes that were taken over memories of a scope."""
-    kept = ((name, _read(text)) for name, text in store.notes().items())
+    kept = ((name, _read(text)) for name, text in store.notes(_PREFIX).items())
     return [name for name, made in kept if made is not None and str(scope) in made.scopes]
 
 
 def calibrated_owners(store: Store) -> list[Scope]:
     """Return whose memories have been calibrated in any space, and everybody's."""
-    read = (_read(text) for text in store.notes().values())
+    read = (_read(text) for text in store.notes(_PREFIX).values())
     named = {Scope.parse(scope) for calibration in read if calibration is not None for scope in calibration.scopes}
     return sorted({GLOBAL, *named})
 
@@ -130,7 +132,7 @@ def _name_for(space: str, scopes: frozenset[Scope]) -> str:
 
 
 def _name(space: str, scopes: Sequence[str]) -> str:
-    return json.dumps(["calibration", space, list(scopes)])
+    return json.dumps([_KIND, space, list(scopes)])
 
 
 @lru_cache(maxsize=4096)

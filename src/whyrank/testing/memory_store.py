@@ -74,6 +74,7 @@ class MemoryStore:
             self._files[record.scope, record.path] = record
         for text_hash, vector in changes.vectors.items():
             self._vectors[changes.space, text_hash] = vector / np.linalg.norm(vector)
+        self._notes |= changes.notes
         alive = {entry.embed_hash for entry in self._entries.values()}
         self._vectors = {key: vector for key, vector in self._vectors.items() if key[1] in alive}
 
@@ -311,9 +312,9 @@ class MemoryStore:
         """Return the text kept under a name, if there is one."""
         return self._notes.get(name)
 
-    def notes(self) -> dict[str, str]:
-        """Return all texts that are kept, by name."""
-        return dict(sorted(self._notes.items()))
+    def notes(self, prefix: str = "") -> dict[str, str]:
+        """Return all texts that are kept under names that begin so, by name."""
+        return {name: text for name, text in sorted(self._notes.items()) if name.startswith(prefix)}
 
     def put_note(self, name: str, text: str) -> None:
         """Keep a text under a name."""

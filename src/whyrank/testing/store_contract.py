@@ -11,12 +11,13 @@ from ..ingest.entries import entry_for
 from ..ports import Changes, FileRecord
 from ..types import GLOBAL, Source
 from .life_contract import LifeContract
+from .notes_contract import NotesContract
 from .store_setting import MINE, NOW, OTHER, USER, fact, ids
 
 __all__ = ["MINE", "NOW", "OTHER", "USER", "StoreContract", "fact", "ids"]
 
 
-class StoreContract(LifeContract):
+class StoreContract(LifeContract, NotesContract):
     """Subclass this and give `open_store`."""
 
     def test_what_was_written_comes_back_whole(self, tmp_path: Path) -> None:
@@ -350,14 +351,3 @@ class StoreContract(LifeContract):
         """Filters count, and a small store gives all it has."""
         store = self.filled(tmp_path, [fact("m_1", "tea"), fact("m_2", "milk", expires=NOW - 1), fact("m_3", "oat")])
         assert {memory.id for memory in store.sample(self.where(), 10)} == {"m_1", "m_3"}
-
-    def test_a_note_is_kept_until_it_is_written_again(self, tmp_path: Path) -> None:
-        """Notes are by name, and no memory."""
-        store = self.filled(tmp_path, [fact("m_1", "tea")])
-        assert (store.note("a"), store.notes()) == (None, {})
-        store.put_note("a", "one")
-        store.put_note("b:ü", "two")
-        store.put_note("a", "three")
-        assert (store.note("a"), store.note("b:ü"), store.note("")) == ("three", "two", None)
-        assert store.notes() == {"a": "three", "b:ü": "two"}
-        assert [memory.id for memory in store.browse(self.where(), 10)] == ["m_1"]

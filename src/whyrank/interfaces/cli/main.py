@@ -16,6 +16,7 @@ from .parser import build, parse
 # Where each verb is done: what a verb does not need it does not wait for.
 _VERBS = {
     "ingest": ("verbs", "ingest"),
+    "ingest-files": ("extracting", "ingest_files"),
     "search": ("verbs", "search"),
     "why": ("verbs", "why"),
     "show": ("lives", "show"),

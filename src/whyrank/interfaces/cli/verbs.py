@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def ingest(asked: argparse.Namespace) -> int:
     """Index files and report what happened."""
-    with _writable(asked) as engine, output.progress("ingest", quiet=asked.json) as tick:
+    with writable(asked) as engine, output.progress("ingest", quiet=asked.json) as tick:
         base = settings_of(asked).notes
         report = engine.ingest(*asked.paths, scope=asked.scope, dry_run=asked.dry_run, base=base, progress=tick)
     if asked.json:
@@ -39,7 +39,7 @@ def ingest(asked: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _writable(asked: argparse.Namespace) -> Iterator[Engine]:
+def writable(asked: argparse.Namespace) -> Iterator[Engine]:
     """Open or make the store; a dry run where there is none uses one that is thrown away."""
     if not asked.dry_run or settings_of(asked).store.exists():
         with open_or_make(asked) as engine:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from .connection import Connection
 
 _PREFIX = "note:"
+_LAST = "\U0010ffff"  # sorts behind every other character
 
 
 def drop_notes(connection: Connection, names: Iterable[str]) -> None:
@@ -31,17 +32,25 @@ class Notes:
             known[name] = row[0] if row else None
         return known[name]
 
-    def all(self, connection: Connection) -> dict[str, str]:
-        """Return all of them."""
+    def all(self, connection: Connection, prefix: str) -> dict[str, str]:
+        """Return all whose names begin so."""
+        first = _PREFIX + prefix
         rows = connection.execute(
-            "SELECT substr(key, ?), value FROM meta WHERE substr(key, 1, ?) = ? ORDER BY key",
-            (len(_PREFIX) + 1, len(_PREFIX), _PREFIX),
+            "SELECT substr(key, ?), value FROM meta WHERE key BETWEEN ? AND ? ORDER BY key",
+            (len(_PREFIX) + 1, first, first + _LAST),
         ).fetchall()
         return dict(rows)
 
-    def put(self, connection: Connection, name: str, text: str) -> None:
-        """Write one, inside the transaction at hand."""
-        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
-        connection.execute(
-            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (_PREFIX + name, text)
-        )
+
+def raise_generation(connection: Connection) -> int:
+    """Say that the file changes, inside the transaction at hand; return the number of the change."""
+    raised = connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation' RETURNING value")
+    return int(raised.fetchone()[0])
+
+
+def write_notes(connection: Connection, notes: Mapping[str, str]) -> None:
+    """Write texts by name, inside the transaction at hand."""
+    connection.executemany(
+        "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+        ((_PREFIX + name, text) for name, text in notes.items()),
+    )

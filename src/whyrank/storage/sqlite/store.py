@@ -22,7 +22,7 @@ from .indexes import DEFAULT, INDEXES, IndexName, index_in, prepare_index
 from .keyword import Found, KeywordIndex, View
 from .masks import Masks
 from .names import NameIndex
-from .notes import Notes
+from .notes import Notes, raise_generation, write_notes
 from .recent import Places, RecentMemories, StoredMemories
 from .rows import ORDER_BY, SELECT, to_memory
 from .schema import prepare
@@ -326,15 +326,16 @@ class SqliteStore:
         with self.view() as view:
             return self._notes.get(*view[:2], name)
 
-    def notes(self) -> dict[str, str]:
-        """Return all texts that are kept, by name."""
+    def notes(self, prefix: str = "") -> dict[str, str]:
+        """Return all texts that are kept under names that begin so, by name."""
         with self.reading():
-            return self._notes.all(self._database.reader())
+            return self._notes.all(self._database.reader(), prefix)
 
     def put_note(self, name: str, text: str) -> None:
         """Keep a text under a name, in place of the one before; return only when it is durable."""
         with self._database.writing() as connection:
-            self._notes.put(connection, name, text)
+            raise_generation(connection)
+            write_notes(connection, {name: text})
 
     def status(self, space: str) -> StoreStatus:
         """Count what the store holds."""

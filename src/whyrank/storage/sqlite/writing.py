@@ -14,7 +14,7 @@ from .indexes import INDEXES, index_to_come
 from .keyword import KeywordIndex
 from .lives import end_claims, lives_of, mark_superseded, refuse_circles, refuse_foreign_ids
 from .names import NameIndex
-from .notes import drop_notes
+from .notes import drop_notes, raise_generation, write_notes
 from .past import (
     all_in,
     check_basis,
@@ -42,9 +42,7 @@ class Writing:
         self._keyword = keyword
         self._names = names
         self._vectors = vectors
-        raised = connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation' RETURNING value")
-        generation = int(raised.fetchone()[0])
-        self._generation = generation
+        self._generation = generation = raise_generation(connection)
         self._to_come = index_to_come(connection)
         self._ledger = Ledger(connection, generation, keyword.stored_tokens)
         self._put: dict[str, list[int]] = defaultdict(list)
@@ -80,6 +78,7 @@ class Writing:
         drop_notes(connection, changes.drop_notes)
         self._write_manifest(changes)
         _drop_orphans(connection, orphans)
+        write_notes(connection, changes.notes)
         if changes.vectors:
             self._vectors.put(connection, changes.space, changes.vectors)
         self._close(changes.space, changes.vectors)
