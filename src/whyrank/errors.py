@@ -9,6 +9,10 @@ WhyrankError (message, hint)
 │   └── StoreFull          no room left on the disk
 ├── SpaceMismatch          vectors of another model, prompt or dimension
 ├── ProviderError          an embedder or model cannot answer
+│   ├── ProviderUnavailable  nobody there, overloaded, or asking to wait
+│   ├── ProviderTimeout      it took too long
+│   ├── ProviderRefused      it does not accept the key, the model or the text
+│   └── ProviderGarbage      its answer makes no sense
 ├── MissingExtra           an optional part is not installed (also an ImportError)
 ├── IngestError            nothing could be read
 ├── NotFound               no such memory for this caller
@@ -60,6 +64,30 @@ class SpaceMismatch(WhyrankError):
 
 class ProviderError(WhyrankError):
     """An embedder or language model cannot answer."""
+
+
+class ProviderUnavailable(ProviderError):
+    """A provider is not there, is overloaded, or asks to wait so many seconds."""
+
+    def __init__(self, message: str, hint: str = "", *, retry_after_s: float | None = None) -> None:
+        super().__init__(message, hint)
+        self.retry_after_s = retry_after_s
+
+
+class ProviderTimeout(ProviderError):
+    """A provider took too long."""
+
+
+class ProviderRefused(ProviderError):
+    """A provider does not accept the key, the model or the text; the status is that of its answer."""
+
+    def __init__(self, message: str, hint: str = "", *, status: int = 0) -> None:
+        super().__init__(message, hint)
+        self.status = status
+
+
+class ProviderGarbage(ProviderError):
+    """What a provider answered makes no sense."""
 
 
 class MissingExtra(WhyrankError, ImportError):

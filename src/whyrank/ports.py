@@ -57,13 +57,32 @@ class FileRecord(NamedTuple):
     content_hash: str
 
 
+class Waiting(NamedTuple):
+    """A text that has no vector in a space, and its place: one goes on after it."""
+
+    hash: str
+    text: str
+    place: int
+
+
+class Failure(NamedTuple):
+    """Why a text has no vector yet, or (where the hash is empty) why the whole provider gives none."""
+
+    hash: str
+    attempts: int
+    error: str
+    failed: float
+    next_try: float
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """One transaction's worth of changes: all of it happens, or none.
 
     A memory that is put again under its id keeps what replaced it, unless `superseded` says otherwise: a pair of
     successor and moment, or None to bring it back. Of the files in `replace_files` only what is put stays; `renamed`
-    says which old ids live on under new ones.
+    says which old ids live on under new ones. `failures` are those of the space by the hash of the text, None where
+    one is over; a vector that comes ends the failure of its text by itself.
     """
 
     put: Sequence[Entry] = ()
@@ -75,6 +94,7 @@ class Changes:
     superseded: Mapping[MemoryId, tuple[MemoryId, float] | None] = field(default_factory=dict)
     space: str = ""
     vectors: Mapping[str, Vector] = field(default_factory=dict)
+    failures: Mapping[str, Failure | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +160,17 @@ class Store(Protocol):
     def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
         """Return those of these embedded texts that already have a vector in the space."""
 
-    def without_vector(self, space: str, limit: int) -> list[tuple[str, str]]:
-        """Return up to `limit` (hash, text) pairs that still need a vector in the space."""
+    def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
+        """Return up to `limit` texts behind a place that need a vector; those to be tried later than `due` are not."""
+
+    def failures(self, space: str) -> list[Failure]:
+        """Return what could not be embedded in a space and why, the provider's own failure first."""
+
+    def dimensions(self, space: str) -> int | None:
+        """Return how many numbers a vector of the space has, if it ever held one."""
+
+    def drop_space(self, space: str) -> int:
+        """Delete all vectors of a space and what is known of it; return how many."""
 
     def manifest(self, scope: Scope) -> dict[str, FileRecord]:
         """Return the files ingested into a scope, by path."""
@@ -160,6 +189,9 @@ class Store(Protocol):
 
     def put_note(self, name: str, text: str) -> None:
         """Keep a text under a name, in place of the one before; return only when it is durable."""
+
+    def swap_note(self, name: str, before: str | None, after: str) -> bool:
+        """Keep a text in place of another only if that one still stands there; tell whether it did."""
 
     def status(self, space: str) -> StoreStatus:
         """Count what the store holds."""

@@ -13,6 +13,9 @@ from .minilm.files import Place, Precision
 # Models that are fetched once, and how their weights are stored.
 FETCHED: dict[str, Precision] = {"minilm": "fp16", "minilm-int8": "int8"}
 NAMES = ("wordllama", *FETCHED, "none")
+# Which settings beside its name shape the vectors of a provider: they are kept with a space, so that its embedder
+# can be made again. Never an address or a key, because a store may come from anywhere.
+SHAPING: dict[str, tuple[str, ...]] = {}
 
 
 @cache  # an embedder has no state but its model, which need not be loaded twice

@@ -267,7 +267,7 @@ class StoreContract:
         store = self.open_store(tmp_path)
         store.write(Changes(put=[entry_for(fact("m_1", "tea"), "en")]))
         space = self.embedder.fingerprint
-        [(text_hash, text)] = store.without_vector(space, 10)
+        [(text_hash, text, _)] = store.without_vector(space, 10)
         assert text == "tea"
         assert store.status(space).without_vector == 1
         store.write(Changes(space=space, vectors={text_hash: self.embedder.query(text)}))

@@ -142,6 +142,20 @@ MIGRATIONS: tuple[Migration, ...] = (
         ) WITHOUT ROWID;
         """,
     ),
+    Migration(
+        4,
+        """
+        CREATE TABLE embedding_failures (
+            space TEXT NOT NULL,
+            hash TEXT NOT NULL,
+            attempts INTEGER NOT NULL,
+            error TEXT NOT NULL,
+            failed REAL NOT NULL,
+            next_try REAL NOT NULL,
+            PRIMARY KEY (space, hash)
+        ) WITHOUT ROWID;
+        """,
+    ),
 )
 
 

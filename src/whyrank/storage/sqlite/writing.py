@@ -13,6 +13,7 @@ from .indexes import INDEXES, index_to_come
 from .keyword import KeywordIndex
 from .lives import lives_of, mark_superseded, refuse_foreign_ids
 from .names import NameIndex
+from .queue import drop_orphaned_failures, put_failures
 from .records import Ledger, record_of
 from .renumbering import LOOKED_AT_EVERY, is_crowded_with_gaps, renumber
 from .rows import INSERT, to_row
@@ -56,6 +57,7 @@ class Writing:
         _drop_orphans(connection, orphans)
         if changes.vectors:
             self._vectors.put(connection, changes.space, changes.vectors)
+        put_failures(connection, changes.space, {**changes.failures, **dict.fromkeys(changes.vectors)})
         self._close(changes.space, changes.vectors)
         self._keyword.close(connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
         self._close_gaps()
@@ -158,9 +160,10 @@ def _chunks_below(connection: Connection, files: Iterable[tuple[Scope, str]]) ->
     ]
 
 
-def _drop_orphans(connection: Connection, hashes: Iterable[str]) -> None:
+def _drop_orphans(connection: Connection, hashes: Sequence[str]) -> None:
     """Delete vectors whose text is gone: the last memory with a text takes its vectors along."""
     connection.executemany(
         "DELETE FROM vectors WHERE hash = ? AND NOT EXISTS (SELECT 1 FROM memories WHERE embed_hash = vectors.hash)",
         ((text_hash,) for text_hash in set(hashes)),
     )
+    drop_orphaned_failures(connection, hashes)
