@@ -22,6 +22,7 @@ from .arguments import (
     check_question,
     scope_of,
 )  # fmt: skip
+from .background import Background
 from .columns import MemoryId
 from .errors import StoreError
 from .hits import Results
@@ -30,15 +31,15 @@ from .ports import Embedder, Reranker, Store, StoreStatus
 from .ranking.recipes import Recipe
 from .ranking.reranking import Rerank
 from .remembering import Remembering
-from .search.calibration import calibrated_owners
 from .search.searcher import Searcher
 from .search.why import Why, why
+from .serving import Always, Makers, Serving
 from .types import GLOBAL, Query, Scope
 
 if TYPE_CHECKING:
     from .evaluation.pinboard import Pinboard
     from .evaluation.tuning import Tuning
-    from .ingest.filling import Embedded, Progress
+    from .ingest.filling import Progress
     from .ingest.ingestor import Report
     from .search.contrast import Contrast
 
@@ -53,13 +54,14 @@ class Engine(Remembering, Pinning):
         config: settings.Config,
         clock: Callable[[], float] = time.time,
         reranker: Reranker | None = None,
+        makers: Makers | None = None,
     ) -> None:
         self._store = store
         self._reranker = reranker
-        self._embedder = embedder
+        self._serving = Serving(store, embedder, makers or Makers())
+        self._background = Background()
         self._config = config
         self._clock = clock
-        self._searcher = Searcher(store, embedder, config["language"])
 
     def __enter__(self) -> Engine:
         return self
@@ -95,7 +97,9 @@ class Engine(Remembering, Pinning):
             max_bytes=config["ingest.max_bytes"],
         )
         owner = scope_of(scope)
-        ingestor = Ingestor(self._store, self._embedder, reading, *([progress] if progress else []))
+        if not dry_run:
+            self._serving.adopt()
+        ingestor = Ingestor(self._store, self._embedder, reading, progress or (lambda *_: None), self._clock)
         report = ingestor.ingest([Path(path) for path in paths], owner, dry_run=dry_run)
         if not dry_run:
             report.remarks += [("calibration", remark) for remark in self._recalibrate([owner], progress)]
@@ -116,8 +120,16 @@ class Engine(Remembering, Pinning):
         check_budget(max_tokens)
         asked = replace(self._query(query, limit, offset, filters), strict=strict, max_tokens=max_tokens)
         chosen = self._recipe(recipe)
-        results = self._searcher.search(asked, chosen)
-        return replace(results, notices=(*results.notices, *self._config.unhonoured(recipe, chosen)))
+        with self._searching() as searcher:
+            results = searcher.search(asked, chosen)
+            said = (*results.notices, *self._config.unhonoured(recipe, chosen), *self._serving.notices())
+        return replace(results, notices=said)
+
+    @contextmanager
+    def _searching(self) -> Iterator[Searcher]:
+        """Hold one moment of the store, and ask by the space that answers in it: never by two."""
+        with self._store.reading():
+            yield Searcher(self._store, self._embedder, self._config["language"])
 
     @overload
     def why(
@@ -156,11 +168,12 @@ class Engine(Remembering, Pinning):
         With `over` the answer is the smallest change, one setting at a time, that would make the two change places.
         """
         asked, chosen, wanted = self._query(query, limit, 0, filters), self._recipe(recipe), clean(identity).text
-        if over is None:
-            return why(self._searcher, asked, chosen, wanted)
-        from .search.contrast import contrast  # what a search does not need it does not wait for
+        with self._searching() as searcher:
+            if over is None:
+                return why(searcher, asked, chosen, wanted)
+            from .search.contrast import contrast  # what a search does not need it does not wait for
 
-        return contrast(self._searcher, asked, chosen, wanted, clean(over).text)
+            return contrast(searcher, asked, chosen, wanted, clean(over).text)
 
     def _pinboard(self) -> Pinboard:
         from .evaluation.pinboard import Pinboard
@@ -202,23 +215,19 @@ class Engine(Remembering, Pinning):
             with closing(open_store(copy, self._config["keyword"], self._config["cache.megabytes"])) as store:
                 yield store
 
-    def embed(self, progress: Progress | None = None) -> Embedded:
-        """Give a vector to every memory that has none in this space; stopped and called again, it goes on."""
-        from .ingest.filling import Embedded, embed_all
-
-        if self._embedder is None:
-            return Embedded("", 0, 0)
-        done = embed_all(self._store, self._embedder, progress or (lambda done, total, label: None))
-        if done.embedded:
-            self._recalibrate(calibrated_owners(self._store))
-        return done
+    def _asked_with(self, embedder: Embedder) -> Engine:
+        """Return an engine over the same store that asks by this embedder, whichever answers."""
+        engine = Engine(self._store, embedder, self._config, self._clock, self._reranker)
+        engine._serving = Always(self._store, embedder)
+        return engine
 
     def status(self, space: str | None = None) -> StoreStatus:
         """Count what the store holds, and what is without a vector in this space or another."""
         return self._store.status(self.space if space is None else space)
 
     def close(self) -> None:
-        """Release the store."""
+        """Stop what is done in the background, and release the store."""
+        self._background.close()
         self._store.close()
 
     def _query(self, text: str, limit: int | None, offset: int, filters: Mapping[str, Any]) -> Query:

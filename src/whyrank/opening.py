@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from . import config as settings
 from .arguments import check_page
 from .embedding.missing import MissingModel
-from .embedding.providers import FETCHED, embedder_named
+from .embedding.providers import FETCHED, SHAPING, embedder_named
 from .engine import Engine, open_store
 from .errors import ConfigError, MissingExtra, ProviderError
 from .hits import Ranking
 from .ports import Embedder, Reranker
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
+from .serving import Makers
 from .settings import SETTINGS
 from .types import Run
 
@@ -63,13 +65,39 @@ def open_engine(
     # First, so that a model that is not there leaves no store behind.
     embedder = _embedder(config)
     opened = open_store(config.store, config["keyword"], config["cache.megabytes"])
-    return Engine(opened, embedder, config, reranker=reranker)
+    return Engine(opened, embedder, config, reranker=reranker, makers=_makers(config))
+
+
+def _makers(config: settings.Config) -> Makers:
+    """Say how the embedders of other spaces are made with these settings."""
+
+    def make(provider: str, shaped_by: Mapping[str, object]) -> Embedder | None:
+        known = SHAPING.get(provider, ())
+        values = {key: settings.Value(value, "the store") for key, value in shaped_by.items() if key in known}
+        return _named(provider, replace(config, values={**config.values, **values}))
+
+    def provider_of(space: str) -> str:
+        from .embedding.models import models
+
+        return next((model.name for model in models(config.models) if model.space == space), "")
+
+    return Makers(
+        configured=config["embedding"],
+        is_chosen=config.values["embedding"].origin != "default",
+        settings=lambda provider: {key: config[key] for key in SHAPING.get(provider, ())},
+        make=make,
+        provider_of=provider_of,
+    )
+
+
+def _named(provider: str, config: settings.Config) -> Embedder | None:
+    return embedder_named(provider, config.models, config["model.threads"])
 
 
 def _embedder(config: settings.Config) -> Embedder | None:
     """Return the embedder; where its model is not on this machine, a store that is there is served by words."""
     try:
-        return embedder_named(config["embedding"], config.models, config["model.threads"])
+        return _named(config["embedding"], config)
     except (ProviderError, MissingExtra) as error:
         if not config.store.is_file():
             raise

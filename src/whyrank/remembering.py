@@ -21,17 +21,17 @@ from .arguments import (
     storable,
     tags_of,
 )  # fmt: skip
-from .calibrations import Calibrating
 from .columns import MemoryId
 from .errors import ConfigError, NotFound
 from .ingest.entries import content_hash, entry_for, id_for
-from .ports import Changes, Vector
+from .ports import Changes
+from .spaces import Spaces
 from .types import GLOBAL, Document, Memory, Scope, Source, Where, visible
 
 _DOCUMENTS_PER_TRANSACTION = 256
 
 
-class Remembering(Calibrating):
+class Remembering(Spaces):
     """Single memories and their life."""
 
     def add(
@@ -111,18 +111,11 @@ class Remembering(Calibrating):
     def _write(self, memories: Sequence[Memory], **changes: Any) -> int:
         """Analyse and embed outside the transaction, then write everything at once."""
         entries = [entry_for(memory, self._config["language"]) for memory in memories]
-        vectors: dict[str, Vector] = {}
-        if self._embedder is not None:
-            texts = {entry.embed_hash: entry.embed_text for entry in entries}
-            known = self._store.known_vectors(texts, self.space)
-            missing = [key for key in texts if key not in known]
-            rows = self._embedder.documents([texts[key] for key in missing])
-            vectors = {key: row for key, row in zip(missing, rows, strict=True) if row.any()}
         replaced = {
             memory.supersedes: (memory.id, memory.created) for memory in memories if memory.supersedes is not None
         }
         superseded = {**changes.pop("superseded", {}), **replaced}
-        self._store.write(Changes(put=entries, space=self.space, vectors=vectors, superseded=superseded, **changes))
+        self._keep(Changes(put=entries, superseded=superseded, **changes))
         return len(memories)
 
     def forget(self, identity: MemoryId, *, scope: Scopes = None) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.minilm import MODELS, installed
 from whyrank import errors
 from whyrank.interfaces.cli.parser import build
-from whyrank.interfaces.failures import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN
+from whyrank.interfaces.failures import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
 from whyrank.ranking.recipes import RECIPES
 from whyrank.settings import SETTINGS
 
@@ -129,7 +129,7 @@ def test_every_error_is_in_the_reference() -> None:
 
 
 def test_every_exit_status_is_in_the_reference() -> None:
-    for failure in (*(failure for _, failure in FAILURES), PARTLY_READ, PINS_LOST, TRAIL_BROKEN):
+    for failure in (*(failure for _, failure in FAILURES), PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING):
         assert f"| {failure.exit_status} | `{failure.code}` |" in REFERENCE
 
 

@@ -18,7 +18,7 @@ from whyrank import Part, Step, replay
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 
 VERBS = (
-    "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "calibrate",
+    "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed", "calibrate",
     "eval", "pin", "check", "tune", "bench",
 )  # fmt: skip
 
@@ -35,6 +35,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "config": (["config"], "limit = 6", {"settings", "workspace"}),
     "recipes": (["recipes"], "default", {"recipes"}),
     "model": (["model", "list"], "wordllama", {"models", "folder"}),
+    "embed": (["embed"], "0 texts were embedded", {"space", "embedded", "waiting", "refused", "error", "next_try"}),
     "calibrate": (["calibrate", "--store", "BIG"], "20 memories, en", {"calibrations"}),
     "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),
     "pin": (["pin", "green tea", "TEA"], "within 5", {"pins", "file"}),
