@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .errors import ConfigError
+from .old_settings import is_retired, renewed
 from .ranking.recipes import Recipe, recipe_named
 from .ranking.settings import Adjustments, adjusted, unhonoured
-from .settings import PREFIX, SETTINGS, STORE_FOLDER, read
+from .settings import PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read
 from .types import Notice
 
 WORKSPACE_FILE = "whyrank.toml"
 PINS_SUFFIX = ".pins"  # lines of JSON; not called so, because logs of turns are, and are ingested
 WORKSPACE_VARIABLE = "WHYRANK_WORKSPACE"
+OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
+KEY_VARIABLES = ("WHYRANK_EMBEDDER_KEY", "WHYRANK_LLM_KEY", OPENAI_KEY_VARIABLE)
+_NO_SETTINGS = frozenset({WORKSPACE_VARIABLE, *KEY_VARIABLES})
 
 
 class Value(NamedTuple):
@@ -34,6 +38,10 @@ class Config:
     workspace: Path
     values: Mapping[str, Value]
     cache: Path = Path()
+    notices: tuple[Notice, ...] = ()
+    user_file: Path = Path()
+    # Secrets of the environment by variable; settings are printed, and these must not be.
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key].value
@@ -41,7 +49,7 @@ class Config:
     @property
     def store(self) -> Path:
         """Return where the store is."""
-        return self._place("store")
+        return self.place("store")
 
     @property
     def notes(self) -> Path:
@@ -52,14 +60,15 @@ class Config:
     @property
     def models(self) -> Path:
         """Return where fetched models are kept."""
-        return self._place("model.folder") if self["model.folder"] else self.cache / "models"
+        return self.place("model.folder") if self["model.folder"] else self.cache / "models"
 
     @property
     def pins(self) -> Path:
         """Return where the pins are: beside the store and called after it, if no place was named."""
-        return self.store.with_suffix(PINS_SUFFIX) if self["pins"] is None else self._place("pins")
+        return self.store.with_suffix(PINS_SUFFIX) if self["pins"] is None else self.place("pins")
 
-    def _place(self, key: str) -> Path:
+    def place(self, key: str) -> Path:
+        """Return the path a setting names, taken from the workspace."""
         try:
             return (self.workspace / Path(self[key]).expanduser()).absolute()
         except RuntimeError as error:
@@ -96,10 +105,26 @@ def load(
     """Gather the settings: arguments, then environment, workspace file, user file, defaults."""
     place = (workspace or Path(environment.get(WORKSPACE_VARIABLE) or ".")).absolute()
     values = {key: Value(setting.default, "default") for key, setting in SETTINGS.items()}
-    for origin, given in _sources(place, environment, arguments or {}):
+    sources = list(_sources(place, environment, arguments or {}))
+    for origin, given in sources:
         for key, raw in given.items():
-            values[key] = Value(read(key, raw, origin), origin)
-    return _checked(Config(place, values, user_cache(environment)))
+            if not is_retired(key):
+                values[key] = Value(read(key, raw, origin), origin)
+    older, notices = _from_old_keys(sources)
+    values |= {key: value for key, value in older.items() if values[key].origin == "default"}
+    keys = {name: environment[name] for name in KEY_VARIABLES if environment.get(name)}
+    return _checked(Config(place, values, user_cache(environment), notices, user_file(environment), keys))
+
+
+def _from_old_keys(sources: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Value], tuple[Notice, ...]]:
+    """Return what keys under their old names say; a new name wins wherever it stands, so this comes after them."""
+    values: dict[str, Value] = {}
+    notices: list[Notice] = []
+    for origin, given in sources:
+        older = renewed({key: raw for key, raw in given.items() if is_retired(key)}, origin)
+        values |= {key: Value(read(key, raw, origin), origin) for key, raw in older.values.items()}
+        notices += older.notices
+    return values, tuple(notices)
 
 
 def _sources(
@@ -111,7 +136,7 @@ def _sources(
             yield str(file), flatten(_toml(file))
     variables = {setting.variable: setting.key for setting in SETTINGS.values()}
     for name, value in sorted(environment.items()):
-        if name.startswith(PREFIX) and name != WORKSPACE_VARIABLE and value:
+        if name.startswith(PREFIX) and name not in _NO_SETTINGS and value:
             key = variables.get(name, name.removeprefix(PREFIX).lower())
             yield f"environment ({name})", {key: value}
     yield "argument", {key: value for key, value in arguments.items() if value is not None}
@@ -178,14 +203,20 @@ def _check_workspace_file(config: Config) -> None:
             f"model.folder = {models.value!r} in {file}: a workspace may not say which models are loaded",
             "set it with WHYRANK_MODEL_FOLDER or in the user file",
         )
+    for key in USERS_OWN:
+        if config.values[key].origin == file and config[key] is not None:
+            raise ConfigError(
+                f"{key} in {file}: a workspace may not say where texts and keys are sent",
+                f"`whyrank config {key} VALUE` writes it into {config.user_file}, or set {SETTINGS[key].variable}",
+            )
 
 
 def save(config: Config, key: str, raw: Any) -> Path:
-    """Write one setting into the workspace file; comments and other settings stay as they are."""
+    """Write one setting into the workspace file, or the user's where a workspace has no say; all else stays."""
     import tomlkit
 
     value = read(key, raw, "argument")
-    file = config.workspace / WORKSPACE_FILE
+    file = config.user_file if key in USERS_OWN else config.workspace / WORKSPACE_FILE
     _checked(replace(config, values={**config.values, key: Value(value, str(file))}))
     document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()
     table: Any = document
@@ -197,6 +228,7 @@ def save(config: Config, key: str, raw: Any) -> Path:
     else:
         table[last] = value
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(tomlkit.dumps(document), encoding="utf-8")
     except OSError as error:
         raise ConfigError(

@@ -27,7 +27,7 @@ from .columns import MemoryId
 from .errors import StoreError
 from .hits import Results
 from .pinning import Pinning
-from .ports import Embedder, Reranker, Store, StoreStatus
+from .ports import Embedder, Llm, Reranker, Store, StoreStatus
 from .ranking.recipes import Recipe
 from .ranking.reranking import Rerank
 from .remembering import Remembering
@@ -55,8 +55,10 @@ class Engine(Remembering, Pinning):
         clock: Callable[[], float] = time.time,
         reranker: Reranker | None = None,
         makers: Makers | None = None,
+        llm: Callable[[str | None], Llm] | None = None,
     ) -> None:
         self._store = store
+        self._llm = llm
         self._reranker = reranker
         self._serving = Serving(store, embedder, makers or Makers())
         self._background = Background()

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import config as settings
+from .access import served_card, served_embedder, served_llm, served_model
 from .arguments import check_page
 from .embedding.missing import MissingModel
-from .embedding.providers import FETCHED, SHAPING, embedder_named
+from .embedding.providers import FETCHED, SERVED, SHAPING, embedder_named
 from .engine import Engine, open_store
 from .errors import ConfigError, MissingExtra, ProviderError
 from .hits import Ranking
-from .ports import Embedder, Reranker
+from .ports import Embedder, Llm, Reranker
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
 from .serving import Makers
-from .settings import SETTINGS
+from .settings import SETTINGS, read
 from .types import Run
 
 if TYPE_CHECKING:
     from .ingest.filling import Progress
+
+_STORE = "the store"  # as the origin of a setting
 
 
 class AsyncEngine:
@@ -52,11 +55,14 @@ def open_engine(
     *,
     workspace: str | Path | None = None,
     reranker: Reranker | None = None,
+    llm: Llm | None = None,
     **options: Any,
 ) -> Engine:
     """Open a store, or make it; options are settings, with `_` for `.` (`chunk_tokens=200`)."""
     if reranker is not None and not callable(getattr(reranker, "scores", None)):
         raise ConfigError(f"{reranker!r} is no reranker", "give an object with a method scores(question, texts)")
+    if llm is not None and not callable(getattr(llm, "complete", None)):
+        raise ConfigError(f"{llm!r} is no language model", "give an object with a method complete(messages, …)")
     names = {key.replace(".", "_"): key for key in SETTINGS}
     given = {names.get(option, option): value for option, value in options.items()}
     if store is not None:
@@ -65,21 +71,28 @@ def open_engine(
     # First, so that a model that is not there leaves no store behind.
     embedder = _embedder(config)
     opened = open_store(config.store, config["keyword"], config["cache.megabytes"])
-    return Engine(opened, embedder, config, reranker=reranker, makers=_makers(config))
+    return Engine(
+        opened,
+        embedder,
+        config,
+        reranker=reranker,
+        llm=_language_models(config, llm),
+        makers=_makers(config),
+    )
 
 
 def _makers(config: settings.Config) -> Makers:
     """Say how the embedders of other spaces are made with these settings."""
 
     def make(provider: str, shaped_by: Mapping[str, object]) -> Embedder | None:
-        known = SHAPING.get(provider, ())
-        values = {key: settings.Value(value, "the store") for key, value in shaped_by.items() if key in known}
+        kept = {key: value for key, value in shaped_by.items() if key in SHAPING.get(provider, ())}
+        values = {key: settings.Value(read(key, value, _STORE), _STORE) for key, value in kept.items()}
         return _named(provider, replace(config, values={**config.values, **values}))
 
     def provider_of(space: str) -> str:
         from .embedding.models import models
 
-        return next((model.name for model in models(config.models) if model.space == space), "")
+        return next((model.name for model in models(config.models, served_card(config)) if model.space == space), "")
 
     return Makers(
         configured=config["embedding"],
@@ -91,7 +104,23 @@ def _makers(config: settings.Config) -> Makers:
 
 
 def _named(provider: str, config: settings.Config) -> Embedder | None:
+    if provider == SERVED:
+        return served_embedder(config)
     return embedder_named(provider, config.models, config["model.threads"])
+
+
+def _language_models(config: settings.Config, given: Llm | None) -> Callable[[str | None], Llm]:
+    """Return what gives a language model by name (None: that of the settings); none is made before it is asked for."""
+    if given is not None:
+        return lambda model: given
+    made: dict[str | None, Llm] = {}
+
+    def language_model(model: str | None) -> Llm:
+        if model not in made:
+            made[model] = served_llm(config, model)
+        return made[model]
+
+    return language_model
 
 
 def _embedder(config: settings.Config) -> Embedder | None:
@@ -101,9 +130,16 @@ def _embedder(config: settings.Config) -> Embedder | None:
     except (ProviderError, MissingExtra) as error:
         if not config.store.is_file():
             raise
-        from .embedding.minilm.embedder import fingerprint
+        return MissingModel(_fingerprint(config), error)
 
-        return MissingModel(fingerprint(FETCHED[config["embedding"]]), error)
+
+def _fingerprint(config: settings.Config) -> str:
+    """Name the space of a model that cannot be used here."""
+    if config["embedding"] == SERVED:
+        return served_model(config).fingerprint if config["embedder.model"] else "openai/unset@served/own/no-prompt"
+    from .embedding.minilm.embedder import fingerprint
+
+    return fingerprint(FETCHED[config["embedding"]])
 
 
 def fetch_model(name: str = "minilm", *, workspace: str | Path | None = None, progress: Progress | None = None) -> Path:

@@ -7,15 +7,19 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from .analysis.languages import LANGUAGES
+from .embedding.prompts import canonical_prompt
 from .embedding.providers import NAMES as EMBEDDERS
 from .errors import ConfigError
 from .ranking.recipes import recipe_named
 from .ranking.settings import CALIBRATED
 from .storage.pools import CHUNKS_PER_SOURCE
+from .transport.endpoint import checked_url
 
 STORE_FOLDER = ".whyrank"
 DEFAULT_STORE = f"{STORE_FOLDER}/memory.db"
 PREFIX = "WHYRANK_"
+# What a workspace file may not set: it comes with somebody's workspace, and texts and keys are the user's.
+USERS_OWN = ("embedder.url", "embedder.key_file", "llm.url", "llm.key_file")
 
 
 class Setting(NamedTuple):
@@ -40,6 +44,14 @@ def _text(value: Any) -> str:
 
 def _optional_text(value: Any) -> str | None:
     return None if value in (None, "", "none") else _text(value)
+
+
+def _optional_url(value: Any) -> str | None:
+    return None if value in (None, "", "none") else checked_url(_text(value))
+
+
+def _optional_whole(low: int, high: int) -> Callable[[Any], int | None]:
+    return lambda value: None if value in (None, "", "none") else _whole(low, high)(value)
 
 
 def _whole(low: int, high: int) -> Callable[[Any], int]:
@@ -77,6 +89,18 @@ def _number(low: float, high: float, *, optional: bool = False) -> Callable[[Any
     return read
 
 
+def _switch(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word not in _SWITCHES:
+        raise ValueError("must be true or false")
+    return _SWITCHES[word]
+
+
+_SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
 def _one_of(*names: str) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if value not in names:
@@ -98,6 +122,23 @@ SETTINGS: dict[str, Setting] = {
             "where fetched models are kept; unset: whyrank/models in the user's cache",
         ),
         Setting("model.threads", 1, _whole(1, 256), "how many threads a model may take"),
+        Setting("embedder.url", None, _optional_url, "where an OpenAI-compatible embedder listens, up to and with /v1"),
+        Setting("embedder.model", None, _optional_text, "what that server calls the model"),
+        Setting("embedder.key_file", None, _optional_text, "a file with its key; unset: WHYRANK_EMBEDDER_KEY"),
+        Setting(
+            "embedder.dimension",
+            None,
+            _optional_whole(1, 65_536),
+            "ask for vectors of so many numbers, where the model can shorten its own; unset: as many as it gives",
+        ),
+        Setting("embedder.batch", 64, _whole(1, 2_048), "how many texts go into one request"),
+        Setting("embedder.prompt", "none", canonical_prompt, "what stands before texts and questions"),
+        Setting("embedder.weight", 0.7, _number(0, 1), "what its vote is worth, against 1 minus that for words"),
+        Setting("embedder.timeout_s", 30.0, _number(0.1, 3_600), "how many seconds one request may take"),
+        Setting("llm.url", None, _optional_url, "where an OpenAI-compatible language model listens, with /v1"),
+        Setting("llm.model", None, _optional_text, "what that server calls the model"),
+        Setting("llm.key_file", None, _optional_text, "a file with its key; unset: WHYRANK_LLM_KEY"),
+        Setting("llm.timeout_s", 120.0, _number(0.1, 3_600), "how many seconds one answer may take"),
         Setting("keyword", "postings", _one_of("postings", "fts5"), "the keyword index; a store is switched in place"),
         Setting(
             "cache.megabytes", 224, _whole(8, 1_000_000), "memory an open store may keep for pages and vectors, about"
@@ -135,6 +176,20 @@ SETTINGS: dict[str, Setting] = {
             None,
             _number(0, 1, optional=True),
             "relevance against diversity: 1 relevance alone, 0.7 some diversity; unset: none",
+        ),
+        Setting("query_expansion.enabled", False, _switch, "whether a language model widens questions asked in Python"),
+        Setting("query_expansion.model", None, _optional_text, "the model that does; unset: llm.model"),
+        Setting(
+            "query_expansion.mode",
+            "hyde",
+            _one_of("hyde", "variants"),
+            "hyde: look for a made-up answer; variants: also for other wordings of the question",
+        ),
+        Setting(
+            "query_expansion.timeout_ms",
+            15_000,
+            _whole(-1, 3_600_000),
+            "how long a question waits for it, at least 10000; 0 or less: without limit",
         ),
     )
 }

@@ -18,8 +18,8 @@ from whyrank import Part, Step, replay
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 
 VERBS = (
-    "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed", "calibrate",
-    "eval", "pin", "check", "tune", "bench",
+    "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",
+    "calibrate", "eval", "pin", "check", "tune", "bench",
 )  # fmt: skip
 
 # An example of every verb, a word its text must hold, and the keys its JSON must have.

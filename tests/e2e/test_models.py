@@ -54,7 +54,8 @@ def test_the_list_says_what_there_is_what_is_ready_and_what_is_in_use(model: Run
 def test_a_model_that_is_not_there_says_what_gets_it(model: Run, tmp_path: Path) -> None:
     listed = model("list", "--json", WHYRANK_MODEL_FOLDER=str(tmp_path / "empty")).data["models"]
     assert [found["needs"] for found in listed] == [
-        None, "whyrank model fetch minilm", "whyrank model fetch minilm-int8", None,
+        None, "whyrank model fetch minilm", "whyrank model fetch minilm-int8",
+        "whyrank config embedder.url … and whyrank config embedder.model …", None,
     ]  # fmt: skip
     done = model("use", "minilm", "--dry-run", WHYRANK_MODEL_FOLDER=str(tmp_path / "empty"))
     assert done.out.splitlines()[0] == "minilm would be fetched first"

@@ -36,9 +36,9 @@ class Model:
         return not self.needs
 
 
-def models(folder: Path) -> tuple[Model, ...]:
-    """Return all models, the default first, none last."""
-    return (_wordllama(), *(_minilm(name, folder) for name in FETCHED), _NONE)
+def models(folder: Path, served: Model | None = None) -> tuple[Model, ...]:
+    """Return all models, the default first, none last; `served` is the one behind a server, as settings have it."""
+    return (_wordllama(), *(_minilm(name, folder) for name in FETCHED), *([served] if served else []), _NONE)
 
 
 def fetch(name: str, folder: Path, progress: Progress) -> bool:

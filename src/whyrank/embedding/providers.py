@@ -12,16 +12,19 @@ from .minilm.files import Place, Precision
 
 # Models that are fetched once, and how their weights are stored.
 FETCHED: dict[str, Precision] = {"minilm": "fp16", "minilm-int8": "int8"}
-NAMES = ("wordllama", *FETCHED, "none")
+SERVED = "openai"  # a model behind an OpenAI-compatible server, made from settings
+NAMES = ("wordllama", *FETCHED, SERVED, "none")
 # Which settings beside its name shape the vectors of a provider: they are kept with a space, so that its embedder
 # can be made again. Never an address or a key, because a store may come from anywhere.
-SHAPING: dict[str, tuple[str, ...]] = {}
+SHAPING: dict[str, tuple[str, ...]] = {SERVED: ("embedder.model", "embedder.dimension", "embedder.prompt")}
 
 
 @cache  # an embedder has no state but its model, which need not be loaded twice
 def embedder_named(name: str, models: Path = Path(), threads: int = 1) -> Embedder | None:
-    """Return an embedder, or None for `none`, which is a mode of its own: keywords and names alone."""
+    """Return an embedder that runs here, or None for `none`, which is a mode of its own: keywords and names alone."""
     check_name(name)
+    if name == SERVED:
+        raise ConfigError(f"{name!r} is not part of the installation", "open an engine with its settings")
     if name == "none":
         return None
     if name == "wordllama":

@@ -6,6 +6,7 @@ import argparse
 from typing import Any, NamedTuple
 
 from ... import config as settings
+from ...access import served_card
 from ...embedding.models import Model, fetch, models
 from ...embedding.providers import NAMES, check_name
 from ...engine import Engine
@@ -43,7 +44,7 @@ def _list(asked: argparse.Namespace) -> int:
     config = settings_of(asked)
     states = _states(config)
     vectors = {state.name: state.vectors for state in states}
-    known = models(config.models)
+    known = models(config.models, served_card(config))
     in_use = _in_use(config, states, known)
     if asked.json:
         data = shapes.models(known, in_use, vectors, str(config.models))
@@ -71,7 +72,11 @@ def _in_use(config: settings.Config, states: list[SpaceState], known: tuple[Mode
 def _particulars(found: Model, vectors: int) -> list[str]:
     told = []
     if found.dimension:
-        told = [f"{found.dimension} dimensions", f"knows {', '.join(found.languages)}", f"{vectors} vectors here"]
+        told.append(f"{found.dimension} dimensions")
+    if found.languages:
+        told.append(f"knows {', '.join(found.languages)}")
+    if found.space:
+        told.append(f"{vectors} vectors here")
     if found.bytes:
         told.append(f"{found.bytes / _MEGABYTE:.0f} MB")
     return [*told, "ready" if found.installed else f"not here yet: {found.needs}"]
@@ -108,7 +113,7 @@ def _fetched(asked: argparse.Namespace, config: settings.Config) -> bool:
 
 
 def _card(name: str, config: settings.Config) -> Model:
-    return next(found for found in models(config.models) if found.name == name)
+    return next(found for found in models(config.models, served_card(config)) if found.name == name)
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
@@ -135,6 +140,9 @@ class Change(NamedTuple):
 def _use(asked: argparse.Namespace) -> int:
     """Fetch, embed what the store holds, switch, and write the setting: till then the model before it serves."""
     config = settings_of(asked)
+    served = served_card(config)
+    if asked.name == served.name and served.needs:
+        raise ConfigError(f"nobody said where {asked.name} is served", served.needs)
     if asked.background:
         return _use_in_background(asked, config)
     change = _would_change(asked, config) if asked.dry_run else _changed(asked, config)

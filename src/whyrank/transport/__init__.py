@@ -1,0 +1,1 @@
+"""Providers over HTTP: where they listen, and how they are asked."""

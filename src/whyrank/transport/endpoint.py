@@ -1,0 +1,89 @@
+"""Where a provider listens, what opens it, and how long one waits for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from ..errors import ConfigError
+
+_MOST_DOUBLINGS = 32  # a pause is longer than a century by then
+
+
+class Key:
+    """A secret that shows itself to nobody but the header it is sent in."""
+
+    def __init__(self, secret: str, origin: str) -> None:
+        # A key with line ends could smuggle headers in, and the error of whoever notices would quote it.
+        if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
+            raise ConfigError(f"the key from {origin} is no key", "it must be one line of visible ASCII letters")
+        self._secret = secret
+        self.origin = origin
+
+    def __repr__(self) -> str:
+        return f"Key(from {self.origin})"
+
+    def header(self) -> str:
+        """Return what is sent."""
+        return f"Bearer {self._secret}"
+
+    def hidden_in(self, text: str) -> str:
+        """Return a text without the secret, should somebody have quoted it."""
+        return text.replace(self._secret, "…")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a provider listens; `settings` is the prefix of the settings that say so (`embedder`, `llm`)."""
+
+    url: str
+    settings: str
+    key: Key | None = None
+
+    def at(self, path: str) -> str:
+        """Return the address of one service."""
+        return f"{self.url}/{path}"
+
+    @property
+    def host(self) -> str:
+        """Return the host, as errors name it."""
+        return urlsplit(self.url).netloc
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long and how often a provider is asked; `jitter` is the share of a pause that is left to chance.
+
+    `attempt_s` is for one question from connecting to the last byte, `total_s` for all attempts and the pauses between.
+    """
+
+    total_s: float = 30.0
+    attempt_s: float = math.inf
+    connect_s: float = 5.0
+    attempts: int = 4
+    first_pause_s: float = 0.5
+    longest_pause_s: float = 20.0
+    jitter: float = 0.5
+
+    def pause_s(self, attempt: int, drawn: float, asked_for_s: float | None = None) -> float:
+        """Return how long to wait after an attempt: twice as long each time, and never less than was asked for."""
+        doublings = min(attempt - 1, _MOST_DOUBLINGS)
+        longest = min(self.first_pause_s * 2.0**doublings, self.longest_pause_s)
+        return max(longest * (1 - self.jitter * drawn), asked_for_s or 0.0)
+
+
+def checked_url(given: str) -> str:
+    """Return a base URL in its one form; raise ValueError for what is none. Without a path, `/v1` is meant."""
+    try:
+        parts = urlsplit(given.strip())
+        port = parts.port
+    except ValueError as error:
+        raise ValueError(f"must be a URL ({error})") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not given.strip().isprintable():
+        raise ValueError("must be a URL like http://localhost:11434/v1")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("must not hold a user or a password; keys go into a key file or the environment")
+    if parts.query or parts.fragment:
+        raise ValueError("must end with the path, for instance /v1")
+    return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/') or '/v1'}"
