@@ -12,7 +12,7 @@ from ..hits import memory_of
 from ..ingest.entries import content_hash, entry_for
 from ..ports import Changes, FileRecord, Store
 from ..types import GLOBAL, Memory, Run, Scope, Source, Where
-from .embedder import WordDirections
+from .space_contract import SpaceContract
 
 USER, OTHER = Scope("user", "1"), Scope("user", "2")
 MINE = frozenset({GLOBAL, USER})
@@ -30,14 +30,8 @@ def ids(run: Run) -> list[str]:
     return list(run.ids)
 
 
-class StoreContract:
+class StoreContract(SpaceContract):
     """Subclass this and give `open_store`."""
-
-    embedder = WordDirections()
-
-    def open_store(self, folder: Path) -> Store:
-        """Return an empty store below a folder."""
-        raise NotImplementedError
 
     def filled(self, folder: Path, memories: Sequence[Memory]) -> Store:
         """Return a store that holds these memories, embedded."""
@@ -261,18 +255,6 @@ class StoreContract:
         assert store.manifest(USER)["a.md"].size == 9
         store.write(Changes(forget_files=[(USER, "a.md")]))
         assert store.manifest(USER) == {}
-
-    def test_texts_without_a_vector_are_named(self, tmp_path: Path) -> None:
-        """The queue of what still has to be embedded."""
-        store = self.open_store(tmp_path)
-        store.write(Changes(put=[entry_for(fact("m_1", "tea"), "en")]))
-        space = self.embedder.fingerprint
-        [(text_hash, text, _)] = store.without_vector(space, 10)
-        assert text == "tea"
-        assert store.status(space).without_vector == 1
-        store.write(Changes(space=space, vectors={text_hash: self.embedder.query(text)}))
-        assert store.without_vector(space, 10) == []
-        assert store.known_vectors([text_hash, "other"], space) == {text_hash}
 
     def test_supersession_is_written_with_its_moment(self, tmp_path: Path) -> None:
         """The old memory knows what replaced it and when."""
