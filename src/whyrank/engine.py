@@ -24,6 +24,7 @@ from .arguments import (
     check_syntax,
     scope_of,
 )  # fmt: skip
+from .background import Background
 from .columns import MemoryId
 from .errors import ProviderUnavailable, StoreError
 from .extracting import Extracting
@@ -33,15 +34,15 @@ from .ports import Embedder, Llm, Reranker, Store, StoreStatus
 from .ranking.recipes import Recipe
 from .ranking.reranking import Rerank
 from .remembering import Remembering
-from .search.calibration import calibrated_owners
 from .search.searcher import Searcher
 from .search.why import Why, why
+from .serving import Always, Makers, Serving
 from .types import GLOBAL, Notice, Query, Scope
 
 if TYPE_CHECKING:
     from .evaluation.pinboard import Pinboard
     from .evaluation.tuning import Tuning
-    from .ingest.filling import Embedded, Progress
+    from .ingest.filling import Progress
     from .ingest.ingestor import Report
     from .search.contrast import Contrast
     from .search.expansion import Expander
@@ -57,15 +58,16 @@ class Engine(Remembering, Extracting, Pinning):
         config: settings.Config,
         clock: Callable[[], float] = time.time,
         reranker: Reranker | None = None,
+        makers: Makers | None = None,
         llm: Callable[[str | None], Llm] | None = None,
     ) -> None:
         self._store = store
         self._llm = llm
         self._reranker = reranker
-        self._embedder = embedder
+        self._serving = Serving(store, embedder, makers or Makers())
+        self._background = Background()
         self._config = config
         self._clock = clock
-        self._searcher = Searcher(store, embedder, config["language"])
 
     def __enter__(self) -> Engine:
         return self
@@ -101,7 +103,9 @@ class Engine(Remembering, Extracting, Pinning):
             max_bytes=config["ingest.max_bytes"],
         )
         owner = scope_of(scope)
-        ingestor = Ingestor(self._store, self._embedder, reading, *([progress] if progress else []))
+        if not dry_run:
+            self._serving.adopt()
+        ingestor = Ingestor(self._store, self._embedder, reading, progress or (lambda *_: None), self._clock)
         report = ingestor.ingest([Path(path) for path in paths], owner, dry_run=dry_run)
         if not dry_run:
             self._store.settle([owner])
@@ -130,9 +134,10 @@ class Engine(Remembering, Extracting, Pinning):
         asked = replace(self._query(query, limit, offset, filters, syntax), strict=strict, max_tokens=max_tokens)
         chosen = self._recipe(recipe)
         asked, widened = self._widened(asked, expand)
-        results = self._searcher.search(asked, chosen)
-        said = (*widened, *self._config.unhonoured(recipe, chosen), *self._config.notices)
-        return replace(results, notices=(*results.notices, *said))
+        with self._searching() as searcher:
+            results = searcher.search(asked, chosen)
+            said = (*self._config.unhonoured(recipe, chosen), *self._config.notices, *self._serving.notices())
+        return replace(results, notices=(*results.notices, *widened, *said))
 
     def _widened(self, query: Query, expand: bool | None) -> tuple[Query, tuple[Notice, ...]]:
         """Let a language model widen a question, if it shall; no store is held while that is waited for."""
@@ -153,6 +158,12 @@ class Engine(Remembering, Extracting, Pinning):
         if self._llm is None:
             raise ProviderUnavailable("this engine was made without a language model", "open it with whyrank.open")
         return self._llm(name)
+
+    @contextmanager
+    def _searching(self) -> Iterator[Searcher]:
+        """Hold one moment of the store, and ask by the space that answers in it: never by two."""
+        with self._store.reading():
+            yield Searcher(self._store, self._embedder, self._config["language"])
 
     @overload
     def why(
@@ -198,13 +209,14 @@ class Engine(Remembering, Extracting, Pinning):
         """
         asked, widened = self._widened(self._query(query, limit, 0, filters, syntax), expand)
         chosen, wanted = self._recipe(recipe), clean(identity).text
-        if over is None:
-            answer = why(self._searcher, asked, chosen, wanted)
-            return replace(answer, details=(*answer.details, *(notice.message for notice in widened)))
-        from .search.contrast import contrast  # what a search does not need it does not wait for
+        with self._searching() as searcher:
+            if over is None:
+                answer = why(searcher, asked, chosen, wanted)
+                return replace(answer, details=(*answer.details, *(notice.message for notice in widened)))
+            from .search.contrast import contrast  # what a search does not need it does not wait for
 
-        compared = contrast(self._searcher, asked, chosen, wanted, clean(over).text)
-        return replace(compared, notices=(*compared.notices, *widened))
+            compared = contrast(searcher, asked, chosen, wanted, clean(over).text)
+            return replace(compared, notices=(*compared.notices, *widened))
 
     def _pinboard(self) -> Pinboard:
         from .evaluation.pinboard import Pinboard
@@ -246,23 +258,19 @@ class Engine(Remembering, Extracting, Pinning):
             with closing(open_store(copy, self._config["keyword"], self._config["cache.megabytes"])) as store:
                 yield store
 
-    def embed(self, progress: Progress | None = None) -> Embedded:
-        """Give a vector to every memory that has none in this space; stopped and called again, it goes on."""
-        from .ingest.filling import Embedded, embed_all
-
-        if self._embedder is None:
-            return Embedded("", 0, 0)
-        done = embed_all(self._store, self._embedder, progress or (lambda done, total, label: None))
-        if done.embedded:
-            self._recalibrate(calibrated_owners(self._store))
-        return done
+    def _asked_with(self, embedder: Embedder) -> Engine:
+        """Return an engine over the same store that asks by this embedder, whichever answers."""
+        engine = Engine(self._store, embedder, self._config, self._clock, self._reranker)
+        engine._serving = Always(self._store, embedder)
+        return engine
 
     def status(self, space: str | None = None) -> StoreStatus:
         """Count what the store holds, and what is without a vector in this space or another."""
         return self._store.status(self.space if space is None else space)
 
     def close(self) -> None:
-        """Release the store."""
+        """Stop what is done in the background, and release the store."""
+        self._background.close()
         self._store.close()
 
     def _query(

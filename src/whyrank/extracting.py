@@ -43,6 +43,8 @@ class Extracting(Calibrating):
 
         owner, model = scope_of(scope), self._language_model(is_needed=not plan)
         chosen = self._extraction_settings(paths, workspace, base)
+        if not (dry_run or plan):
+            self._serving.adopt()
         extractor = Extractor(self._store, self._embedder, model, chosen, owner, self._clock)
         report = extractor.extract(dry_run=dry_run, plan=plan, progress=progress or (lambda *_: None))
         if report.stored and not dry_run:

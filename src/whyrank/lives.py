@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from .analysis.text import clean
 from .arguments import MAX_LISTED, Listing, Scopes, check_order, check_page, scope_of, scopes_of
-from .calibrations import Calibrating
 from .columns import MemoryId
 from .errors import NotFound
 from .lifetimes import REFRESHED, expiry
 from .ports import Changes, Recall
 from .search.calibration import notes_about
+from .spaces import Spaces
 from .types import GLOBAL, Former, Memory, Order, Scope, Where, visible
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Forgotten(NamedTuple):
     remains: tuple[str, ...] = ()
 
 
-class Living(Calibrating):
+class Living(Spaces):
     """Memories that are there, and their end."""
 
     def get(self, identity: MemoryId, *, scope: Scopes = None) -> Memory:

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import config as settings
-from .access import served_embedder, served_llm, served_model
+from .access import served_card, served_embedder, served_llm, served_model
 from .arguments import check_page
 from .embedding.missing import MissingModel
-from .embedding.providers import FETCHED, SERVED, embedder_named
+from .embedding.providers import FETCHED, SERVED, SHAPING, embedder_named
 from .engine import Engine, open_store
 from .errors import ConfigError, MissingExtra, ProviderError
 from .hits import Ranking
 from .ports import Embedder, Llm, Reranker
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
-from .settings import SETTINGS
+from .serving import Makers
+from .settings import SETTINGS, read
 from .types import Run
 
 if TYPE_CHECKING:
     from .ingest.filling import Progress
+
+_STORE = "the store"  # as the origin of a setting
 
 
 class AsyncEngine:
@@ -67,7 +71,42 @@ def open_engine(
     # First, so that a model that is not there leaves no store behind.
     embedder = _embedder(config)
     opened = open_store(config.store, config["keyword"], config["cache.megabytes"])
-    return Engine(opened, embedder, config, reranker=reranker, llm=_language_models(config, llm))
+    return Engine(
+        opened,
+        embedder,
+        config,
+        reranker=reranker,
+        llm=_language_models(config, llm),
+        makers=_makers(config),
+    )
+
+
+def _makers(config: settings.Config) -> Makers:
+    """Say how the embedders of other spaces are made with these settings."""
+
+    def make(provider: str, shaped_by: Mapping[str, object]) -> Embedder | None:
+        kept = {key: value for key, value in shaped_by.items() if key in SHAPING.get(provider, ())}
+        values = {key: settings.Value(read(key, value, _STORE), _STORE) for key, value in kept.items()}
+        return _named(provider, replace(config, values={**config.values, **values}))
+
+    def provider_of(space: str) -> str:
+        from .embedding.models import models
+
+        return next((model.name for model in models(config.models, served_card(config)) if model.space == space), "")
+
+    return Makers(
+        configured=config["embedding"],
+        is_chosen=config.values["embedding"].origin != "default",
+        settings=lambda provider: {key: config[key] for key in SHAPING.get(provider, ())},
+        make=make,
+        provider_of=provider_of,
+    )
+
+
+def _named(provider: str, config: settings.Config) -> Embedder | None:
+    if provider == SERVED:
+        return served_embedder(config)
+    return embedder_named(provider, config.models, config["model.threads"])
 
 
 def _language_models(config: settings.Config, given: Llm | None) -> Callable[[str | None], Llm]:
@@ -86,11 +125,8 @@ def _language_models(config: settings.Config, given: Llm | None) -> Callable[[st
 
 def _embedder(config: settings.Config) -> Embedder | None:
     """Return the embedder; where its model is not on this machine, a store that is there is served by words."""
-    name = config["embedding"]
     try:
-        if name == SERVED:
-            return served_embedder(config)
-        return embedder_named(name, config.models, config["model.threads"])
+        return _named(config["embedding"], config)
     except (ProviderError, MissingExtra) as error:
         if not config.store.is_file():
             raise

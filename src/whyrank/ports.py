@@ -72,6 +72,24 @@ class Recall(NamedTuple):
     expires: float | None = None
 
 
+class Waiting(NamedTuple):
+    """A text that has no vector in a space, and its place: one goes on after it."""
+
+    hash: str
+    text: str
+    place: int
+
+
+class Failure(NamedTuple):
+    """Why a text has no vector yet, or (where the hash is empty) why the whole provider gives none."""
+
+    hash: str
+    attempts: int
+    error: str
+    failed: float
+    next_try: float
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """One transaction's worth of changes: all of it happens, or none.
@@ -86,6 +104,8 @@ class Changes:
     stays replaced, while what a removed one replaced comes back. A key in `keys` that stands for other content is
     refused. With `purge`, what remains of the removed in the indexes of their scopes is written anew.
     `notes` are texts by name, written in place of those before.
+    `failures` are those of the space by the hash of the text, None where one is over; a vector that comes ends the
+    failure of its text by itself.
     """
 
     put: Sequence[Entry] = ()
@@ -106,6 +126,7 @@ class Changes:
     notes: Mapping[str, str] = field(default_factory=dict)
     drop_notes: Sequence[str] = ()
     purge: bool = False
+    failures: Mapping[str, Failure | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +227,17 @@ class Store(Protocol):
     def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
         """Return those of these embedded texts that already have a vector in the space."""
 
-    def without_vector(self, space: str, limit: int) -> list[tuple[str, str]]:
-        """Return up to `limit` (hash, text) pairs that still need a vector in the space."""
+    def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
+        """Return up to `limit` texts behind a place that need a vector; those to be tried later than `due` are not."""
+
+    def failures(self, space: str) -> list[Failure]:
+        """Return what could not be embedded in a space and why, the provider's own failure first."""
+
+    def dimensions(self, space: str) -> int | None:
+        """Return how many numbers a vector of the space has, if it ever held one."""
+
+    def drop_space(self, space: str) -> int:
+        """Delete all vectors of a space and what is known of it; return how many."""
 
     def manifest(self, scope: Scope) -> dict[str, FileRecord]:
         """Return the files ingested into a scope, by path."""
@@ -226,6 +256,9 @@ class Store(Protocol):
 
     def put_note(self, name: str, text: str) -> None:
         """Keep a text under a name, in place of the one before; return only when it is durable."""
+
+    def swap_note(self, name: str, before: str | None, after: str) -> bool:
+        """Keep a text in place of another only if that one still stands there; tell whether it did."""
 
     def status(self, space: str) -> StoreStatus:
         """Count what the store holds."""

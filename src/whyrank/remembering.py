@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar, Unpack
 from .analysis.text import same_text
 from .arguments import Scopes, fact_text, scope_of
 from .columns import MemoryId
-from .errors import ConfigError, NotFound, StoreChanged, WhyrankError
+from .errors import ConfigError, NotFound, StoreChanged
 from .facts import (
     Added,
     Fields,
@@ -25,7 +25,7 @@ from .facts import (
 )  # fmt: skip
 from .ingest.entries import entry_for, id_for
 from .lives import Living
-from .ports import Changes, Vector, Written
+from .ports import Changes, Failure, Vector, Written
 from .types import GLOBAL, Document, Memory, Notice, Scope, Where
 
 _DOCUMENTS_PER_TRANSACTION = 256
@@ -89,7 +89,7 @@ class Remembering(Living):
         found = self._found_near(memory, {memory.id, old.id if old else ""}, now)
         if self._config["dedup.near"] == "merge" and found.near and known is None and old is None:
             return self._merged(found, memory, keys, now)
-        self._put_one(known, memory, keys, now, old=old, vectors=found.vectors)
+        self._put_one(known, memory, keys, now, old=old, vectors=found.vectors, failures=found.failures)
         return Added(memory, "stored" if known is None else "revived", found.near, found.notices)
 
     def _put_one(
@@ -162,28 +162,30 @@ class Remembering(Living):
         """Return the living facts of one scope that say almost the same, the nearest first."""
         memory = Memory("", fact_text(text), scope=scope_of(scope))
         least = self._config["dedup.cosine"] if cosine is None else cosine
-        return self._nearest_facts(memory, least, self._clock())[0]
+        if self._embedder is None:
+            return []
+        entry = entry_for(memory, self._config["language"])
+        [vector] = self._embedder.documents([entry.embed_text])
+        return self._nearest_facts(vector if vector.any() else None, memory.scope, least, self._clock())
 
     def _found_near(self, memory: Memory, apart: set[MemoryId], now: float) -> _Found:
         """Look for near-duplicates, unless they are kept; an embedder that fails is a notice."""
         if self._config["dedup.near"] == "keep" or self._embedder is None:
             return _Found()
-        try:
-            near, vectors = self._nearest_facts(memory, self._config["dedup.cosine"], now)
-        except WhyrankError as error:
-            told = f"near-duplicates were not looked for: {error.message}"
-            return _Found(notices=(Notice("near-unknown", told),))
-        return _Found(tuple(one for one in near if one.memory.id not in apart), vectors)
-
-    def _nearest_facts(self, memory: Memory, least: float, now: float) -> tuple[list[Near], dict[str, Vector]]:
-        """Return near facts of the memory's own scope, and the vector they were found by."""
-        if self._embedder is None:
-            return [], {}
         entry = entry_for(memory, self._config["language"])
-        [vector] = self._embedder.documents([entry.embed_text])
-        if not vector.any():
-            return [], {}
-        only = frozenset({memory.scope})
+        done = self._attempt({entry.embed_hash: entry.embed_text})
+        if done.wrong:
+            notice = Notice("near-unknown", f"near-duplicates were not looked for: {done.wrong}")
+            return _Found(vectors=done.vectors, failures=done.failures, notices=(notice,))
+        vector = done.vectors.get(entry.embed_hash)
+        near = self._nearest_facts(vector, memory.scope, self._config["dedup.cosine"], now)
+        return _Found(tuple(one for one in near if one.memory.id not in apart), done.vectors)
+
+    def _nearest_facts(self, vector: Vector | None, scope: Scope, least: float, now: float) -> list[Near]:
+        """Return the facts of one scope that are near a vector; what has no direction is near nothing."""
+        if vector is None:
+            return []
+        only = frozenset({scope})
         where = Where(only, now=now)
         run = self._store.nearest(vector, self.space, where, _NEAR_LOOKED_AT)
         if len(run.candidates) >= _NEAR_LOOKED_AT and run.candidates[-1].score >= least:
@@ -191,8 +193,7 @@ class Remembering(Living):
             run = self._store.nearest(vector, self.space, replace(where, kinds=frozenset({"fact"})), _NEAR_LOOKED_AT)
         close = {one.id: one.score for one in run.candidates if one.score >= least}
         held = self._store.get(close, only)
-        near = [Near(held[key], score) for key, score in close.items() if key in held and held[key].kind == "fact"]
-        return near, {entry.embed_hash: vector}
+        return [Near(held[key], score) for key, score in close.items() if key in held and held[key].kind == "fact"]
 
     def _merged(self, found: _Found, memory: Memory, keys: Keys, now: float) -> Added:
         """Give what was said of a fact to the nearest one there is."""
@@ -270,20 +271,14 @@ class Remembering(Living):
     def _write(self, memories: Sequence[Memory], **changes: Any) -> int:
         """Analyse and embed outside the transaction, then write everything at once; vectors may be known."""
         entries = [entry_for(memory, self._config["language"]) for memory in memories]
-        vectors: dict[str, Vector] = dict(changes.pop("vectors", {}))
-        if self._embedder is not None:
-            texts = {entry.embed_hash: entry.embed_text for entry in entries}
-            known = self._store.known_vectors(texts, self.space) | vectors.keys()
-            missing = [key for key in texts if key not in known]
-            rows = self._embedder.documents([texts[key] for key in missing])
-            vectors |= {key: row for key, row in zip(missing, rows, strict=True) if row.any()}
-        self._store.write(Changes(put=entries, space=self.space, vectors=vectors, **changes))
+        self._keep(Changes(put=entries, **changes))
         return len(memories)
 
 
 class _Found(NamedTuple):
     near: tuple[Near, ...] = ()
     vectors: Mapping[str, Vector] = {}
+    failures: Mapping[str, Failure | None] = {}
     notices: tuple[Notice, ...] = ()
 
 

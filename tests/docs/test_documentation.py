@@ -14,7 +14,7 @@ from whyrank import errors
 from whyrank.config import WORKSPACE_FILE, load
 from whyrank.embedding.prompts import PROMPTS
 from whyrank.interfaces.cli.parser import build
-from whyrank.interfaces.failures import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN
+from whyrank.interfaces.failures import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
 from whyrank.ranking.recipes import RECIPES
 from whyrank.settings import SETTINGS
 
@@ -162,7 +162,7 @@ def test_every_error_is_in_the_reference() -> None:
 
 
 def test_every_exit_status_is_in_the_reference() -> None:
-    for failure in (*(failure for _, failure in FAILURES), PARTLY_READ, PINS_LOST, TRAIL_BROKEN):
+    for failure in (*(failure for _, failure in FAILURES), PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING):
         assert f"| {failure.exit_status} | `{failure.code}` |" in REFERENCE
 
 

@@ -18,8 +18,8 @@ from whyrank import Part, Step, replay
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 
 VERBS = (
-    "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "calibrate",
-    "eval", "pin", "check", "tune", "bench", "update", "recalled", "prune", "export",
+    "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",
+    "calibrate", "eval", "pin", "check", "tune", "bench", "update", "recalled", "prune", "export",
 )  # fmt: skip
 
 # An example of every verb, a word its text must hold, and the keys its JSON must have.
@@ -39,6 +39,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "config": (["config"], "limit = 6", {"settings", "workspace", "notices"}),
     "recipes": (["recipes"], "default", {"recipes"}),
     "model": (["model", "list"], "wordllama", {"models", "folder"}),
+    "embed": (["embed"], "0 texts were embedded", {"space", "embedded", "waiting", "refused", "error", "next_try"}),
     "calibrate": (["calibrate", "--store", "BIG"], "20 memories, en", {"calibrations"}),
     "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),
     "pin": (["pin", "green tea", "TEA"], "within 5", {"pins", "file"}),

@@ -96,12 +96,14 @@ def test_what_is_stronger_than_the_file_is_named(model: Run) -> None:
     assert "none stays in use, because of environment (WHYRANK_EMBEDDING)" in done.err
 
 
-def test_the_other_model_before_it_is_filled_serves_words_and_says_so(call: Run, workspace: Path) -> None:
+def test_until_the_other_model_is_filled_the_old_one_answers_and_says_so(call: Run, workspace: Path) -> None:
     installed()
     asked = ["search", "green tea", "--embedding", "minilm", "--json"]
     answer = call(*asked, WHYRANK_MODEL_FOLDER=str(MODELS)).data
-    assert answer["hits"][0]["path"] == "notes/tea.md"
-    assert "no-vectors" in {notice["code"] for notice in answer["notices"]}
+    assert answer["hits"] == call("search", "green tea", "--json").data["hits"]
+    [notice] = [notice for notice in answer["notices"] if notice["code"] == "model-differs"]
+    assert "wordllama answers" in notice["message"]
+    assert "`whyrank model use minilm` changes that" in notice["message"]
     assert MINILM not in spaces(workspace)
 
 
@@ -112,7 +114,11 @@ def test_the_other_model_before_it_is_filled_serves_words_and_says_so(call: Run,
         (("use", "minilmm"), "did you mean 'minilm'?"),
         (("use",), "the models are wordllama, minilm"),
         (("list", "minilm"), "`whyrank model use minilm` changes to one"),
-        (("drop", "minilm"), "invalid choice: 'drop'"),
+        (("melt", "minilm"), "invalid choice: 'melt'"),
+        (("rollback", "minilm"), "`whyrank model use minilm` changes to one"),
+        (("list", "--check"), "belong to `model use`"),
+        (("use", "minilm", "--background", "--check"), "--background shows nothing"),
+        (("drop", "wordllama"), "change to another one first"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_what_does(model: Run, typed: tuple[str, ...], complaint: str) -> None:
@@ -121,9 +127,11 @@ def test_what_makes_no_sense_is_refused_with_what_does(model: Run, typed: tuple[
     assert complaint in done.err
 
 
-@pytest.mark.usefixtures("workspace")
-def test_a_model_that_was_not_fetched_leaves_words_to_answer_and_says_how_to_get_it(call: Run, tmp_path: Path) -> None:
-    found = call("search", "tea", "--embedding", "minilm", "--json", WHYRANK_MODEL_FOLDER=str(tmp_path))
+def test_a_model_that_was_not_fetched_leaves_words_to_answer_and_says_how_to_get_it(
+    model: Run, call: Run, tmp_path: Path
+) -> None:
+    assert model("use", "minilm").status == 0
+    found = call("search", "tea", "--json", WHYRANK_MODEL_FOLDER=str(tmp_path))
     assert found.status == 0
     assert found.data["hits"]
     [notice] = [notice for notice in found.data["notices"] if notice["code"] == "vector-off"]

@@ -172,7 +172,7 @@ def test_a_failing_embedder_leaves_words_at_work(tmp_path: Path) -> None:
     assert "vector-off" in {notice.code for notice in results.notices}
 
 
-def test_a_store_opened_with_another_model_serves_words_and_says_so(tmp_path: Path) -> None:
+def test_a_store_whose_model_cannot_be_made_serves_words_and_says_what_mends_it(tmp_path: Path) -> None:
     from whyrank.config import load
     from whyrank.engine import Engine
     from whyrank.storage.sqlite.store import SqliteStore
@@ -184,7 +184,9 @@ def test_a_store_opened_with_another_model_serves_words_and_says_so(tmp_path: Pa
     with Engine(SqliteStore(tmp_path / "m.db"), WordDirections(name="second"), config) as engine:
         results = engine.search("tea")
     assert [hit.memory.text for hit in results] == ["green tea"]
-    assert "no-vectors" in {notice.code for notice in results.notices}
+    [said] = [notice.message for notice in results.notices if notice.code == "vector-off"]
+    assert "first" in said
+    assert "`change_model()` embeds the memories anew" in said
 
 
 def test_a_memory_of_another_scope_cannot_be_replaced(engine: whyrank.Engine) -> None:

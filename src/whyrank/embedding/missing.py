@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from ..errors import WhyrankError
+from ..errors import ProviderUnavailable, WhyrankError
 from ..ports import Thresholds, Vector
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class MissingModel:
 
     def __init__(self, fingerprint: str, error: WhyrankError) -> None:
         self.fingerprint = fingerprint
-        self._error = error
+        self.error = error
 
     def weight(self, language: str) -> float:
         """Return what its vote is worth: nothing."""
@@ -35,4 +35,4 @@ class MissingModel:
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise self._error
+        raise ProviderUnavailable(self.error.message, self.error.hint) from self.error

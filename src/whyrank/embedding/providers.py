@@ -14,6 +14,9 @@ from .minilm.files import Place, Precision
 FETCHED: dict[str, Precision] = {"minilm": "fp16", "minilm-int8": "int8"}
 SERVED = "openai"  # a model behind an OpenAI-compatible server, made from settings
 NAMES = ("wordllama", *FETCHED, SERVED, "none")
+# Which settings beside its name shape the vectors of a provider: they are kept with a space, so that its embedder
+# can be made again. Never an address or a key, because a store may come from anywhere.
+SHAPING: dict[str, tuple[str, ...]] = {SERVED: ("embedder.model", "embedder.dimension", "embedder.prompt")}
 
 
 @cache  # an embedder has no state but its model, which need not be loaded twice

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..analysis.text import clean, estimated_tokens, same_text
-from ..errors import ConfigError, ProviderError, ProviderRefused, WhyrankError
+from ..errors import ConfigError, ProviderError, ProviderRefused
 from ..lifetimes import expiry
-from ..ports import Changes, Completion, Embedder, Entry, Llm, Message, Store, Vector
+from ..ports import Changes, Completion, Embedder, Entry, Llm, Message, Store
 from ..types import Memory, Scope, Source
 from .answers import MAX_FACTS, Answer, Fact, read_answer
 from .asked import (
@@ -34,7 +34,7 @@ from .dates import date_in_name
 from .entries import content_hash, entry_for, id_for
 from .extraction import ANSWER_TOKENS, Extraction, Learned
 from .familiar import SAME_COSINE, Familiar
-from .filling import Progress, with_direction
+from .filling import PROVIDER, Attempt, Desk, Progress
 from .globs import MISSING, is_match, matching
 from .prompts import asked, asked_again
 from .renewal import Renewal
@@ -202,7 +202,8 @@ class Extractor:
         """Store what is new of one part together with the record that it was asked about, or that it failed."""
         report, now = self.report, self.clock()
         entries = [entry_for(self._memory(part, fact, now), self.settings.language) for fact in heard.answer.facts]
-        vectors = self._vectors(entries)
+        embedded = self._embedded(entries)
+        vectors = embedded.vectors
         new: dict[str, Entry] = {}
         known: list[LeftOut] = []
         for fact, entry in zip(heard.answer.facts, entries, strict=True):
@@ -223,30 +224,31 @@ class Extractor:
         facts = tuple(entry.memory.id for entry in entries)
         record = replace(record_of(part, report.model, now), reason=heard.failure, facts=facts)
         record = with_lines(replace(record, outcome="failed" if heard.failure else "done"), known + refused)
-        self._write(part, list(new.values()), vectors, record)
+        self._write(part, list(new.values()), embedded, record)
         familiar.leave_to_store()
 
-    def _write(self, part: Part, new: Sequence[Entry], vectors: dict[str, Vector], record: Record) -> None:
+    def _write(self, part: Part, new: Sequence[Entry], embedded: Attempt, record: Record) -> None:
         kept = {entry.embed_hash for entry in new}
         self.store.write(
             Changes(
                 put=new,
                 space=self.embedder.fingerprint if self.embedder else "",
-                vectors={key: vector for key, vector in vectors.items() if key in kept},
+                vectors={key: vector for key, vector in embedded.vectors.items() if key in kept},
+                failures={key: failure for key, failure in embedded.failures.items() if key in {PROVIDER, *kept}},
                 notes={name_of(self.scope, part.key(record.model)): as_note(record)},
             )
         )
 
-    def _vectors(self, entries: Sequence[Entry]) -> dict[str, Vector]:
+    def _embedded(self, entries: Sequence[Entry]) -> Attempt:
         """Embed facts; a failing embedder is a remark, and the facts can be found by their words meanwhile."""
         if self.embedder is None or not entries:
-            return {}
-        try:
-            return with_direction({entry.embed_hash: entry.embed_text for entry in entries}, self.embedder)
-        except WhyrankError as error:
-            remark = ("embedding", f"failed; facts that say nearly the same are not told apart meanwhile: {error}")
+            return Attempt()
+        desk = Desk(self.store, self.embedder, self.clock)
+        done = desk.attempt_in_time({entry.embed_hash: entry.embed_text for entry in entries})
+        if done.wrong:
+            remark = ("embedding", f"failed; facts that say nearly the same are not told apart meanwhile: {done.wrong}")
             self.report.remarks += [] if remark in self.report.remarks else [remark]
-            return {}
+        return done
 
     def _memory(self, part: Part, fact: Fact, now: float) -> Memory:
         window = part.window

@@ -1,59 +1,207 @@
-"""Give vectors to the memories that have none in a space: after a failure, or for another model."""
+"""Vectors for what has none in a space: what could not be embedded waits, is tried again later, and says why.
+
+What waits is never listed anywhere: it is every memory without a vector. Only what went wrong is written down, for one
+text that a provider will not take, or (under an empty hash) for a provider that gives nothing to anybody.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ..ports import Changes, Embedder, Store, Vector
+from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch
+from ..ports import Changes, Embedder, Failure, Store, Vector
 
-Embed = Callable[[dict[str, str]], Mapping[str, Vector]]
 Progress = Callable[[int, int, str], None]
+Clock = Callable[[], float]
+
+PROVIDER = ""  # the hash under which a provider's own failure stands
 
 # A slow model takes some seconds for so many: as much as may be lost when it is stopped.
-_TEXTS_PER_TRANSACTION = 64
+TEXTS_PER_TRANSACTION = 64
+# So many texts refused one after the other, and none taken: it is not the texts.
+REFUSALS_IN_A_ROW = 4
+# A provider that was away for a moment should be asked soon, one that is away for long not all the time.
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
+# A text that was refused is seldom taken soon after.
+FIRST_WAIT_FOR_A_TEXT_S, LONGEST_WAIT_FOR_A_TEXT_S = 60.0, 86_400.0
+_REFUSALS_OF_EVERYBODY = frozenset({401, 402, 403, 404})  # the key, the account, the model
+_ERROR_LETTERS = 500
 
 
 class Embedded(NamedTuple):
-    """What was embedded: how many texts got a vector, and how many have no direction in this space."""
+    """What was embedded: how many texts got a vector, how many none; what the provider failed with, if it did."""
 
     space: str
     embedded: int
     without_vector: int
+    error: str = ""
 
 
-def embed_all(store: Store, embedder: Embedder, progress: Progress) -> Embedded:
-    """Embed whatever is missing in the embedder's space; stopped and called again, it goes on where it was."""
-    space, made = embedder.fingerprint, 0
-    store.drop_damaged_vectors(space)
-    total = store.status(space).without_vector
+@dataclass(frozen=True)
+class Attempt:
+    """What came of embedding some texts: vectors, what went wrong, and what stopped it all."""
 
-    def embed(texts: dict[str, str]) -> dict[str, Vector]:
-        nonlocal made
-        vectors = with_direction(texts, embedder)
-        made += len(vectors)
-        progress(min(made, total), total, "")
-        return vectors
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    failures: Mapping[str, Failure | None] = field(default_factory=dict)
+    error: str = ""
 
-    given_up = fill(store, space, embed)
-    return Embedded(space, made, given_up)
+    @property
+    def wrong(self) -> str:
+        """Say what went wrong first, if something did."""
+        return self.error or next((failure.error for failure in self.failures.values() if failure), "")
 
 
-def fill(store: Store, space: str, embed: Embed) -> int:
-    """Embed batch by batch, each in a transaction of its own; return how many texts got no vector."""
-    given_up: set[str] = set()
-    while True:
-        waiting = store.without_vector(space, _TEXTS_PER_TRANSACTION + len(given_up))
-        batch = {text_hash: text for text_hash, text in waiting if text_hash not in given_up}
-        if not batch:
-            return len(given_up)
-        vectors = embed(batch)
-        given_up |= batch.keys() - vectors.keys()
-        if vectors:
-            store.write(Changes(space=space, vectors=vectors))
+@dataclass(frozen=True)
+class Desk:
+    """Where texts are embedded: a store, the embedder of one of its spaces, and a clock."""
+
+    store: Store
+    embedder: Embedder
+    clock: Clock = time.time
+
+    @property
+    def space(self) -> str:
+        """Return the space that is filled here."""
+        return self.embedder.fingerprint
+
+    def attempt(self, texts: Mapping[str, str]) -> Attempt:
+        """Embed texts together, or one by one where that fails for another reason than that nobody is there."""
+        if not texts:
+            return Attempt()
+        known = {failure.hash: failure for failure in self.store.failures(self.space)}
+        try:
+            return Attempt(self._vectors(texts))
+        except Exception as error:  # whatever a provider throws, the texts must be stored
+            if not _is_about_a_text(error):
+                return self._failed(PROVIDER, error, known)
+        return self._one_by_one(texts, known)
+
+    def _one_by_one(self, texts: Mapping[str, str], known: Mapping[str, Failure]) -> Attempt:
+        """Find out which texts it is; where nobody takes any of the first few, it is the provider."""
+        vectors: dict[str, Vector] = {}
+        failures: dict[str, Failure | None] = {}
+        taken = False
+        for text_hash, text in texts.items():
+            try:
+                vectors |= self._vectors({text_hash: text})
+                taken = True
+            except Exception as error:  # as above
+                if not _is_about_a_text(error) or (not taken and len(failures) + 1 >= REFUSALS_IN_A_ROW):
+                    stopped = self._failed(PROVIDER, error, known)
+                    return Attempt(vectors, {**failures, **stopped.failures}, stopped.error)
+                failures |= self._failed(text_hash, error, known).failures
+        return Attempt(vectors, failures)
+
+    def _vectors(self, texts: Mapping[str, str]) -> dict[str, Vector]:
+        """Embed texts and look at what comes back; what has no direction in this space is left out."""
+        import numpy as np
+
+        rows = np.asarray(self.embedder.documents(list(texts.values())), np.float32)
+        wanted = self.store.dimensions(self.space) or rows.shape[-1]
+        if rows.shape != (len(texts), wanted):
+            raise ProviderGarbage(f"the embedder gave an array of {rows.shape}, not of {(len(texts), wanted)}")
+        if not np.isfinite(rows).all():
+            raise ProviderGarbage("the embedder gave what is no number")
+        return {text_hash: row for text_hash, row in zip(texts, rows, strict=True) if row.any()}
+
+    def _failed(self, text_hash: str, error: Exception, known: Mapping[str, Failure]) -> Attempt:
+        """Write a failure down, with the moment of the next try."""
+        now, attempts = self.clock(), known[text_hash].attempts + 1 if text_hash in known else 1
+        said = (str(error) or type(error).__name__)[:_ERROR_LETTERS]
+        wait = max(_wait(attempts, text_hash), _asked_to_wait(error))
+        failure = Failure(text_hash, attempts, said, now, now + wait)
+        return Attempt(failures={text_hash: failure}, error=said if text_hash == PROVIDER else "")
+
+    def _put_off(self) -> Failure | None:
+        """Return the provider's failure of a moment ago, while it should not be asked again."""
+        failure = self.failure()
+        return failure if failure is not None and failure.next_try > self.clock() else None
+
+    def failure(self) -> Failure | None:
+        """Return the provider's failure, as long as texts wait because of it."""
+        first = next(iter(self.store.failures(self.space)), None)
+        return first if first is not None and first.hash == PROVIDER else None
+
+    def store_with_vectors(self, changes: Changes) -> Attempt:
+        """Embed what is put and has no vector, then write it all; what got none waits and is stored all the same."""
+        texts = {entry.embed_hash: entry.embed_text for entry in changes.put}
+        known = self.store.known_vectors(texts, self.space) | changes.vectors.keys() | changes.failures.keys()
+        missing = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
+        failed = changes.failures.get(PROVIDER)
+        return self.write(changes, Attempt(error=failed.error) if failed else self.attempt_in_time(missing))
+
+    def attempt_in_time(self, texts: Mapping[str, str]) -> Attempt:
+        """Embed texts unless the provider has failed a moment ago."""
+        put_off = self._put_off() if texts else None
+        return Attempt(error=put_off.error) if put_off else self.attempt(texts)
+
+    def write(self, changes: Changes, done: Attempt) -> Attempt:
+        """Write changes together with what was embedded; if the vectors do not fit, without them."""
+        vectors, failures = {**changes.vectors, **done.vectors}, {**changes.failures, **done.failures}
+        whole = replace(changes, space=self.space, vectors=vectors, failures=failures)
+        try:
+            self.store.write(whole)
+        except SpaceMismatch as error:
+            done = self._failed(PROVIDER, error, {})
+            self.store.write(replace(whole, vectors={}, failures=done.failures))
+        return done
+
+    def fill(
+        self, progress: Progress = lambda *_: None, *, most: int | None = None, all_texts: bool = True
+    ) -> Embedded:
+        """Embed what waits, batch by batch, each in a transaction of its own; stopped, it goes on when called again.
+
+        Unless all texts are asked for, those that failed wait for their time. A provider that fails ends it.
+        """
+        total = self.store.status(self.space).without_vector if most is None else most
+        made, left, after, due = 0, 0, 0, None if all_texts else self.clock()
+        while most is None or made + left < most:
+            waiting = self.store.without_vector(self.space, TEXTS_PER_TRANSACTION, after, due)
+            if not waiting:
+                self._recover()
+                break
+            after = waiting[-1].place
+            texts = {one.hash: one.text for one in waiting}
+            done = self.write(Changes(), self.attempt(texts))
+            made, left = made + len(done.vectors), left + len(texts) - len(done.vectors)
+            progress(min(made, total), total, "")
+            if done.error:
+                return Embedded(self.space, made, max(left, self.store.status(self.space).without_vector), done.error)
+        return Embedded(self.space, made, left)
+
+    def _recover(self) -> None:
+        """Nothing waits any more, so the provider's failure is over."""
+        if self.failure() is not None:
+            self.store.write(Changes(space=self.space, failures={PROVIDER: None}))
 
 
-def with_direction(texts: Mapping[str, str], embedder: Embedder) -> dict[str, Vector]:
-    """Embed texts; what has no direction is left out."""
-    rows = embedder.documents(list(texts.values()))
-    return {key: row for key, row in zip(texts, rows, strict=True) if row.any()}
+def embed_all(store: Store, embedder: Embedder, progress: Progress, clock: Clock = time.time) -> Embedded:
+    """Embed whatever is missing in the embedder's space, vectors that are damaged among it."""
+    store.drop_damaged_vectors(embedder.fingerprint)
+    return Desk(store, embedder, clock).fill(progress)
+
+
+def _is_about_a_text(error: Exception) -> bool:
+    """Tell whether an error may be about a text, so that others would fare better."""
+    if isinstance(error, ProviderRefused):
+        return error.status not in _REFUSALS_OF_EVERYBODY
+    return isinstance(error, ProviderGarbage)
+
+
+def _wait(attempts: int, text_hash: str) -> float:
+    first, longest = (
+        (FIRST_WAIT_S, LONGEST_WAIT_S)
+        if text_hash == PROVIDER
+        else (FIRST_WAIT_FOR_A_TEXT_S, LONGEST_WAIT_FOR_A_TEXT_S)
+    )
+    doublings = min(attempts - 1, 32)  # more would be no number a moment can be given in
+    return float(min(longest, first * 2**doublings))
+
+
+def _asked_to_wait(error: Exception) -> float:
+    """Return how many seconds a provider asked to be left alone, which is honoured up to the longest wait."""
+    asked = getattr(error, "retry_after_s", None)
+    return min(float(asked), LONGEST_WAIT_S) if isinstance(asked, int | float) and asked > 0 else 0.0

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from ..columns import MemoryId
-from ..errors import IngestError, WhyrankError
-from ..ports import Changes, Embedder, Entry, FileRecord, Store, Vector
+from ..errors import IngestError
+from ..ports import Changes, Embedder, Entry, FileRecord, Store
 from ..types import Scope
 from .chunks import ChunkSize
 from .entries import entry_for
 from .files import memories_in
-from .filling import Progress, fill, with_direction
+from .filling import Clock, Desk, Progress
 from .walk import Found, Skipped, read, walk
 
 Action = Literal["new", "changed", "renamed", "touched", "deleted"]
@@ -26,6 +27,7 @@ READER_VERSION = 3  # raised whenever the same file would give other chunks, tok
 # One transaction takes about this many chunks, so that a reader or another writer never waits long.
 _CHUNKS_PER_TRANSACTION = 256
 _NANOSECONDS = 1e9
+_WAITING = "failed, the words can be searched meanwhile: {}"
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class Ingestor:
     embedder: Embedder | None
     settings: Settings
     progress: Progress = lambda done, total, label: None
+    clock: Clock = time.time
 
     def ingest(self, paths: Sequence[Path], scope: Scope, *, dry_run: bool = False) -> Report:
         """Bring the store up to date with the files at or below these paths."""
@@ -112,10 +115,14 @@ class Ingestor:
         """Give vectors to the memories that still have none, for instance because the embedder was down."""
         if self.embedder is None:
             return
-        space = self.embedder.fingerprint
-        if mended := self.store.drop_damaged_vectors(space):
+        desk = Desk(self.store, self.embedder, self.clock)
+        if mended := self.store.drop_damaged_vectors(desk.space):
             report.remarks.append(("vectors", f"{mended} failed their checksum and were made anew"))
-        report.without_vector = fill(self.store, space, lambda texts: self._embed(texts, report))
+        done = desk.fill()
+        report.embedded += done.embedded
+        report.without_vector = done.without_vector
+        if done.error:
+            report.remarks.append(("embedding", _WAITING.format(done.error)))
 
     # -- planning --------------------------------------------------------------------------------------------
 
@@ -224,39 +231,24 @@ class Ingestor:
     def _write(self, plans: Sequence[FilePlan], report: Report) -> None:
         """Embed what is new, then write all these files in one transaction."""
         entries = [entry for plan in plans for entry in plan.entries]
-        space = self.embedder.fingerprint if self.embedder else ""
-        vectors: dict[str, Vector] = {}
-        if self.embedder is not None:
-            texts = {entry.embed_hash: entry.embed_text for entry in entries}
-            known = self.store.known_vectors(texts, space)
-            vectors = self._embed({key: text for key, text in texts.items() if key not in known}, report)
         gone = [(plan.record.scope, plan.path) for plan in plans if plan.action == "deleted" and plan.record]
         gone += [(plan.record.scope, plan.renamed_from) for plan in plans if plan.renamed_from and plan.record]
         records = [plan.record for plan in plans if plan.action != "deleted" and plan.record]
         touched = {plan.path for plan in plans if plan.action == "touched"}
-        self.store.write(
-            Changes(
-                put=entries,
-                replace_files=[*gone, *((r.scope, r.path) for r in records if r.path not in touched)],
-                files=records,
-                forget_files=gone,
-                renamed={old: new for plan in plans for old, new in plan.moved.items()},
-                space=space,
-                vectors=vectors,
-            )
+        changes = Changes(
+            put=entries,
+            replace_files=[*gone, *((r.scope, r.path) for r in records if r.path not in touched)],
+            files=records,
+            forget_files=gone,
+            renamed={old: new for plan in plans for old, new in plan.moved.items()},
         )
-
-    def _embed(self, texts: dict[str, str], report: Report) -> dict[str, Vector]:
-        """Embed texts; a failing embedder is a remark, and the texts wait for the next ingest."""
-        if not texts or self.embedder is None:
-            return {}
-        try:
-            vectors = with_direction(texts, self.embedder)
-        except WhyrankError as error:
-            report.remarks.append(("embedding", f"failed, the words can be searched meanwhile: {error}"))
-            return {}
-        report.embedded += len(vectors)
-        return vectors
+        if self.embedder is None:
+            self.store.write(changes)
+            return
+        done = Desk(self.store, self.embedder, self.clock).store_with_vectors(changes)
+        report.embedded += len(done.vectors)
+        if done.error:
+            report.remarks.append(("embedding", _WAITING.format(done.error)))
 
 
 def _moved(before: Mapping[MemoryId, str], entries: Sequence[Entry]) -> dict[MemoryId, MemoryId]:

@@ -38,6 +38,7 @@ FAILURES: tuple[tuple[type[errors.WhyrankError], Failure], ...] = (
 PARTLY_READ = Failure("partly-read", 14)
 TRAIL_BROKEN = Failure("trail-broken", 15)
 PINS_LOST = Failure("pins-lost", 16)
+WAITING = Failure("waiting", 17)
 
 
 def failure_of(error: errors.WhyrankError) -> Failure:

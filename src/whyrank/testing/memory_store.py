@@ -14,7 +14,7 @@ from ..analysis.text import same_text
 from ..columns import MemoryId
 from ..errors import StoreError
 from ..expressions import Holds, Leaf, Says, valued
-from ..ports import Changes, Entry, FileRecord, Recall, StoreStatus, Written
+from ..ports import Changes, Entry, Failure, FileRecord, Recall, StoreStatus, Waiting, Written
 from ..storage import lexical
 from ..storage.pools import Scored, best
 from ..storage.samples import spread
@@ -35,6 +35,7 @@ class MemoryStore:
         self._vectors: dict[tuple[str, str], Vector] = {}
         self._notes: dict[str, str] = {}
         self._past = Past()
+        self._failures: dict[tuple[str, str], Failure] = {}
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -77,6 +78,11 @@ class MemoryStore:
         self._notes |= changes.notes
         alive = {entry.embed_hash for entry in self._entries.values()}
         self._vectors = {key: vector for key, vector in self._vectors.items() if key[1] in alive}
+        for text_hash, failure in {**changes.failures, **dict.fromkeys(changes.vectors)}.items():
+            self._failures.pop((changes.space, text_hash), None)
+            if failure is not None:
+                self._failures[changes.space, text_hash] = failure._replace(hash=text_hash)
+        self._failures = {key: failure for key, failure in self._failures.items() if key[1] in {"", *alive}}
 
     def _lives(
         self, put: Mapping[MemoryId, Entry], gone: set[MemoryId], renamed: Mapping[MemoryId, MemoryId]
@@ -284,10 +290,27 @@ class MemoryStore:
         """Return those of these embedded texts that already have a vector in the space."""
         return {text_hash for text_hash in hashes if (space, text_hash) in self._vectors}
 
-    def without_vector(self, space: str, limit: int) -> list[tuple[str, str]]:
-        """Return up to `limit` (hash, text) pairs that still need a vector in the space."""
-        texts = {entry.embed_hash: entry.embed_text for entry in self._entries.values()}
-        return [(key, text) for key, text in texts.items() if (space, key) not in self._vectors][:limit]
+    def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
+        """Return up to `limit` texts behind a place that need a vector; those to be tried later than `due` are not."""
+        texts = ((entry.embed_hash, entry.embed_text) for entry in self._entries.values())
+        later = {one.hash for one in self.failures(space) if due is not None and one.next_try > due}
+        placed = (Waiting(key, text, place) for place, (key, text) in enumerate(texts, 1) if key not in later)
+        return [one for one in placed if one.place > after and (space, one.hash) not in self._vectors][:limit]
+
+    def failures(self, space: str) -> list[Failure]:
+        """Return what could not be embedded in a space and why."""
+        return [failure for (owner, _), failure in sorted(self._failures.items()) if owner == space]
+
+    def dimensions(self, space: str) -> int | None:
+        """Return how many numbers a vector of the space has, if it holds one."""
+        return next((vector.size for (owner, _), vector in self._vectors.items() if owner == space), None)
+
+    def drop_space(self, space: str) -> int:
+        """Delete all vectors of a space."""
+        before = len(self._vectors)
+        self._vectors = {key: vector for key, vector in self._vectors.items() if key[0] != space}
+        self._failures = {key: failure for key, failure in self._failures.items() if key[0] != space}
+        return before - len(self._vectors)
 
     def manifest(self, scope: Scope) -> dict[str, FileRecord]:
         """Return the files ingested into a scope, by path."""
@@ -319,6 +342,13 @@ class MemoryStore:
     def put_note(self, name: str, text: str) -> None:
         """Keep a text under a name."""
         self._notes[name] = text
+
+    def swap_note(self, name: str, before: str | None, after: str) -> bool:
+        """Keep a text in place of another only if that one still stands there."""
+        stands = self._notes.get(name) == before
+        if stands:
+            self._notes[name] = after
+        return stands
 
     def status(self, space: str) -> StoreStatus:
         """Count what the store holds."""

@@ -12,12 +12,13 @@ from ..ports import Changes, FileRecord
 from ..types import GLOBAL, Source
 from .life_contract import LifeContract
 from .notes_contract import NotesContract
+from .space_contract import SpaceContract
 from .store_setting import MINE, NOW, OTHER, USER, fact, ids
 
 __all__ = ["MINE", "NOW", "OTHER", "USER", "StoreContract", "fact", "ids"]
 
 
-class StoreContract(LifeContract, NotesContract):
+class StoreContract(LifeContract, NotesContract, SpaceContract):
     """Subclass this and give `open_store`."""
 
     def test_what_was_written_comes_back_whole(self, tmp_path: Path) -> None:
@@ -225,18 +226,6 @@ class StoreContract(LifeContract, NotesContract):
         assert store.manifest(USER)["a.md"].size == 9
         store.write(Changes(forget_files=[(USER, "a.md")]))
         assert store.manifest(USER) == {}
-
-    def test_texts_without_a_vector_are_named(self, tmp_path: Path) -> None:
-        """The queue of what still has to be embedded."""
-        store = self.open_store(tmp_path)
-        store.write(Changes(put=[entry_for(fact("m_1", "tea"), "en")]))
-        space = self.embedder.fingerprint
-        [(text_hash, text)] = store.without_vector(space, 10)
-        assert text == "tea"
-        assert store.status(space).without_vector == 1
-        store.write(Changes(space=space, vectors={text_hash: self.embedder.query(text)}))
-        assert store.without_vector(space, 10) == []
-        assert store.known_vectors([text_hash, "other"], space) == {text_hash}
 
     def test_supersession_is_written_with_its_moment(self, tmp_path: Path) -> None:
         """The old memory knows what replaced it and when."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from whyrank.errors import ProviderRefused, ProviderTimeout, ProviderUnavailable
 from whyrank.ingest.entries import entry_for
-from whyrank.ingest.filling import Embedded, embed_all
-from whyrank.ports import Changes
+from whyrank.ingest.filling import Desk, Embedded, embed_all
+from whyrank.ports import Changes, Entry
 from whyrank.testing.embedder import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import Memory
+from whyrank.types import GLOBAL, Memory
 
 NOTES = 150  # three transactions of 64, 64 and 22
 
@@ -51,8 +52,7 @@ def test_what_was_embedded_before_it_was_stopped_is_not_embedded_again(store: Me
     embedder = Counting()
 
     def stop(made: int, total: int, label: str) -> None:
-        if made > 64:
-            raise KeyboardInterrupt
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         embed_all(store, embedder, stop)
@@ -75,4 +75,138 @@ def test_a_text_without_direction_is_counted_and_does_not_stop_the_others(store:
             return np.array([row * (not text.endswith("7")) for row, text in zip(rows, texts, strict=True)])
 
     # 7, 17, … 147: fifteen of them
-    assert embed_all(store, Speechless(), lambda *told: None)[1:] == (NOTES - 15, 15)
+    assert embed_all(store, Speechless(), lambda *told: None)[1:3] == (NOTES - 15, 15)
+
+
+# -- what fails, and what waits ----------------------------------------------------------------------------------------
+
+
+class Faulty(WordDirections):
+    """Fails as told: with an error for whatever holds a word, and with answers that make no sense."""
+
+    def __init__(self, **errors: Exception) -> None:
+        super().__init__()
+        self.errors = errors
+        self.asked: list[int] = []
+
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked.append(len(texts))
+        for word, error in self.errors.items():
+            if any(word in text for text in texts):
+                raise error
+        return super().documents(texts)
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def entry(number: int, text: str) -> Entry:
+    return entry_for(Memory(f"x_{number}", text), "en")
+
+
+def test_a_provider_that_is_away_is_asked_once_and_then_left_alone_for_longer_and_longer(store: MemoryStore) -> None:
+    embedder, clock = Faulty(note=ProviderUnavailable("nobody there")), Clock()
+    desk = Desk(store, embedder, clock)
+    assert desk.fill() == Embedded(desk.space, 0, NOTES, "nobody there")
+    assert embedder.asked == [64]
+    waits = []
+    for _ in range(11):
+        failure = desk.failure()
+        assert failure is not None
+        waits.append(failure.next_try - clock.now)
+        desk.fill()
+    # 1 s, doubled each time, and never more than 300
+    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+
+
+def test_a_provider_that_asks_for_time_is_given_it(store: MemoryStore) -> None:
+    desk = Desk(store, Faulty(note=ProviderUnavailable("slower", retry_after_s=77)), Clock())
+    desk.fill()
+    [failure] = store.failures(desk.space)
+    assert failure.next_try == 1000 + 77
+
+
+def test_a_text_is_stored_without_asking_a_provider_that_failed_a_moment_ago(store: MemoryStore) -> None:
+    embedder, clock = Faulty(tea=ProviderTimeout("too slow")), Clock()
+    desk = Desk(store, embedder, clock)
+    assert desk.store_with_vectors(Changes(put=[entry(1, "green tea")])).error == "too slow"
+    embedder.asked.clear()
+    embedder.errors = {}
+    assert desk.store_with_vectors(Changes(put=[entry(2, "black tea")])).error == "too slow"
+    assert (embedder.asked, set(store.get(["x_1", "x_2"], frozenset({GLOBAL})))) == ([], {"x_1", "x_2"})
+    clock.now += 1
+    assert desk.store_with_vectors(Changes(put=[entry(3, "red tea")])).vectors
+    desk.fill()
+    assert (store.status(desk.space).without_vector, store.failures(desk.space)) == (0, [])
+
+
+def test_a_text_that_is_refused_holds_up_no_other_and_is_visible(store: MemoryStore) -> None:
+    poison, clock = Faulty(**{"number 7": ProviderRefused("too rude", status=400)}), Clock()
+    desk = Desk(store, poison, clock)
+    # "number 7" and 70 to 79 hold it: eleven texts
+    assert desk.fill()[1:] == (NOTES - 11, 11, "")
+    failures = store.failures(desk.space)
+    assert {(failure.error, failure.attempts, failure.next_try) for failure in failures} == {("too rude", 1, 1060.0)}
+    assert len(failures) == 11
+    poison.asked.clear()
+    desk.fill(all_texts=False)
+    assert poison.asked == []  # not due yet
+    clock.now += 60
+    poison.errors = {}
+    assert desk.fill(all_texts=False).embedded == 11
+    assert store.failures(desk.space) == []
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_refused_key_is_not_about_a_text(store: MemoryStore, status: int) -> None:
+    embedder = Faulty(note=ProviderRefused("wrong key", status=status))
+    assert Desk(store, embedder, Clock()).fill().error == "wrong key"
+    assert embedder.asked == [64]
+
+
+def test_a_provider_that_refuses_everything_is_not_asked_for_each_text(store: MemoryStore) -> None:
+    embedder = Faulty(note=ProviderRefused("no", status=400))
+    assert Desk(store, embedder, Clock()).fill().error == "no"
+    assert embedder.asked == [64, 1, 1, 1, 1]  # together, then four alone
+
+
+class Garbled(WordDirections):
+    """Answers in another shape than was asked for."""
+
+    def __init__(self, change: Callable[[NDArray[np.float32]], NDArray[np.float32]]) -> None:
+        super().__init__()
+        self.change: Callable[[NDArray[np.float32]], NDArray[np.float32]] | None = change
+
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = super().documents(texts)
+        return rows if self.change is None else self.change(rows)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows[:, :-1],
+        lambda rows: rows[:-1],
+        lambda rows: rows * np.float32(np.nan),
+        lambda rows: rows[0],
+        lambda rows: np.full(rows.shape, "tea"),
+    ],
+    ids=["dimension", "count", "nan", "shape", "text"],
+)
+def test_nonsense_is_not_stored_and_the_texts_wait(
+    store: MemoryStore, change: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+) -> None:
+    embedder = Garbled(change)
+    desk = Desk(store, embedder)
+    embedder.change = None
+    assert desk.store_with_vectors(Changes(put=[entry(1, "green tea")])).vectors
+    embedder.change = change
+    assert desk.fill().embedded == 0
+    assert store.spaces() == {desk.space: 1}
+    assert store.failures(desk.space)
+    embedder.change = None
+    assert desk.fill().embedded == NOTES

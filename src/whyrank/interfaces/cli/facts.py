@@ -41,11 +41,13 @@ def add(asked: argparse.Namespace) -> int:
             stored.append(done)
             if not asked.json:
                 _say_added(done)
+        waiting = engine.waiting_notices()
     for line, reason in refused:
         output.complain(f"line {line} was not stored: {reason}")
     if asked.json:
         data = {"memories": [fact_shapes.added(done) for done in stored], "refused": [one._asdict() for one in refused]}
-        output.say_json({**data, "format": shapes.FORMAT})
+        output.say_json({**data, "notices": shapes.notices(waiting), "format": shapes.FORMAT})
+    output.show_notices(() if asked.json else waiting)
     return PARTLY_READ.exit_status if refused else OK
 
 

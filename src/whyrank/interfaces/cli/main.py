@@ -31,6 +31,7 @@ _VERBS = {
     "status": ("verbs", "status"),
     "config": ("verbs", "config"),
     "model": ("models", "model"),
+    "embed": ("models", "embed"),
     "recipes": ("verbs", "recipes"),
     "eval": ("measuring", "evaluate_sets"),
     "pin": ("pinning", "pin"),

@@ -13,6 +13,7 @@ from typing import Any
 from ...analysis.snippets import snippet
 from ...hits import Hit, Results
 from ...search.calibration import Calibration
+from ...spaces import Backlog, SpaceState
 from ...types import Memory, Notice
 from ..shapes import moment
 
@@ -136,6 +137,24 @@ def show_calibrations(calibrations: Sequence[Calibration], now: float) -> None:
         say(f"calibration: {' + '.join(made.scopes)}: {limits}; {made.memories} memories, {_age(now - made.made)}")
     if len(calibrations) > _CALIBRATIONS_SHOWN:
         say(f"  … {len(calibrations) - _CALIBRATIONS_SHOWN} more (all of them with --json)")
+
+
+def show_spaces(states: Sequence[SpaceState]) -> None:
+    """Print the spaces of a store, each with what it is for and how far it is."""
+    for state in states:
+        waiting = f", {state.waiting} memories wait for one" if state.waiting else ""
+        about = f"{state.role}, {state.vectors} vectors{waiting}" + (f": {state.error}" if state.error else "")
+        say(f"space: {state.name}  {dim(about)}")
+
+
+def show_backlog(behind: Backlog) -> None:
+    """Print what waits for a vector, and why."""
+    if not behind.waiting:
+        return
+    refused = f", {behind.refused} of them refused" if behind.refused else ""
+    again = f"; next try {moment(behind.next_try)}" if behind.next_try is not None else ""
+    why = f": {behind.error} (attempt {behind.attempts}{again})" if behind.error else ""
+    say(f"waiting for a vector: {behind.waiting}{refused}{why}")
 
 
 def _age(seconds: float) -> str:

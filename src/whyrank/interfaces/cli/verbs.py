@@ -18,7 +18,7 @@ from ...opening import open_engine
 from ...ranking.recipes import RECIPES, recipe_named
 from ...search.why import Why
 from ...settings import SETTINGS, setting_named
-from .. import shapes
+from .. import shapes, space_shapes
 from ..failures import OK, PARTLY_READ
 from . import output
 
@@ -132,13 +132,17 @@ def status(asked: argparse.Namespace) -> int:
     with open_existing(asked) as engine:
         calibrations = engine.calibrations()
         data = shapes.status(engine.status(), engine.space, calibrations)
+        states, behind = engine.spaces(), engine.backlog()
+        data |= {"roles": space_shapes.spaces(states), "backlog": space_shapes.backlog(behind)}
     if asked.json:
         output.say_json(data)
         return OK
     for key, value in data.items():
-        if key not in ("format", "calibrations"):
+        if key not in ("format", "calibrations", "spaces", "roles", "backlog", "without_vector"):
             text = ", ".join(f"{name} {count}" for name, count in value.items()) if isinstance(value, dict) else value
             output.say(f"{key.replace('_', ' ')}: {'–' if text in (None, '') else text}")
+    output.show_spaces(states)
+    output.show_backlog(behind)
     output.show_calibrations(calibrations, time.time())
     return OK
 

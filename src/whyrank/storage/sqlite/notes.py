@@ -28,9 +28,13 @@ class Notes:
             known = {}
             self._read = (generation, known)
         if name not in known:
-            row = connection.execute("SELECT value FROM meta WHERE key = ?", (_PREFIX + name,)).fetchone()
-            known[name] = row[0] if row else None
+            known[name] = self.stored(connection, name)
         return known[name]
+
+    def stored(self, connection: Connection, name: str) -> str | None:
+        """Return the text under a name as it stands in the file."""
+        row = connection.execute("SELECT value FROM meta WHERE key = ?", (_PREFIX + name,)).fetchone()
+        return row[0] if row else None
 
     def all(self, connection: Connection, prefix: str) -> dict[str, str]:
         """Return all whose names begin so."""

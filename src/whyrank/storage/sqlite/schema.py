@@ -205,6 +205,16 @@ MIGRATIONS: tuple[Migration, ...] = (
             PRIMARY KEY (scope, key)
         ) WITHOUT ROWID;
         CREATE INDEX write_keys_by_memory ON write_keys (memory);
+
+        CREATE TABLE embedding_failures (
+            space TEXT NOT NULL,
+            hash TEXT NOT NULL,
+            attempts INTEGER NOT NULL,
+            error TEXT NOT NULL,
+            failed REAL NOT NULL,
+            next_try REAL NOT NULL,
+            PRIMARY KEY (space, hash)
+        ) WITHOUT ROWID;
         """,
         _brought_to_3,
     ),

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from ...columns import Column, Listed, MemoryId
 from ...errors import NotFound, StoreError
-from ...ports import Changes, FileRecord, StoreStatus, Vector, Written
+from ...ports import Changes, Failure, FileRecord, StoreStatus, Vector, Waiting, Written
 from ...types import ONCE, Former, Join, Memory, NameProbe, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from ..pools import best
 from ..samples import spread
-from . import past, purging
+from . import past, purging, queue
 from .catalogue import Catalogue
 from .connection import LIBRARY, Connection, Database, Row
 from .filters import Clause, clause_for
@@ -290,14 +290,31 @@ class SqliteStore:
             found |= {row[0] for row in rows}
         return found
 
-    def without_vector(self, space: str, limit: int) -> list[tuple[str, str]]:
-        """Return up to `limit` (hash, text) pairs that still need a vector in the space."""
-        rows = self._read(
-            "SELECT DISTINCT m.embed_hash, m.embed_text FROM memories AS m WHERE NOT EXISTS "
-            "(SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash) ORDER BY m.row LIMIT ?",
-            (space, limit),
-        )
-        return [(text_hash, text) for text_hash, text in rows]
+    def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
+        """Return up to `limit` texts behind a place that need a vector; those to be tried later than `due` are not."""
+        with self.reading():
+            return queue.waiting(self._database.reader(), space, limit, after, due)
+
+    def failures(self, space: str) -> list[Failure]:
+        """Return what could not be embedded in a space and why, the provider's own failure first."""
+        with self.reading():
+            return queue.failures(self._database.reader(), space)
+
+    def dimensions(self, space: str) -> int | None:
+        """Return how many numbers a vector of the space has, if it ever held one."""
+        rows = self._read("SELECT value FROM meta WHERE key = ?", (queue.dimensions_key(space),))
+        return int(rows[0][0]) if rows else None
+
+    def drop_space(self, space: str) -> int:
+        """Delete all vectors of a space in short transactions, then all that is known of it; return how many."""
+        dropped, after = 0, 0
+        while True:
+            with self._database.writing() as connection:
+                count, after = queue.drop_some(connection, space, after)
+                if not count:
+                    queue.forget_space(connection, space)
+                    return dropped
+            dropped += count
 
     def manifest(self, scope: Scope) -> dict[str, FileRecord]:
         """Return the files ingested into a scope, by path."""
@@ -336,6 +353,15 @@ class SqliteStore:
         with self._database.writing() as connection:
             raise_generation(connection)
             write_notes(connection, {name: text})
+
+    def swap_note(self, name: str, before: str | None, after: str) -> bool:
+        """Keep a text in place of another only if that one still stands there; tell whether it did."""
+        with self._database.writing() as connection:
+            stands = self._notes.stored(connection, name) == before
+            if stands:
+                raise_generation(connection)
+                write_notes(connection, {name: after})
+            return stands
 
     def status(self, space: str) -> StoreStatus:
         """Count what the store holds."""

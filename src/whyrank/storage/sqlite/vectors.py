@@ -18,6 +18,7 @@ from .catalogue import BLOCK, NOWHERE, Flags, Floats, Integers, Shelf
 from .connection import Connection
 from .held import STEP_BACK, Held, blended, read_range, renewed
 from .keyword import Found, View
+from .queue import dimensions_key
 from .sealed import seal
 from .selection import Chosen, Rows, above, cut, spare, threshold
 from .signs import Signs, distances, nearest, signs_of
@@ -308,7 +309,7 @@ def _has_direction(vector: Vector) -> bool:
 
 def _dimensions(connection: Connection, space: str, vector: Vector) -> int:
     """Return how many dimensions a space has: as many as the first vector that was put into it."""
-    key = f"dimensions of {space}"
+    key = dimensions_key(space)
     known = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     if known is None:
         connection.execute("INSERT INTO meta VALUES (?, ?)", (key, str(vector.size)))

@@ -26,6 +26,7 @@ from .past import (
     write_history,
 )  # fmt: skip
 from .purging import leave_word
+from .queue import drop_orphaned_failures, put_failures
 from .records import Ledger, record_of
 from .renumbering import LOOKED_AT_EVERY, is_crowded_with_gaps, renumber
 from .rows import INSERT, to_row
@@ -81,6 +82,7 @@ class Writing:
         write_notes(connection, changes.notes)
         if changes.vectors:
             self._vectors.put(connection, changes.space, changes.vectors)
+        put_failures(connection, changes.space, {**changes.failures, **dict.fromkeys(changes.vectors)})
         self._close(changes.space, changes.vectors)
         self._keyword.close(connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
         if changes.purge:
@@ -197,9 +199,10 @@ def _chunks_below(connection: Connection, files: Iterable[tuple[Scope, str]]) ->
     ]
 
 
-def _drop_orphans(connection: Connection, hashes: Iterable[str]) -> None:
+def _drop_orphans(connection: Connection, hashes: Sequence[str]) -> None:
     """Delete vectors whose text is gone: the last memory with a text takes its vectors along."""
     connection.executemany(
         "DELETE FROM vectors WHERE hash = ? AND NOT EXISTS (SELECT 1 FROM memories WHERE embed_hash = vectors.hash)",
         ((text_hash,) for text_hash in set(hashes)),
     )
+    drop_orphaned_failures(connection, hashes)

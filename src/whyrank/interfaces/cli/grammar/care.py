@@ -13,6 +13,7 @@ def add_verbs(family: Family) -> None:
     verb(family, "status", "what the store holds", "Count memories, files, scopes and vectors.")
     _config(verb(family, "config", "show or change settings", _CONFIG))
     _model(verb(family, "model", "list, fetch and change embedding models", _MODEL))
+    verb(family, "embed", "give vectors to what waits for one", _EMBED)
     _recipes(verb(family, "recipes", "show how results are ranked", _RECIPES))
 
 
@@ -29,22 +30,31 @@ With a key and a value, write it into whyrank.toml of the workspace; URLs and ke
 a workspace has no say in where texts and keys are sent.
 
   whyrank config embedding none"""
-_MODEL = """List the embedding models, fetch one, or change to one. Changing fetches the model if need be (once per
-machine, checked against its pinned hash), embeds what the store holds, and then writes the setting `embedding` into
-whyrank.toml of the workspace. Stopped, it goes on where it was when called again. Vectors of the model before stay, so
-that going back costs nothing.
+_MODEL = """List the embedding models, fetch one, change to one, go back, or drop one. Changing fetches the model if
+need be (once per machine, checked against its pinned hash) and embeds what the store holds, while the model before it
+answers; then all who have the store open change at once, and the setting `embedding` is written into whyrank.toml of
+the workspace. Stopped, it goes on where it was when called again. Vectors of the model before stay, so that going back
+costs nothing.
 
-  whyrank model list                  what there is, what is ready, what is in use
-  whyrank model use minilm            change to all-MiniLM-L6-v2 (needs: pip install onnxruntime)
-  whyrank model use minilm --dry-run  say what that would take
-  whyrank model use wordllama         and back
-  whyrank model fetch minilm          only fetch, for a machine that will be offline
+  whyrank model list                    what there is, what is ready, what is in use, which spaces the store holds
+  whyrank model use minilm              change to all-MiniLM-L6-v2 (needs: pip install onnxruntime)
+  whyrank model use minilm --dry-run    say what that would take
+  whyrank model use minilm --check      compare both first; stay with the old one if pinned answers would be lost
+  whyrank model use minilm --background leave it to a process of its own
+  whyrank model rollback                back to the one before
+  whyrank model drop minilm             delete its vectors (by the name of a model, or of a space)
+  whyrank model fetch minilm            only fetch, for a machine that will be offline
 
 A model behind an OpenAI-compatible server (Ollama, llama.cpp, OpenAI …) is called openai:
 
   whyrank config embedder.url http://localhost:11434/v1
   whyrank config embedder.model nomic-embed-text
   whyrank model use openai"""
+_EMBED = """Give a vector to every memory that has none. What an embedder could not embed when it was stored is found by
+its words meanwhile, and waits: the next write that succeeds takes some of it along, this takes all of it at once,
+also what was put off for later. `whyrank status` shows what waits, and what the embedder failed with.
+
+  whyrank embed"""
 _RECIPES = """Print the recipes that ship. A recipe is a printable value: which runs are asked, how their
 scores are fused, and the stages after that.
 
@@ -62,9 +72,13 @@ def _config(parser: argparse.ArgumentParser) -> None:
 
 
 def _model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=("list", "use", "fetch"), default="list", help="what to do (list)")
+    actions = ("list", "use", "fetch", "rollback", "drop")
+    parser.add_argument("action", nargs="?", choices=actions, default="list", help="what to do (list)")
     parser.add_argument("name", nargs="?", help="the model")
     parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
+    parser.add_argument("--check", action="store_true", help="compare with the model before, and keep it if pins go")
+    parser.add_argument("--force", action="store_true", help="change even if pinned answers are lost")
+    parser.add_argument("--background", action="store_true", help="leave it to a process of its own")
 
 
 def _recipes(parser: argparse.ArgumentParser) -> None:

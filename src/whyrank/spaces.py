@@ -1,0 +1,277 @@
+"""What the facade does with embedding spaces: gives texts vectors, and changes models while the old one answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from .background import Background
+from .calibrations import Calibrating
+from .embedding.missing import MissingModel
+from .errors import ConfigError, NotFound, ProviderUnavailable
+from .ports import Changes, Embedder
+from .search.calibration import calibrated_owners
+from .serving import Roles, Space
+from .types import Notice, Scope, Where
+
+if TYPE_CHECKING:
+    from .evaluation.agreement import Agreement
+    from .evaluation.pinboard import Pinboard, Subject
+    from .ingest.filling import Attempt, Embedded, Progress
+
+# What one write does for those that wait: no more than a user who adds a fact would wait for.
+_DRAINED_BY_A_WRITE = 64
+_QUESTIONS = 100  # that are asked of both models before one takes over
+_GO_ON = "what was embedded stays; call it again to go on"
+
+
+class SpaceState(NamedTuple):
+    """One space of a store: what it is for, how many vectors it holds, how many memories wait for one, what failed."""
+
+    name: str
+    provider: str
+    role: str
+    vectors: int
+    waiting: int
+    error: str = ""
+
+
+class Backlog(NamedTuple):
+    """What waits for a vector in the space that answers, and why."""
+
+    waiting: int = 0
+    refused: int = 0
+    attempts: int = 0
+    error: str = ""
+    next_try: float | None = None
+
+
+class ModelChange(NamedTuple):
+    """What came of changing the model."""
+
+    space: str
+    provider: str
+    before: str
+    switched: bool
+    embedded: int
+    without_vector: int
+    agreement: Agreement | None = None
+
+
+class Spaces(Calibrating):
+    """Embedding spaces: the one that answers, the one that is being filled, the one before."""
+
+    _background: Background
+
+    def _asked_with(self, embedder: Embedder) -> Subject:
+        raise NotImplementedError
+
+    def _pinboard(self) -> Pinboard:
+        raise NotImplementedError
+
+    # -- the queue -------------------------------------------------------------------------------------------
+
+    def _keep(self, changes: Changes) -> None:
+        """Write changes with the vectors of what they put; what gets none is stored all the same, and waits."""
+        from .ingest.filling import Desk
+
+        embedder = self._embedder
+        if embedder is None:
+            self._store.write(changes)
+            return
+        self._serving.adopt()
+        desk = Desk(self._store, embedder, self._clock)
+        done = desk.store_with_vectors(changes)
+        if changes.put and not done.error and self._store.failures(desk.space):
+            desk.fill(most=_DRAINED_BY_A_WRITE, all_texts=False)
+
+    def _attempt(self, texts: Mapping[str, str]) -> Attempt:
+        """Embed texts before they are written; a provider that failed a moment ago is not asked again."""
+        from .ingest.filling import Attempt, Desk
+
+        embedder = self._embedder
+        return Desk(self._store, embedder, self._clock).attempt_in_time(texts) if embedder is not None else Attempt()
+
+    def embed(self, progress: Progress | None = None, *, background: bool = False) -> Embedded:
+        """Give a vector to every memory that waits for one; stopped and called again, it goes on.
+
+        In the background it goes on until nothing waits or the engine is closed, asking a provider that failed again.
+        """
+        from .ingest.filling import Embedded
+
+        embedder = self._embedder
+        if embedder is None:
+            return Embedded("", 0, 0)
+        self._serving.adopt()
+        if background:
+            self._background.start(lambda tick: self._filled(embedder, tick, patient=True))
+            return Embedded(embedder.fingerprint, 0, self.backlog().waiting)
+        done = self._filled(embedder, progress)
+        if done.embedded:
+            self._recalibrate(calibrated_owners(self._store))
+        return done
+
+    def _filled(self, embedder: Embedder, progress: Progress | None, *, patient: bool = False) -> Embedded:
+        """Fill the space of an embedder; a patient one waits for a provider that failed and asks again."""
+        from .ingest.filling import Desk, embed_all
+
+        tick = progress or (lambda *_: None)
+        done = embed_all(self._store, embedder, tick, self._clock)
+        while patient and done.error:
+            failure = Desk(self._store, embedder, self._clock).failure()
+            self._background.pause(max(0.0, failure.next_try - self._clock()) if failure else 0.0)
+            more = embed_all(self._store, embedder, tick, self._clock)
+            done = more._replace(embedded=done.embedded + more.embedded)
+        return done
+
+    def backlog(self) -> Backlog:
+        """Count what waits for a vector in the space that answers, and say what went wrong last."""
+        space = self.space
+        if not space:
+            return Backlog()
+        waiting = self._store.status(space).without_vector
+        failures = self._store.failures(space)
+        if not failures:
+            return Backlog(waiting)
+        last = max(failures, key=lambda failure: (not failure.hash, failure.failed))
+        refused = sum(bool(failure.hash) for failure in failures)
+        return Backlog(waiting, refused, last.attempts, last.error, last.next_try)
+
+    def waiting_notices(self) -> tuple[Notice, ...]:
+        """Say that something waits for its vector because the embedder failed; nothing where it did not."""
+        if not self.space or not self._store.failures(self.space):
+            return ()
+        behind = self.backlog()
+        text = f"stored and found by words; {behind.waiting} wait for a vector: {behind.error}"
+        return (Notice("waiting", f"{text}; `whyrank embed` tries again"),) if behind.waiting else ()
+
+    # -- changing the model ----------------------------------------------------------------------------------
+
+    def spaces(self) -> list[SpaceState]:
+        """Return the spaces of the store: the one that answers first, then the one before, then the others."""
+        roles, vectors = self._serving.roles(), self._store.spaces()
+        named = {"serving": roles.serving, "filling": roles.filling, "before": roles.before}
+        known = {space.name: (role, space.provider) for role, space in reversed(named.items()) if space is not None}
+        names = [*reversed(known), *(name for name in vectors if name not in known)]
+        return [self._state(name, *known.get(name, ("kept", "")), vectors.get(name, 0)) for name in names]
+
+    def _state(self, name: str, role: str, provider: str, vectors: int) -> SpaceState:
+        failure = next(iter(self._store.failures(name)), None)
+        waiting = self._store.status(name).without_vector
+        return SpaceState(name, provider, role, vectors, waiting, failure.error if failure else "")
+
+    def change_model(
+        self,
+        name: str | None = None,
+        *,
+        check: bool = False,
+        force: bool = False,
+        background: bool = False,
+        progress: Progress | None = None,
+    ) -> ModelChange:
+        """Fill the space of a model while the one before answers, then switch at once for all who have the store open.
+
+        Without a name it is the model this engine was opened with. With `check` both models are compared first, and
+        pins that would be lost keep the old one in place, unless forced. Stopped and called again, it goes on.
+        """
+        space, embedder = self._serving.target(name)
+        if background:
+            if check:
+                raise ConfigError("a comparison is nothing to be done unseen", "leave out background, or check")
+            self._begin(space)
+            self._background.start(lambda tick: self._changed(space, embedder, tick, patient=True))
+            waiting = self._store.status(space.name).without_vector
+            return ModelChange(space.name, space.provider, self.space, False, 0, waiting)
+        return self._changed(space, embedder, progress, check=check, force=force)
+
+    def rollback_model(self, *, progress: Progress | None = None) -> ModelChange:
+        """Go back to the model before; what was added since is embedded first."""
+        before = self._serving.roles().before
+        if before is None:
+            raise NotFound("there is no model before this one", "`whyrank model list` shows what there is")
+        return self._changed(before, self._usable(before), progress)
+
+    def _usable(self, space: Space) -> Embedder:
+        embedder = self._serving.made(space)
+        if isinstance(embedder, MissingModel):
+            raise embedder.error
+        return embedder
+
+    def drop_model(self, name: str) -> int:
+        """Delete the vectors of a model, or of a space by its whole name; the one that answers is refused."""
+        roles = self._serving.roles()
+        spaces = self._spaces_called(name, roles)
+        if roles.serving is not None and roles.serving.name in spaces:
+            raise ConfigError(f"{name} is the model that answers", "change to another one first")
+        self._serving.change(lambda now: now.without(spaces))
+        return sum(self._store.drop_space(space) for space in spaces)
+
+    def _spaces_called(self, name: str, roles: Roles) -> list[str]:
+        recorded = [space for space in (roles.serving, roles.filling, roles.before) if space is not None]
+        provided = {space.name: space.provider for space in recorded}
+        there = {*self._store.spaces(), *provided}
+        found = [
+            space for space in sorted(there) if name in (space, provided.get(space) or self._serving.provider_of(space))
+        ]
+        if not found:
+            raise NotFound(f"the store holds no vectors of {name!r}", "`whyrank status` names the spaces there are")
+        return found
+
+    def settle(self, timeout_s: float | None = None) -> bool:
+        """Wait for what is done in the background; tell whether it has ended, and raise what it failed with."""
+        ended = self._background.wait(timeout_s)
+        if self._background.error is not None:
+            raise self._background.error
+        return ended
+
+    def _begin(self, space: Space) -> str:
+        """Write down what is being filled; return what answers meanwhile."""
+        self._serving.adopt()
+
+        def begun(roles: Roles) -> Roles:
+            is_serving = roles.serving is not None and roles.serving.name == space.name
+            return roles if is_serving else Roles(roles.serving, space, roles.before)
+
+        roles = self._serving.change(begun)
+        return roles.serving.name if roles.serving is not None else ""
+
+    def _changed(
+        self,
+        space: Space,
+        embedder: Embedder,
+        progress: Progress | None,
+        *,
+        check: bool = False,
+        force: bool = False,
+        patient: bool = False,
+    ) -> ModelChange:
+        before = self._begin(space)
+        done = self._filled(embedder, progress, patient=patient)
+        if done.error:
+            raise ProviderUnavailable(f"{done.embedded} texts were embedded, then: {done.error}", _GO_ON)
+        if done.without_vector and not self._store.spaces().get(space.name):
+            failures = self._store.failures(space.name)
+            said = failures[0].error if failures else "no text has a direction in it"
+            raise ProviderUnavailable(f"{space} gave no vector at all: {said}", "the model before it stays in place")
+        agreement = self._compared(embedder, progress) if check and before not in ("", space.name) else None
+        change = ModelChange(
+            space.name, space.provider, before, False, done.embedded, done.without_vector, agreement
+        )  # fmt: skip
+        if agreement is not None and agreement.lost and not force:
+            return change
+        # Thresholds first, so that the first answer of the new space has them.
+        self._recalibrate(calibrated_owners(self._store), embedder=embedder)
+        self._serving.change(lambda roles: roles.switched(space))
+        since = self._filled(embedder, None, patient=patient)  # what was written while it was filled
+        return change._replace(switched=True, embedded=done.embedded + since.embedded)
+
+    def _compared(self, embedder: Embedder, progress: Progress | None) -> Agreement:
+        from .evaluation.agreement import compare
+
+        serving = self._embedder
+        if serving is None:
+            serving = self._usable(self._serving.roles().serving or self._serving.target(None)[0])
+        scopes = frozenset(map(Scope.parse, self._store.status("").scopes))
+        memories = self._store.sample(Where(scopes, now=self._clock()), _QUESTIONS)
+        subjects = (self._asked_with(serving), self._asked_with(embedder))
+        return compare(*subjects, memories, self._pinboard(), None, progress or (lambda *_: None))

@@ -1,0 +1,354 @@
+"""The facade's embedding spaces: the old one answers until the new one is whole, and nothing is lost meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from whyrank.config import load
+from whyrank.engine import Engine
+from whyrank.errors import ConfigError, NotFound, ProviderRefused, ProviderUnavailable
+from whyrank.ports import Embedder
+from whyrank.serving import NOTE, Makers
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.testing.embedder import WordDirections
+from whyrank.types import Memory
+
+NOTES = 200
+SMALL, LARGE = WordDirections(16, "small"), WordDirections(48, "large")
+QUESTION = "where does parcel 17 wait?"
+
+
+class Gated(WordDirections):
+    """Embeds only as long as it is let; fails as told."""
+
+    def __init__(self, dimension: int = 48, name: str = "large") -> None:
+        super().__init__(dimension, name)
+        self.open = threading.Event()
+        self.open.set()
+        self.error: Exception | None = None
+        self.entered = threading.Event()
+
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.entered.set()
+        assert self.open.wait(30)
+        if self.error is not None:
+            raise self.error
+        return super().documents(texts)
+
+
+Open = Callable[..., Engine]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Open]:
+    """Open engines over one file, all of which can make the same models."""
+    engines: list[Engine] = []
+
+    def open_engine(
+        name: str = "small",
+        models: Mapping[str, Embedder] | None = None,
+        chosen: bool = True,
+        calibration: str = "manual",
+        **known: Embedder,
+    ) -> Engine:
+        there = {"small": SMALL, "large": LARGE, **known} if models is None else dict(models)
+
+        def make(provider: str, settings: Mapping[str, object]) -> Embedder | None:
+            if provider not in there:
+                raise ProviderUnavailable(f"{provider} is not here", f"`fetch {provider}` gets it")
+            return there[provider]
+
+        def provider_of(space: str) -> str:
+            return next((name for name, made in there.items() if made.fingerprint == space), "")
+
+        makers = Makers(name, is_chosen=chosen, make=make, provider_of=provider_of)
+        given = {"store": str(tmp_path / "m.db"), "calibration": calibration}
+        config = load(given, workspace=tmp_path, environment={})
+        embedder = None if name == "none" else there[name]
+        engines.append(Engine(SqliteStore(tmp_path / "m.db"), embedder, config, makers=makers))
+        return engines[-1]
+
+    yield open_engine
+    for engine in engines:
+        engine.close()
+
+
+@pytest.fixture
+def engine(opened: Open) -> Engine:
+    engine = opened()
+    texts = [f"Parcel {number} waits in row {number % 9} of the harbour shed" for number in range(NOTES)]
+    engine.put([Memory(f"m_{number}", text) for number, text in enumerate(texts)])
+    return engine
+
+
+def answer(engine: Engine, question: str = QUESTION) -> list[tuple[str, float]]:
+    return [(hit.id, hit.score) for hit in engine.search(question, limit=10)]
+
+
+def codes(engine: Engine) -> set[str]:
+    return {notice.code for notice in engine.search(QUESTION).notices}
+
+
+def roles(engine: Engine) -> dict[str, str]:
+    return {state.name: state.role for state in engine.spaces()}
+
+
+def test_all_who_have_the_store_open_follow_the_switch(opened: Open, engine: Engine) -> None:
+    other = opened()
+    before = answer(engine)
+    assert answer(other) == before
+    change = engine.change_model("large")
+    assert (change.switched, change.embedded, change.before) == (True, NOTES, SMALL.fingerprint)
+    after = answer(engine)
+    assert after != before
+    assert answer(other) == after
+    assert other.space == LARGE.fingerprint
+    assert roles(engine) == {LARGE.fingerprint: "serving", SMALL.fingerprint: "before"}
+    assert "model-differs" not in codes(other)  # it was right when it was opened
+
+
+def test_the_old_model_answers_while_the_new_one_is_filled(opened: Open, engine: Engine) -> None:
+    large = Gated()
+    busy, before = opened(large=large), answer(engine)
+    large.open.clear()
+    assert not busy.change_model("large", background=True).switched
+    assert large.entered.wait(30)
+    assert answer(busy) == answer(engine) == before
+    assert roles(engine) == {SMALL.fingerprint: "serving", LARGE.fingerprint: "filling"}
+    added = busy.add("Parcel 9999 waits on the quay")  # in the old space, while the new one is filled
+    large.open.set()
+    assert busy.settle(30)
+    assert busy.space == LARGE.fingerprint
+    assert added.id in {hit.id for hit in engine.search("quay")}
+    assert engine.status().without_vector == 0
+
+
+def test_what_was_filled_before_it_was_stopped_is_not_filled_again(opened: Open, engine: Engine) -> None:
+    def stop(done: int, total: int, label: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.change_model("large", progress=stop)
+    assert engine.space == SMALL.fingerprint
+    assert roles(opened())[LARGE.fingerprint] == "filling"
+    assert opened().change_model("large").embedded == NOTES - 64
+    assert engine.space == LARGE.fingerprint
+
+
+def test_closing_stops_what_is_done_in_the_background(opened: Open, engine: Engine) -> None:
+    large = Gated()
+    busy = opened(large=large)
+    busy.change_model("large", background=True)
+    busy.close()
+    assert engine.space in (SMALL.fingerprint, LARGE.fingerprint)
+    assert engine.change_model("large").switched
+
+
+def test_a_provider_that_fails_leaves_the_old_model_in_place(opened: Open, engine: Engine) -> None:
+    large = Gated()
+    large.error = ProviderUnavailable("nobody there")
+    busy = opened(large=large)
+    with pytest.raises(ProviderUnavailable, match="nobody there"):
+        busy.change_model("large")
+    assert engine.space == SMALL.fingerprint
+    large.error = ProviderRefused("no", status=400)
+    with pytest.raises(ProviderUnavailable, match="no"):
+        busy.change_model("large")
+    assert engine.space == SMALL.fingerprint
+    assert next(state for state in engine.spaces() if state.role == "filling").error
+
+
+def test_in_the_background_a_provider_that_failed_is_asked_again(opened: Open, engine: Engine) -> None:
+    large = Gated()
+    large.error = ProviderUnavailable("away for a second")
+    busy = opened(large=large)
+    busy.change_model("large", background=True)
+    assert large.entered.wait(30)
+    large.error = None
+    assert busy.settle(30)
+    assert engine.space == LARGE.fingerprint
+
+
+def test_rolled_back_the_old_answers_come_back_with_what_was_added_since(engine: Engine) -> None:
+    engine.change_model("large")
+    added = engine.add("A crate of oranges stands on the quay")
+    change = engine.rollback_model()
+    assert (change.switched, change.embedded, engine.space) == (True, 1, SMALL.fingerprint)
+    assert engine.search("oranges on the quay")[0].id == added.id
+    assert engine.status().without_vector == 0
+    assert roles(engine) == {SMALL.fingerprint: "serving", LARGE.fingerprint: "before"}
+    engine.rollback_model()  # and forth again
+    assert engine.space == LARGE.fingerprint
+
+
+def test_the_first_answer_of_a_new_space_has_thresholds_of_its_own(opened: Open, engine: Engine) -> None:
+    assert "uncalibrated" in codes(engine)
+    opened(calibration="automatic").change_model("large")
+    assert "uncalibrated" not in codes(engine)
+    [made] = engine.calibrations()
+    assert made.space == LARGE.fingerprint
+
+
+def test_without_a_model_before_there_is_nothing_to_go_back_to(engine: Engine) -> None:
+    with pytest.raises(NotFound, match="no model before"):
+        engine.rollback_model()
+
+
+@pytest.mark.parametrize("name", ["small", SMALL.fingerprint])
+def test_a_space_that_does_not_answer_can_be_dropped_by_its_model_or_its_name(engine: Engine, name: str) -> None:
+    engine.change_model("large")
+    before = answer(engine)
+    assert engine.drop_model(name) == NOTES
+    assert roles(engine) == {LARGE.fingerprint: "serving"}
+    assert answer(engine) == before
+    with pytest.raises(NotFound):
+        engine.rollback_model()
+    assert engine.change_model("small").embedded == NOTES  # made anew, and found again
+    assert "vectors-damaged" not in codes(engine)
+
+
+def test_the_space_that_answers_is_not_dropped(engine: Engine) -> None:
+    with pytest.raises(ConfigError, match="is the model that answers"):
+        engine.drop_model("small")
+    with pytest.raises(NotFound, match="no vectors of 'huge'"):
+        engine.drop_model("huge")
+
+
+def test_opened_with_another_model_the_old_one_answers_and_says_so(opened: Open, engine: Engine) -> None:
+    other = opened("large")
+    assert answer(other) == answer(engine)
+    assert "model-differs" in codes(other)
+    other.add("Parcel 777 waits on the quay")
+    assert set(other.status().spaces) == {SMALL.fingerprint}
+    assert "model-differs" not in codes(opened("large", chosen=False))  # nobody asked for it
+
+
+def test_where_the_model_of_the_store_cannot_be_made_words_answer_and_nothing_is_lost(
+    opened: Open, engine: Engine
+) -> None:
+    poor = opened("large", models={"large": LARGE})
+    assert poor.search(QUESTION)
+    [said] = [notice.message for notice in poor.search(QUESTION).notices if notice.code == "vector-off"]
+    assert "`fetch small` gets it" in said
+    added = poor.add("A crate of oranges stands on the quay")
+    assert poor.backlog()[:2] == (1, 0)
+    assert "small is not here" in poor.backlog().error
+    assert engine.embed().embedded == 1
+    assert engine.search("oranges")[0].id == added.id
+
+
+def test_a_store_that_does_not_know_its_space_goes_by_its_vectors(opened: Open, engine: Engine, tmp_path: Path) -> None:
+    with engine._store._database.writing() as connection:  # type: ignore[attr-defined]  # as an older version left it
+        connection.execute("DELETE FROM meta WHERE key = ?", (f"note:{NOTE}",))
+        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+    assert opened("large").space == SMALL.fingerprint
+    assert opened().space == SMALL.fingerprint
+    opened("large").add("one more")
+    assert roles(engine) == {SMALL.fingerprint: "serving"}
+
+
+def test_none_is_obeyed_at_once_and_changes_nothing_for_others(opened: Open, engine: Engine) -> None:
+    silent = opened("none")
+    assert silent.space == ""
+    silent.add("A crate of oranges stands on the quay")
+    assert engine.space == SMALL.fingerprint
+    assert engine.status().without_vector == 1
+    assert silent.change_model("large").switched
+    assert engine.space == LARGE.fingerprint
+
+
+# -- the queue ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def failing(embedder: Gated, error: Exception) -> Iterator[None]:
+    embedder.error = error
+    yield
+    embedder.error = None
+
+
+def test_what_cannot_be_embedded_is_stored_and_the_next_write_takes_it_along(opened: Open) -> None:
+    large = Gated()
+    engine = opened("large", large=large)
+    engine._clock = clock = Clock()
+    with failing(large, ProviderUnavailable("nobody there", "wait")):
+        added = engine.add("green tea")
+    assert engine.search("tea")[0].id == added.id
+    assert engine.backlog() == (1, 0, 1, "nobody there (wait)", 1001.0)
+    [notice] = engine.waiting_notices()
+    assert "1 wait for a vector: nobody there" in notice.message
+    clock.now += 2
+    engine.add("black tea")
+    assert engine.backlog() == (0, 0, 0, "", None)
+    assert engine.waiting_notices() == ()
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_queue_is_drained_in_the_background(opened: Open) -> None:
+    large = Gated()
+    engine = opened("large", large=large)
+    with failing(large, ProviderUnavailable("away")):
+        engine.add("green tea")
+        large.entered.clear()
+        engine.embed(background=True)
+        assert large.entered.wait(30)
+    assert engine.settle(30)
+    assert engine.backlog().waiting == 0
+
+
+# -- comparing ---------------------------------------------------------------------------------------------------------
+
+
+class Unlike(WordDirections):
+    """A model that finds everything but what is asked for."""
+
+    def query(self, text: str) -> NDArray[np.float32]:
+        return -super().query(text)
+
+
+def test_a_model_that_loses_pinned_answers_is_not_taken_unless_forced(opened: Open, engine: Engine) -> None:
+    for number in (3, 17, 40):
+        hit = engine.search(f"parcel {number}", recipe="vector", limit=1)[0]
+        engine.pin(f"parcel {number}", hit.id, within=1)
+    worse = opened(large=Unlike(48, "large"))
+    agreement = worse.change_model("large", check=True).agreement
+    assert agreement is not None
+    assert agreement.overlap < 1.0
+    lost = len(agreement.lost)
+    assert 0 < lost <= 3
+    assert str(agreement).endswith(f"of the pins it loses {lost} of 3")
+    assert engine.space == SMALL.fingerprint
+    assert worse.change_model("large", check=True, force=True).switched
+    assert engine.space == LARGE.fingerprint
+
+
+def test_a_model_that_answers_the_same_is_taken(opened: Open, engine: Engine) -> None:
+    engine.pin("parcel 17", engine.search("parcel 17")[0].id)
+    same = WordDirections(16, "same")
+    change = opened(same=same).change_model("same", check=True)
+    assert change.switched
+    assert change.agreement is not None
+    assert (change.agreement.overlap, change.agreement.lost) == (1.0, ())
+    assert str(change.agreement).endswith("of the pins it loses none of 1")
+    with pytest.raises(ConfigError, match="unseen"):
+        engine.change_model("large", check=True, background=True)
+
+
+def test_without_pins_only_the_overlap_is_told(engine: Engine) -> None:
+    agreement = engine.change_model("large", check=True).agreement
+    assert agreement is not None
+    assert agreement.questions == 100
+    assert str(agreement).endswith("nothing is pinned")
