@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from .columns import MemoryId
+from .matches import NameMatch
 from .trail import Key, Step, Trail, apply, render
-from .types import Analysis, Memory, NameMatch, Notice, Query, Scope, Signal, Statistics, Verdict
+from .types import Analysis, Memory, Notice, Query, Scope, Signal, Statistics, Verdict
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .columns import MemoryId
 from .hits import Held
-from .types import ONCE, Former, Join, Memory, NameProbe, Order, Repeats, Run, Scope, Signal, Statistics, Where
+from .matches import NameProbe
+from .types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
 
 if TYPE_CHECKING:
     import numpy as np

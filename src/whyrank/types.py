@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from .columns import Candidate, Listed, MemoryId
 from .expressions import Expression
+from .matches import NameProbe, TermBoost
 from .trail import TermValue
 
 Kind = Literal["chunk", "fact"]
@@ -234,47 +235,6 @@ class Statistics:
     def mass(self, terms: Iterable[str]) -> float:
         """Return the idf of all these terms together: the most a memory can score."""
         return sum(self.idf(term) for term in terms)
-
-
-@dataclass(frozen=True, slots=True)
-class NameProbe:
-    """What a query asks of the names: its own key, its words, and the keys of word windows inside it."""
-
-    key: str
-    words: tuple[str, ...]
-    windows: tuple[tuple[str, ...], ...] = ()
-    typos: bool = False
-
-
-NameRelation = Literal[
-    "equal", "same words", "one edit", "two edits", "first words", "all words", "prefixes", "in a sentence"
-]
-
-
-class NameMatch(NamedTuple):
-    """How the query and one name of a memory are related."""
-
-    relation: NameRelation
-    name: str
-    specificity: int = 0
-    covered: float = 1.0
-    words: tuple[str, ...] = ()
-
-
-class TermBoost(NamedTuple):
-    """A term that counts as if the query repeated it, because it names an entity few memories hold."""
-
-    entity: str
-    term: str
-    base: int
-    held: int
-    total: int
-    ratio: float
-    repeats: int
-
-    def __str__(self) -> str:
-        rarity = f"{self.term!r} in {self.held} of {self.total}, ratio {self.ratio:.3f}"
-        return f"entity {self.entity!r}: {rarity}, {self.base} repeats become {self.repeats}"
 
 
 @dataclass(frozen=True, slots=True)

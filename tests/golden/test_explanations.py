@@ -9,9 +9,10 @@ import pytest
 from whyrank import Run, rank
 from whyrank.analysis.query import analyse
 from whyrank.hits import Context, Labels
+from whyrank.matches import TermBoost
 from whyrank.ranking.recipes import RECIPES, rank_pool
 from whyrank.trail import Part, Step, render
-from whyrank.types import Memory, Query, Signal, TermBoost, Where
+from whyrank.types import Memory, Query, Signal, Where
 
 NOW = 1_700_000_000.0
 

@@ -12,6 +12,7 @@ from whyrank.analysis.query import analyse
 from whyrank.columns import Candidate
 from whyrank.hits import Context, Labels
 from whyrank.ingest.entries import content_hash
+from whyrank.matches import NameMatch
 from whyrank.ranking.boosts import PRESETS, TokenMatch
 from whyrank.ranking.diversity import MMR, Comparison
 from whyrank.ranking.fusion import Fuse, Vote
@@ -44,7 +45,7 @@ from whyrank.ranking.stages import (
 from whyrank.ranking.worth import Base, Importance
 from whyrank.testing.embedder import WordDirections
 from whyrank.testing.reranker import SharedWords
-from whyrank.types import GLOBAL, Memory, NameMatch, Query, Run, Scope, Signal, Source, Statistics, Where
+from whyrank.types import GLOBAL, Memory, Query, Run, Scope, Signal, Source, Statistics, Where
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

@@ -9,8 +9,9 @@ from pathlib import PurePosixPath
 import regex
 from rapidfuzz.distance import OSA
 
+from ..matches import NameMatch, NameProbe, NameRelation
 from ..ports import Name
-from ..types import Memory, NameMatch, NameProbe, NameRelation
+from ..types import Memory
 from .text import compose, fold
 from .words import parts_of, spoken_words
 

@@ -5,7 +5,7 @@ Like a date word, a mark has a sign no token of a text can have, so the two are 
 
 from __future__ import annotations
 
-from ..types import NameProbe
+from ..matches import NameProbe
 from .datewords import SIGN
 from .names import name_key, windows_by_key
 

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from ..errors import ConfigError
-from ..types import Statistics, TermBoost, inverse_frequency
+from ..matches import TermBoost
+from ..types import Statistics, inverse_frequency
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ..errors import ConfigError
 from ..hits import Context, Ranking
-from ..types import Analysis, Memory, NameProbe, Notice, Query, Run
+from ..matches import NameProbe
+from ..types import Analysis, Memory, Notice, Query, Run
 from .boosts import Boosts, TokenMatch
 from .diversity import MMR
 from .fusion import Vote, listed_by

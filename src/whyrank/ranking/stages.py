@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ..columns import MemoryId
 from ..errors import ConfigError
 from ..hits import Context, Hit, Ranking
+from ..matches import NameMatch, NameRelation
 from ..trail import Step, part_of
-from ..types import NameMatch, NameRelation, Notice
+from ..types import Notice
 from .lineup import Joined, Lineup, Stepped
 from .order import keep, rescore
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from ..analysis.names import match_name, name_key, name_words, names_of
 from ..analysis.words import tokens_of
+from ..matches import NameProbe, TermBoost
 from ..ports import Store
 from ..ranking.entities import EntityBoost
-from ..types import Analysis, NameProbe, Query, Statistics, TermBoost, Where
+from ..types import Analysis, Query, Statistics, Where
 
 ASKED_MEMORIES = 100  # whose names and entities are looked at
 _NAMED = frozenset({"equal", "same words", "in a sentence"})

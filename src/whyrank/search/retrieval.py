@@ -11,10 +11,11 @@ from ..analysis.names import MAX_WINDOW_WORDS, match_name, names_of
 from ..analysis.words import foreign_stems, tokens_of
 from ..columns import MemoryId, column_of
 from ..hits import Context, Held, memory_of
+from ..matches import NameMatch, NameProbe
 from ..ports import Embedder, Store, Vector
 from ..ranking.fusion import listed_by
 from ..ranking.recipes import Recipe
-from ..types import Analysis, NameMatch, NameProbe, Notice, Query, Run, Signal, Statistics
+from ..types import Analysis, Notice, Query, Run, Signal, Statistics
 from .asking import settled, understood
 from .mentions import with_boosts
 from .probes import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of

@@ -7,18 +7,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..analysis.datewords import is_mark
 from ..analysis.names import match_name, proposal_score
-from ..analysis.sayings import FIELDS, is_said
 from ..analysis.text import same_text
 from ..columns import MemoryId
 from ..errors import StoreError
-from ..expressions import Holds, Leaf, Says, valued
+from ..matches import NameProbe
 from ..ports import Changes, Entry, Failure, FileRecord, Recall, StoreStatus, Waiting, Written
 from ..storage import lexical
-from ..storage.pools import Scored, best
+from ..storage.pools import best
 from ..storage.samples import spread
-from ..types import ONCE, Former, Join, Memory, NameProbe, Order, Repeats, Run, Scope, Signal, Statistics, Where
+from ..types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
+from .memory_matching import passes, with_tie, words_in
 from .memory_past import Past, refuse_circles, refuse_others, sorting_key
 from .oracle import addends, date_scores
 
@@ -194,9 +193,9 @@ class MemoryStore:
         scored = []
         for entry, found in zip(seen, addends(seen, terms, repeats), strict=True):
             text = lexical.padded(entry.tokens)
-            enough = join == "or" or all(lexical.occurrences(text, term) for term in _words(terms))
-            if terms and found and enough and _passes(entry, where):
-                scored.append(_scored(lexical.word_score(tuple(found)), entry.memory))
+            enough = join == "or" or all(lexical.occurrences(text, term) for term in words_in(terms))
+            if terms and found and enough and passes(entry, where):
+                scored.append(with_tie(lexical.word_score(tuple(found)), entry.memory))
         return Run("keyword", best(scored, limit))
 
     def beginning(self, beginning: str, scopes: frozenset[Scope]) -> dict[str, int]:
@@ -207,12 +206,12 @@ class MemoryStore:
 
     def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
         """Return those of these memories that may answer."""
-        return {identity for identity in ids if identity in self._entries and _passes(self._entries[identity], where)}
+        return {identity for identity in ids if identity in self._entries and passes(self._entries[identity], where)}
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine."""
         scored = [
-            _scored(cosine, entry.memory)
+            with_tie(cosine, entry.memory)
             for entry in self._visible(where)
             if (cosine := self._cosine(entry, vector, space)) is not None
         ]
@@ -221,7 +220,7 @@ class MemoryStore:
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
         scored = [
-            _scored(proposal_score(match), entry.memory)
+            with_tie(proposal_score(match), entry.memory)
             for entry in self._visible(where)
             if (match := match_name(probe, entry.names)) is not None
         ]
@@ -248,7 +247,7 @@ class MemoryStore:
             dated, most = date_scores(seen, terms)
             coverage = {
                 entry.memory.id: self._coverage(
-                    entry, _words(terms), where.scopes, dated.get(entry.memory.id, 0.0), most
+                    entry, words_in(terms), where.scopes, dated.get(entry.memory.id, 0.0), most
                 )
                 for entry in entries
             }
@@ -374,7 +373,7 @@ class MemoryStore:
         """Release nothing."""
 
     def _visible(self, where: Where) -> Iterator[Entry]:
-        return (entry for entry in self._entries.values() if _passes(entry, where))
+        return (entry for entry in self._entries.values() if passes(entry, where))
 
     def _seen(self, scopes: frozenset[Scope]) -> list[Entry]:
         return [entry for entry in self._entries.values() if entry.memory.scope in scopes]
@@ -397,30 +396,5 @@ class MemoryStore:
         return float((stored.astype(np.float32).astype(np.float64) * vector.astype(np.float64)).sum())
 
 
-def _passes(entry: Entry, where: Where) -> bool:
-    """Tell whether a memory may answer, by its times, its fields and its words."""
-    return where.allows(entry.memory) and (
-        where.matching is None or valued(where.matching, lambda leaf: _is_true(leaf, entry), lambda value: not value)
-    )
-
-
-def _is_true(leaf: Leaf, entry: Entry) -> bool:
-    match leaf:
-        case Holds():
-            return lexical.occurrences(lexical.padded(entry.tokens), leaf.term) > 0
-        case Says():
-            return is_said(leaf, FIELDS[leaf.field](entry.memory))
-        case _:
-            raise ValueError(f"{leaf} must be settled before a store is asked")
-
-
 def _life(memory: Memory) -> tuple[MemoryId, float] | None:
     return (memory.superseded_by, memory.superseded_at or 0.0) if memory.superseded_by else None
-
-
-def _scored(score: float, memory: Memory) -> Scored:
-    return Scored(score, memory.content_key, memory.group)
-
-
-def _words(terms: Sequence[str]) -> list[str]:
-    return [term for term in terms if not is_mark(term)]

@@ -20,8 +20,9 @@ from whyrank.analysis.names import (
     probe_for,
     words_key,
 )
+from whyrank.matches import NameMatch, NameRelation
 from whyrank.ports import Name
-from whyrank.types import Memory, NameMatch, NameRelation, Source
+from whyrank.types import Memory, Source
 
 
 def name(text: str, specificity: int = 0) -> Name:

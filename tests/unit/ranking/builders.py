@@ -8,8 +8,9 @@ from dataclasses import replace
 from whyrank.analysis.names import name_words
 from whyrank.analysis.query import analyse
 from whyrank.hits import Context, Hit, Labels, Ranking
+from whyrank.matches import NameMatch
 from whyrank.trail import Part, Step
-from whyrank.types import Memory, NameMatch, Query, Scope, Signal, Source, Statistics, Where
+from whyrank.types import Memory, Query, Scope, Signal, Source, Statistics, Where
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.ranking.builders import DAY, NOW, context, memory
+from whyrank.matches import NameMatch
 from whyrank.ranking.counterfactuals import Change, Pool, changes, is_above, standing
 from whyrank.ranking.diversity import MMR, Comparison
 from whyrank.ranking.fusion import Fuse, Vote
@@ -16,7 +17,7 @@ from whyrank.ranking.normalisers import Theoretical
 from whyrank.ranking.order import Stage
 from whyrank.ranking.recipes import RECIPES, Recipe
 from whyrank.ranking.stages import Evidence, GroupBySource, NameFirst, Recency
-from whyrank.types import Memory, NameMatch, Run, Signal
+from whyrank.types import Memory, Run, Signal
 
 Scores = Mapping[str, Mapping[str, float]]
 VOTES = (Vote("vector", 0.7, Theoretical()), Vote("keyword", 0.3, Theoretical()))

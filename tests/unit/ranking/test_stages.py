@@ -9,6 +9,7 @@ import pytest
 from tests.unit.ranking.builders import DAY, NOW, context, hit, memory, ranking
 from whyrank.errors import ConfigError
 from whyrank.hits import Hit, Ranking
+from whyrank.matches import NameMatch
 from whyrank.ranking.diversity import Comparison
 from whyrank.ranking.stages import (
     Dedup,
@@ -22,7 +23,7 @@ from whyrank.ranking.stages import (
     Superseded,
     Top,
 )
-from whyrank.types import NameMatch, Scope, Statistics, Where
+from whyrank.types import Scope, Statistics, Where
 
 
 def ids(ranked: Ranking) -> list[str]:

@@ -12,8 +12,9 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from ...analysis.names import PARTIAL_WORDS, edits_allowed, match_name, proposal_score, windows_by_key, words_key
+from ...matches import NameProbe
 from ...ports import Name
-from ...types import NameProbe, Where
+from ...types import Where
 from ..pools import Scored
 from .connection import Connection
 from .filters import Clause, clause_for

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from ...columns import Column, Listed, MemoryId
 from ...errors import NotFound, StoreError
-from ...ports import Changes, Failure, FileRecord, StoreStatus, Vector, Waiting, Written
-from ...types import ONCE, Former, Join, Memory, NameProbe, Order, Repeats, Run, Scope, Signal, Statistics, Where
+from ...matches import NameProbe
+from ...ports import Changes, StoreStatus, Vector
+from ...types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from ..pools import best
 from ..samples import spread
-from . import past, purging, queue
+from . import past, purging
+from .bookkeeping import Bookkeeping
 from .catalogue import Catalogue
-from .connection import LIBRARY, Connection, Database, Row
+from .connection import LIBRARY, Connection, Database
 from .filters import Clause, clause_for
 from .indexes import DEFAULT, INDEXES, IndexName, index_in, prepare_index
 from .keyword import Found, KeywordIndex, View
 from .masks import Masks
 from .names import NameIndex
-from .notes import Notes, raise_generation, write_notes
+from .notes import Notes
 from .recent import Places, RecentMemories, StoredMemories
 from .rows import ORDER_BY, SELECT, to_memory
 from .schema import prepare
@@ -33,10 +35,9 @@ _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
 _MEGABYTE = 1024 * 1024
 CACHE_MEGABYTES = 224
-_IDS_PER_STATEMENT = 500
 
 
-class SqliteStore:
+class SqliteStore(Bookkeeping):
     """Memories, keyword index, names, vectors and manifest in one SQLite file."""
 
     def __init__(self, path: Path, keyword: str = DEFAULT, cache_megabytes: int = CACHE_MEGABYTES) -> None:
@@ -65,10 +66,6 @@ class SqliteStore:
         prepare_index(self._database, keyword)
         if not self._database.read_only and purging.is_due(self._database.reader()):
             purging.purge(self._database)
-
-    def reading(self) -> AbstractContextManager[None]:
-        """Hold one consistent view for all reads inside the block."""
-        return self._database.reading()
 
     # -- writing ---------------------------------------------------------------------------------------------
 
@@ -156,16 +153,6 @@ class SqliteStore:
         with self.reading():
             for row in self._database.reader().execute(query, clause.parameters):
                 yield to_memory(row)
-
-    def with_text(self, text: str, scope: Scope) -> list[Memory]:
-        """Return the facts of one scope that say the same: case and white space aside."""
-        with self.reading():
-            return past.with_text(self._database.reader(), text, scope)
-
-    def written(self, scope: Scope, key: str) -> Written | None:
-        """Return what a write with a key came to, if there was one in the scope."""
-        with self.reading():
-            return past.written_with(self._database.reader(), scope, key)
 
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return what those of these memories were before that were changed and may be seen."""
@@ -277,50 +264,6 @@ class SqliteStore:
                 seen = self._seen = (generation, self._index(connection))
             yield View(connection, generation, seen[1], self._catalogue, self._masks)
 
-    def spaces(self) -> dict[str, int]:
-        """Count the vectors of each embedding space."""
-        rows = self._read("SELECT space, count(*) FROM vectors GROUP BY space ORDER BY space")
-        return dict(rows)
-
-    def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
-        """Return those of these embedded texts that already have a vector in the space."""
-        found: set[str] = set()
-        for part in _portions(sorted(set(hashes))):
-            rows = self._read(f"SELECT hash FROM vectors WHERE space = ? AND hash IN ({_marks(part)})", (space, *part))
-            found |= {row[0] for row in rows}
-        return found
-
-    def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
-        """Return up to `limit` texts behind a place that need a vector; those to be tried later than `due` are not."""
-        with self.reading():
-            return queue.waiting(self._database.reader(), space, limit, after, due)
-
-    def failures(self, space: str) -> list[Failure]:
-        """Return what could not be embedded in a space and why, the provider's own failure first."""
-        with self.reading():
-            return queue.failures(self._database.reader(), space)
-
-    def dimensions(self, space: str) -> int | None:
-        """Return how many numbers a vector of the space has, if it ever held one."""
-        rows = self._read("SELECT value FROM meta WHERE key = ?", (queue.dimensions_key(space),))
-        return int(rows[0][0]) if rows else None
-
-    def drop_space(self, space: str) -> int:
-        """Delete all vectors of a space in short transactions, then all that is known of it; return how many."""
-        dropped, after = 0, 0
-        while True:
-            with self._database.writing() as connection:
-                count, after = queue.drop_some(connection, space, after)
-                if not count:
-                    queue.forget_space(connection, space)
-                    return dropped
-            dropped += count
-
-    def manifest(self, scope: Scope) -> dict[str, FileRecord]:
-        """Return the files ingested into a scope, by path."""
-        rows = self._read("SELECT path, size, mtime_ns, content_hash FROM files WHERE scope = ?", (str(scope),))
-        return {row[0]: FileRecord(row[0], scope, row[1], row[2], row[3]) for row in rows}
-
     def drop_damaged_vectors(self, space: str) -> int:
         """Delete vectors that fail their checksum, so that they are made again; return how many."""
         with self.reading():
@@ -330,38 +273,6 @@ class SqliteStore:
                 index = self._index(connection)
                 Writing(connection, index, self._names, self._vectors).drop_vectors(space, damaged)
         return len(damaged)
-
-    def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
-        """Return the chunks of one file: id and hash of what was embedded."""
-        rows = self._read(
-            "SELECT id, embed_hash FROM memories WHERE scope = ? AND path = ? AND kind = 'chunk'", (str(scope), path)
-        )
-        return dict(rows)
-
-    def note(self, name: str) -> str | None:
-        """Return the text kept under a name, if there is one."""
-        with self.view() as view:
-            return self._notes.get(*view[:2], name)
-
-    def notes(self, prefix: str = "") -> dict[str, str]:
-        """Return all texts that are kept under names that begin so, by name."""
-        with self.reading():
-            return self._notes.all(self._database.reader(), prefix)
-
-    def put_note(self, name: str, text: str) -> None:
-        """Keep a text under a name, in place of the one before; return only when it is durable."""
-        with self._database.writing() as connection:
-            raise_generation(connection)
-            write_notes(connection, {name: text})
-
-    def swap_note(self, name: str, before: str | None, after: str) -> bool:
-        """Keep a text in place of another only if that one still stands there; tell whether it did."""
-        with self._database.writing() as connection:
-            stands = self._notes.stored(connection, name) == before
-            if stands:
-                raise_generation(connection)
-                write_notes(connection, {name: after})
-            return stands
 
     def status(self, space: str) -> StoreStatus:
         """Count what the store holds."""
@@ -405,19 +316,7 @@ class SqliteStore:
         with self.view() as view:
             return view.clause(where)
 
-    def _read(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
-        with self.reading():
-            return self._database.reader().execute(query, tuple(parameters)).fetchall()
-
     def _count(self, query: str, *parameters: object) -> int:
         value = self._read(query, parameters)[0][0]
         assert isinstance(value, int)
         return value
-
-
-def _portions(values: list[str]) -> Iterable[list[str]]:
-    return (values[i : i + _IDS_PER_STATEMENT] for i in range(0, len(values), _IDS_PER_STATEMENT))
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

@@ -20,8 +20,10 @@ from ..keyword import Found, View, both
 from ..selection import best_rows
 from . import segments
 from .inversion import Text
+from .library import Library
 from .lists import POSTINGS_KEPT, Lists, Pages, shelved
-from .scores import Library, Scores, asked, folded, named_speaker
+from .scores import Scores, asked, folded, named_speaker
+from .texts import tokens_in
 
 CACHE_BYTES = 64 * 1024 * 1024  # of pages; two hundred thousand notes fit
 _SCOPES_KEPT = 256  # whose lists and statistics are kept
@@ -63,7 +65,7 @@ class PostingsIndex:
             "JOIN posting_tokens AS t ON t.scope = m.scope AND t.number = m.number WHERE m.row = ?",
             (row,),
         ).fetchone()
-        return segments.tokens_in(connection, *stored) if stored else []
+        return tokens_in(connection, *stored) if stored else []
 
     def drop(self, connection: Connection) -> None:
         """Remove its tables."""

@@ -21,7 +21,8 @@ from ..sealed import BrokenSeal
 from . import vocabulary
 from .inversion import MAX_FREQUENCY, Text, follower_of, invert, key_of, only
 from .pages import Listed, Page, list_of, pages, read
-from .segments import Segment, flushed_below, live_segments, stored_texts
+from .segments import Segment, flushed_below, live_segments
+from .texts import stored_texts
 
 _DIRECTORIES_KEPT = 4_096
 _LISTS_KEPT = 64  # as many as a question has words

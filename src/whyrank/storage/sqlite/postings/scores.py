@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Literal
 
 import numpy as np
 
@@ -15,84 +14,17 @@ from ....expressions import label_of
 from ....types import ONCE, Repeats, inverse_frequency
 from ...contexts import OWN_WEIGHT, SPEAKER_SHARE, Unit
 from ...fields import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
-from ...lexical import K1, B, repeated
+from ...lexical import repeated
 from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf
 from ..connection import Connection
 from ..selection import threshold
+from .library import Around, Library
 from .lists import Lists, Postings
-
-Around = Literal["own", "file", "nearby"]
 
 LONG_FROM = 20_000  # memories; below, reading everything is as fast
 LONG_SHARE = 1 / 32  # a term that more memories hold than this tells little, and its list is long
 _ONLY_CHUNK = OWN_WEIGHT[Unit.CHUNK] + 1.0  # of a file: the file is the same text
 _MOST_OWN = max(*OWN_WEIGHT.values(), _ONLY_CHUNK)
-
-
-@dataclass(frozen=True)
-class Texts:
-    """Texts of one kind and field over all visible scopes: how many there are, and how long."""
-
-    field: Field
-    lengths: Sequence[Floats]
-    count: int
-
-    @cached_property
-    def average(self) -> float:
-        """Return the mean length."""
-        return float(sum(float(lengths.sum()) for lengths in self.lengths)) / self.count if self.count else 0.0
-
-    def most(self, frequency: float, idf: float) -> float:
-        """Return the most a term can score in any text: in the shortest, as often as it occurs anywhere."""
-        prior = self.field.length_prior
-        shortest = K1 * (1 - B + B * prior / (self.average + prior))
-        return self.field.weight * idf * frequency / (frequency + shortest)
-
-    def scores(self, shelf: int, texts: Integers, frequencies: Floats, idf: Floats) -> Floats:
-        """Return field weight · idf · tf/(tf + K) for texts of a shelf that hold a term."""
-        prior = self.field.length_prior
-        per_term = K1 * B / (self.average + prior)
-        saturation = self.lengths[shelf][texts]
-        saturation *= per_term
-        saturation += K1 * (1 - B) + per_term * prior
-        saturation += frequencies
-        scores: Floats = frequencies / saturation
-        scores *= idf
-        if self.field.weight != 1.0:
-            scores *= self.field.weight
-        return scores
-
-
-class Library:
-    """All visible shelves, with the statistics of their texts: what a query's terms are weighed against."""
-
-    def __init__(self, shelves: Sequence[Shelf]) -> None:
-        self.shelves = shelves
-        self.count = sum(shelf.count for shelf in shelves)
-        # Where every memory is the only chunk of its file, the file is the same text and need not be looked at.
-        self.is_plain = all(shelf.is_plain for shelf in shelves)
-        self.has_files = any(shelf.files.count for shelf in shelves)
-        self.has_letters = any(shelf.lengths[GRAMS.name].any() for shelf in shelves)
-        self.has_turns = any(len(shelf.turns) for shelf in shelves)
-        self._texts: dict[tuple[Field, Around], Texts] = {}
-
-    def texts(self, field: Field, around: Around) -> Texts:
-        """Return the texts of a field: memories' own, their files, or their windows of turns."""
-        known = self._texts.get((field, around))
-        if known is None:
-            known = self._texts[field, around] = self._measured(field, around)
-        return known
-
-    def _measured(self, field: Field, around: Around) -> Texts:
-        match around:
-            case "own":
-                return Texts(field, [shelf.lengths[field.name] for shelf in self.shelves], self.count)
-            case "file":
-                files = [shelf.files for shelf in self.shelves]
-                return Texts(field, [file.lengths[field.name] for file in files], sum(file.count for file in files))
-            case "nearby":
-                turns = sum(len(shelf.turns) for shelf in self.shelves)
-                return Texts(field, [shelf.window_lengths(field) for shelf in self.shelves], turns)
 
 
 @dataclass(frozen=True)

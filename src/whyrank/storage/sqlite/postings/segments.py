@@ -6,22 +6,19 @@ end puts the new segment in their place. Killed in the middle, it goes on where 
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....analysis.documents import searchable_text
-from ....analysis.words import tokens_of
 from ...fields import WORDS
 from ..connection import Connection
-from ..rows import SELECT, to_memory
 from ..sealed import BrokenSeal
 from . import vocabulary
 from .inversion import INDEXED, Inverted, Text, invert, key_of, merged, only
 from .pages import MAX_SPAN, pages, postings_of, read
+from .texts import pack, stored_texts
 
 FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there must be few of them
 SETTLING = 8  # a segment is merged with an eighth of its memories once no more are to come
@@ -88,45 +85,6 @@ def put(connection: Connection, scope: str, text: Text) -> None:
 def remove(connection: Connection, scope: str, number: int) -> None:
     """Forget the tokens of a memory; its postings are passed over, and dropped by the next merge."""
     connection.execute("DELETE FROM posting_tokens WHERE scope = ? AND number = ?", (scope, number))
-
-
-def pack(tokens: Iterable[str]) -> bytes:
-    """Write tokens small."""
-    return zlib.compress(" ".join(tokens).encode("utf-8", errors="replace"), 1)
-
-
-def unpack(blob: bytes) -> list[str]:
-    """Read packed tokens."""
-    try:
-        text = zlib.decompress(blob).decode("utf-8")
-    except (zlib.error, UnicodeDecodeError) as error:
-        raise BrokenSeal from error
-    return text.split(" ") if text else []
-
-
-def tokens_in(connection: Connection, scope: str, number: int, blob: bytes) -> list[str]:
-    """Read the packed tokens of a memory; what cannot be read is analysed again."""
-    try:
-        return unpack(blob)
-    except BrokenSeal:
-        row = connection.execute(
-            f"SELECT {SELECT} FROM memories AS m WHERE m.scope = ? AND m.number = ?", (scope, number)
-        ).fetchone()
-        language = connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
-        return list(tokens_of(searchable_text(to_memory(row)), *(language or ()))) if row else []
-
-
-def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[Text]:
-    """Return the tokens of the memories from `first` to `last`, by ascending number."""
-    rows = connection.execute(
-        "SELECT number, tokens, letters, dates FROM posting_tokens "
-        "WHERE scope = ? AND number BETWEEN ? AND ? ORDER BY number",
-        (scope, first, last),
-    )
-    return [
-        Text(number, tokens_in(connection, scope, number, tokens), bool(letters), tuple(dates.split()))
-        for number, tokens, letters, dates in rows.fetchall()
-    ]
 
 
 def flushed_below(connection: Connection, scope: str) -> int:

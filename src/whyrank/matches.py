@@ -1,0 +1,47 @@
+"""What a query asks of names and entities, and what they answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class NameProbe:
+    """What a query asks of the names: its own key, its words, and the keys of word windows inside it."""
+
+    key: str
+    words: tuple[str, ...]
+    windows: tuple[tuple[str, ...], ...] = ()
+    typos: bool = False
+
+
+NameRelation = Literal[
+    "equal", "same words", "one edit", "two edits", "first words", "all words", "prefixes", "in a sentence"
+]
+
+
+class NameMatch(NamedTuple):
+    """How the query and one name of a memory are related."""
+
+    relation: NameRelation
+    name: str
+    specificity: int = 0
+    covered: float = 1.0
+    words: tuple[str, ...] = ()
+
+
+class TermBoost(NamedTuple):
+    """A term that counts as if the query repeated it, because it names an entity few memories hold."""
+
+    entity: str
+    term: str
+    base: int
+    held: int
+    total: int
+    ratio: float
+    repeats: int
+
+    def __str__(self) -> str:
+        rarity = f"{self.term!r} in {self.held} of {self.total}, ratio {self.ratio:.3f}"
+        return f"entity {self.entity!r}: {rarity}, {self.base} repeats become {self.repeats}"

@@ -1,0 +1,52 @@
+"""The tokens of memories as the index keeps them: packed, and made anew where they cannot be read."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+
+from ....analysis.documents import searchable_text
+from ....analysis.words import tokens_of
+from ..connection import Connection
+from ..rows import SELECT, to_memory
+from ..sealed import BrokenSeal
+from .inversion import Text
+
+
+def pack(tokens: Iterable[str]) -> bytes:
+    """Write tokens small."""
+    return zlib.compress(" ".join(tokens).encode("utf-8", errors="replace"), 1)
+
+
+def unpack(blob: bytes) -> list[str]:
+    """Read packed tokens."""
+    try:
+        text = zlib.decompress(blob).decode("utf-8")
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise BrokenSeal from error
+    return text.split(" ") if text else []
+
+
+def tokens_in(connection: Connection, scope: str, number: int, blob: bytes) -> list[str]:
+    """Read the packed tokens of a memory; what cannot be read is analysed again."""
+    try:
+        return unpack(blob)
+    except BrokenSeal:
+        row = connection.execute(
+            f"SELECT {SELECT} FROM memories AS m WHERE m.scope = ? AND m.number = ?", (scope, number)
+        ).fetchone()
+        language = connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
+        return list(tokens_of(searchable_text(to_memory(row)), *(language or ()))) if row else []
+
+
+def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[Text]:
+    """Return the tokens of the memories from `first` to `last`, by ascending number."""
+    rows = connection.execute(
+        "SELECT number, tokens, letters, dates FROM posting_tokens "
+        "WHERE scope = ? AND number BETWEEN ? AND ? ORDER BY number",
+        (scope, first, last),
+    )
+    return [
+        Text(number, tokens_in(connection, scope, number, tokens), bool(letters), tuple(dates.split()))
+        for number, tokens, letters, dates in rows.fetchall()
+    ]
