@@ -19,12 +19,17 @@ from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 
 VERBS = (
     "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",
-    "calibrate", "eval", "pin", "check", "tune", "bench", "update", "recalled", "prune", "export",
+    "calibrate", "eval", "pin", "check", "tune", "bench", "update", "recalled", "prune", "export", "ingest-files",
 )  # fmt: skip
 
 # An example of every verb, a word its text must hold, and the keys its JSON must have.
 EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "ingest": (["ingest", "notes"], "6 unchanged", {"files", "chunks", "removed", "embedded", "skipped", "remarks"}),
+    "ingest-files": (
+        ["ingest-files", "--plan", "--paths", "notes/tea.md"],
+        "would ask about 1 chunks",
+        {"files", "chunks", "lines", "facts", "known", "refused", "failed", "tokens", "estimated_tokens", "stopped"},
+    ),
     "add": (["add", "Robin", "prefers", "tea"], "Robin prefers tea", {"memories", "refused"}),
     "update": (["update", "OLD", "--importance", "4"], "the old ferry", {"id", "text", "importance", "history"}),
     "recalled": (["recalled", "TEA"], "1 memory of use", {"recalled"}),
