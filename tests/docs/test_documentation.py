@@ -69,8 +69,8 @@ def test_the_page_on_stores_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert run(engine) == "Robin prefers tea\n"
 
 
-@pytest.mark.parametrize("name", ["why-not-that-one", "rerank"])
-def test_the_pages_on_why_and_on_reranking_say_what_they_print(
+@pytest.mark.parametrize("name", ["why-not-that-one", "rerank", "facts"])
+def test_the_pages_on_why_on_reranking_and_on_facts_say_what_they_print(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
