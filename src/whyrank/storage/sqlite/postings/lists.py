@@ -117,7 +117,7 @@ class Pages:
     ) -> Iterator[tuple[Page, Integers]]:
         """Yield the pages of a segment that would hold some keys, each with the places of those keys."""
         with self._turn:
-            firsts = np.array(self._directory(connection, segment, field), np.int64)
+            firsts = np.array(self._directory(connection, segment, field).firsts, np.int64)
         numbers = np.searchsorted(firsts, keys, side="right") - 1
         for number in np.unique(numbers[numbers >= 0]).tolist():
             page = self.page(connection, scope, segment, field, int(firsts[number]))
