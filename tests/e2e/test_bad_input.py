@@ -221,7 +221,7 @@ ARGUMENTS = [
         ["search", "tea", "--embedding", "oracle"],
         "config",
         "embedding = 'oracle'",
-        "wordllama, minilm, minilm-int8, none",
+        "wordllama, minilm, minilm-int8, openai, none",
     ),
     Refused(["search"], "config", "required: query", "whyrank search --help"),
     Refused(["search", "tea", "--colour"], "config", "--colour", "--help"),
