@@ -633,7 +633,11 @@ BAD_SETTINGS = {
     "out of range": ("limit = 5000", "must be from 1 to 1000", "how many results a search gives"),
     "wrong type": ("limit = true", "must be a whole number", "how many results a search gives"),
     "no number": ("[ranking]\nrecency_weight = nan", "must be from 0 to 1", "how much age may cost"),
-    "unknown embedder": ("embedding = 'oracle'", "must be one of wordllama, minilm, minilm-int8, none", "the embedder"),
+    "unknown embedder": (
+        "embedding = 'oracle'",
+        "must be one of wordllama, minilm, minilm-int8, openai, none",
+        "the embedder",
+    ),
     "store outside": ("store = '../../other.db'", "leads out of the workspace", "--store"),
 }
 bad_settings = pytest.mark.parametrize("name", BAD_SETTINGS)
