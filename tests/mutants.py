@@ -28,6 +28,41 @@ class Mutant(NamedTuple):
 
 
 MUTANTS = (
+    Mutant(
+        "other wordings on top of the question",
+        "ranking/fusion.py",
+        "weight=(vote.weight or 0.0) * share)",
+        "weight=vote.weight)",
+        "tests/unit/search/test_expansion.py",
+    ),
+    Mutant(
+        "a share for wordings that found nothing",
+        "search/probes.py",
+        "if family_of(name) == family and name in found]",
+        "if family_of(name) == family]",
+        "tests/unit/search/test_expansion.py",
+    ),
+    Mutant(
+        "a made-up answer as evidence",
+        "search/retrieval.py",
+        "None if replaces_the_question(probes) else vector",
+        "vector",
+        "tests/unit/search/test_expansion.py",
+    ),
+    Mutant(
+        "the key in an error",
+        "transport/asking.py",
+        "self.endpoint.key.hidden_in(text) if self.endpoint.key else text",
+        "text",
+        "tests/unit/transport",
+    ),
+    Mutant(
+        "a key for any host",
+        "access.py",
+        "if url == OPENAI_URL and OPENAI_KEY_VARIABLE",
+        "if OPENAI_KEY_VARIABLE",
+        "tests/e2e/test_providers.py",
+    ),
     Mutant("sign flipped", "storage/sqlite/fts5.py", "SELECT -bm25(words)", "SELECT bm25(words)", "tests/regressions"),
     Mutant(
         "unlisted counted as zero",

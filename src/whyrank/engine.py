@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
@@ -24,7 +25,7 @@ from .arguments import (
 )  # fmt: skip
 from .background import Background
 from .columns import MemoryId
-from .errors import StoreError
+from .errors import ProviderUnavailable, StoreError
 from .hits import Results
 from .pinning import Pinning
 from .ports import Embedder, Llm, Reranker, Store, StoreStatus
@@ -34,7 +35,7 @@ from .remembering import Remembering
 from .search.searcher import Searcher
 from .search.why import Why, why
 from .serving import Always, Makers, Serving
-from .types import GLOBAL, Query, Scope
+from .types import GLOBAL, Notice, Query, Scope
 
 if TYPE_CHECKING:
     from .evaluation.pinboard import Pinboard
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .ingest.filling import Progress
     from .ingest.ingestor import Report
     from .search.contrast import Contrast
+    from .search.expansion import Expander
 
 
 class Engine(Remembering, Pinning):
@@ -116,22 +118,47 @@ class Engine(Remembering, Pinning):
         recipe: str | Recipe | None = None,
         strict: bool = False,
         max_tokens: int | None = None,
+        expand: bool | None = None,
         **filters: Any,
     ) -> Results:
-        """Return the memories that answer a question, best first, each able to explain its rank."""
+        """Return the memories that answer a question, best first, each able to explain its rank.
+
+        With `expand` a language model widens the question first; unsaid, `query_expansion.enabled` counts.
+        """
         check_budget(max_tokens)
         asked = replace(self._query(query, limit, offset, filters), strict=strict, max_tokens=max_tokens)
         chosen = self._recipe(recipe)
+        asked, widened = self._widened(asked, expand)
         with self._searching() as searcher:
             results = searcher.search(asked, chosen)
-            said = (*results.notices, *self._config.unhonoured(recipe, chosen), *self._serving.notices())
-        return replace(results, notices=said)
+            said = (*widened, *self._config.unhonoured(recipe, chosen), *self._config.notices, *self._serving.notices())
+        return replace(results, notices=(*results.notices, *said))
 
     @contextmanager
     def _searching(self) -> Iterator[Searcher]:
         """Hold one moment of the store, and ask by the space that answers in it: never by two."""
         with self._store.reading():
             yield Searcher(self._store, self._embedder, self._config["language"])
+
+    def _widened(self, query: Query, expand: bool | None) -> tuple[Query, tuple[Notice, ...]]:
+        """Let a language model widen a question, if it shall; no store is held while that is waited for."""
+        if not (self._config["query_expansion.enabled"] if expand is None else expand):
+            return query, ()
+        expansion, notices = self._expander.widened(query.text)
+        return replace(query, expansion=expansion), notices
+
+    @cached_property
+    def _expander(self) -> Expander:
+        from .search.expansion import Expander  # most questions are asked as they are
+
+        wish = {key: self._config[f"query_expansion.{key}"] for key in ("model", "mode", "timeout_ms")}
+        return Expander(lambda: self.language_model(wish["model"]), wish["mode"], wish["timeout_ms"])
+
+    def language_model(self, name: str | None = None) -> Llm:
+        """Return the language model this engine was given, or that of the settings, under this name if one is given."""
+        if self._llm is None:
+            raise ProviderUnavailable("this engine was made without a language model", "open it with whyrank.open")
+        return self._llm(name)
 
     @overload
     def why(
@@ -142,6 +169,7 @@ class Engine(Remembering, Pinning):
         over: None = None,
         limit: int | None = None,
         recipe: str | Recipe | None = None,
+        expand: bool | None = None,
         **filters: Any,
     ) -> Why: ...
     @overload
@@ -153,6 +181,7 @@ class Engine(Remembering, Pinning):
         over: MemoryId,
         limit: int | None = None,
         recipe: str | Recipe | None = None,
+        expand: bool | None = None,
         **filters: Any,
     ) -> Contrast: ...
     def why(
@@ -163,19 +192,23 @@ class Engine(Remembering, Pinning):
         over: MemoryId | None = None,
         limit: int | None = None,
         recipe: str | Recipe | None = None,
+        expand: bool | None = None,
         **filters: Any,
     ) -> Why | Contrast:
         """Explain the place of one memory among the results, or where it was lost; or what would put it `over` another.
 
         With `over` the answer is the smallest change, one setting at a time, that would make the two change places.
         """
-        asked, chosen, wanted = self._query(query, limit, 0, filters), self._recipe(recipe), clean(identity).text
+        asked, widened = self._widened(self._query(query, limit, 0, filters), expand)
+        chosen, wanted = self._recipe(recipe), clean(identity).text
         with self._searching() as searcher:
             if over is None:
-                return why(searcher, asked, chosen, wanted)
+                answer = why(searcher, asked, chosen, wanted)
+                return replace(answer, details=(*answer.details, *(notice.message for notice in widened)))
             from .search.contrast import contrast  # what a search does not need it does not wait for
 
-            return contrast(searcher, asked, chosen, wanted, clean(over).text)
+            compared = contrast(searcher, asked, chosen, wanted, clean(over).text)
+            return replace(compared, notices=(*compared.notices, *widened))
 
     def _pinboard(self) -> Pinboard:
         from .evaluation.pinboard import Pinboard

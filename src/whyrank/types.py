@@ -15,6 +15,7 @@ Kind = Literal["chunk", "fact"]
 QueryKind = Literal["name", "question", "keywords"]
 Join = Literal["or", "and"]
 Verdict = Literal["found", "weak", "nothing"]
+ExpansionMode = Literal["hyde", "variants"]
 Trust = Literal["owner", "agent", "ingested", "untrusted"]
 
 KINDS: tuple[Kind, ...] = ("chunk", "fact")
@@ -321,6 +322,14 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
+class Expansion:
+    """What a language model made of a question: one made-up answer (`hyde`), or other wordings (`variants`)."""
+
+    mode: ExpansionMode
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One question as the caller put it; `now` is a value, so that ranking needs no clock."""
 
@@ -330,3 +339,4 @@ class Query:
     offset: int = 0
     strict: bool = False
     max_tokens: int | None = None
+    expansion: Expansion | None = None

@@ -11,6 +11,7 @@ import pytest
 
 from tests.minilm import MODELS, installed
 from whyrank import errors
+from whyrank.embedding.prompts import PROMPTS
 from whyrank.interfaces.cli.parser import build
 from whyrank.interfaces.failures import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
 from whyrank.ranking.recipes import RECIPES
@@ -69,8 +70,8 @@ def test_the_page_on_stores_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert run(engine) == "Robin prefers tea\n"
 
 
-@pytest.mark.parametrize("name", ["why-not-that-one", "rerank"])
-def test_the_pages_on_why_and_on_reranking_say_what_they_print(
+@pytest.mark.parametrize("name", ["why-not-that-one", "rerank", "providers"])
+def test_the_pages_with_an_example_say_what_it_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -113,6 +114,15 @@ def test_every_setting_is_in_the_reference_with_its_default(key: str) -> None:
     default = SETTINGS[key].default
     shown = "unset" if default is None else f"`{default}`"
     assert re.search(rf"^\| `{re.escape(key)}` \| {re.escape(shown)} \|", REFERENCE, flags=re.M)
+
+
+@pytest.mark.parametrize("name", list(PROMPTS))
+def test_every_prompt_is_in_the_reference_and_in_its_table(name: str) -> None:
+    page = (ROOT / "docs/how-to/providers.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| `{name}` \|(.*)$", page, flags=re.M)
+    assert row is not None
+    assert PROMPTS[name].query.replace("|", r"\|") in row.group(1)
+    assert f"`{name}`" in REFERENCE
 
 
 @pytest.mark.parametrize("recipe", list(RECIPES))

@@ -32,7 +32,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "show": (["show", "TEA"], "behind the flour", {"id", "text", "title", "path", "tags", "scope", "created"}),
     "list": (["list"], "notes/garden/compost.md:1-3", {"memories"}),
     "status": (["status"], "memories: 8", {"store", "schema", "memories", "files", "scopes", "spaces"}),
-    "config": (["config"], "limit = 6", {"settings", "workspace"}),
+    "config": (["config"], "limit = 6", {"settings", "workspace", "notices"}),
     "recipes": (["recipes"], "default", {"recipes"}),
     "model": (["model", "list"], "wordllama", {"models", "folder"}),
     "embed": (["embed"], "0 texts were embedded", {"space", "embedded", "waiting", "refused", "error", "next_try"}),

@@ -321,6 +321,7 @@ def config(values: Config) -> dict[str, Any]:
     return {
         "settings": {key: {"value": value, "origin": origin} for key, (value, origin) in values.values.items()},
         "workspace": str(values.workspace),
+        "notices": notices(values.notices),
         "format": FORMAT,
     }
 

@@ -63,6 +63,14 @@ class Fuse:
 
         return replace(self, votes=tuple(settle(vote) for vote in self.votes))
 
+    def split(self, shares: Mapping[str, Mapping[str, float]]) -> Fuse:
+        """Return the fusion with the vote of a signal shared among several runs of its kind, its weight as it was."""
+        named = {vote.signal: vote for vote in self.votes}
+        kept = [[vote] if vote.signal not in shares else _split(vote, shares[vote.signal]) for vote in self.votes]
+        if self.others is not None:
+            kept += [_split(self.others, split) for signal, split in shares.items() if signal not in named]
+        return replace(self, votes=tuple(chain.from_iterable(kept)))
+
     def __call__(self, runs: Sequence[Run], context: Context) -> Ranking:
         """Score every candidate of every run by every signal that found something."""
         ids = listed_by(runs)
@@ -92,7 +100,7 @@ class Fuse:
             votes += [replace(self.others, signal=name) for name in found if name not in named]
         answered = [vote for vote in votes if vote.signal in found]
         # Where all that was given weight is silent, words that were given none may speak; vectors stay shut off.
-        silent = [replace(vote, weight=1.0) for vote in answered if vote.signal != "vector"]
+        silent = [replace(vote, weight=1.0) for vote in answered if family_of(vote.signal) != "vector"]
         return [vote for vote in answered if vote.weight] or silent
 
     def _column(self, vote: Vote, runs: Sequence[Run], context: Context, ids: Sequence[MemoryId]) -> _Column:
@@ -195,6 +203,15 @@ def _normalised(vote: Vote, signal: Signal, run: Run, ids: Sequence[MemoryId]) -
     known = iter(vote.normaliser(scores, [None] * len(scores)))
     normalised = [*known] if len(scores) == len(raw) else [None if score is None else next(known) for score in raw]
     return _Column(vote.signal, vote.weight or 0.0, normalised, signal, ids, run, max(scores, default=None))
+
+
+def family_of(signal: str) -> str:
+    """Return the kind of a run: `vector:2` asks for another wording what `vector` asks for the question."""
+    return signal.partition(":")[0]
+
+
+def _split(vote: Vote, shares: Mapping[str, float]) -> list[Vote]:
+    return [replace(vote, signal=name, weight=(vote.weight or 0.0) * share) for name, share in shares.items()]
 
 
 def listed_by(runs: Sequence[Run]) -> list[MemoryId]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..hits import Context, Hit
 from ..types import Run
 from .diversity import MMR
-from .fusion import Fuse, Vote, share_out
+from .fusion import Fuse, Vote, family_of, share_out
 from .normalisers import ReciprocalRank
 from .recipes import Recipe
 from .settings import is_balanced
@@ -82,7 +82,8 @@ def _weights(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
     for i in told:
         if 0.0 < shares[i] < 1.0:
             name = votes[i].signal
-            key = "ranking.vector_weight" if name == "vector" and is_balanced(recipe) else None
+            is_whole = not any(vote.signal != name and family_of(vote.signal) == name for vote in votes)
+            key = "ranking.vector_weight" if name == "vector" and is_whole and is_balanced(recipe) else None
             yield Knob(f"{name} weight", shares[i], 0.0, 1.0, _weight_turned(recipe, votes, shares, i), key)
 
 

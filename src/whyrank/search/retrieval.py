@@ -16,6 +16,7 @@ from ..ports import Embedder, Store, Vector
 from ..ranking.fusion import listed_by
 from ..ranking.recipes import Recipe
 from ..types import Analysis, NameMatch, NameProbe, Notice, Query, Run, Signal, Statistics
+from .probes import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
 
 MAX_TYPO_LETTERS = 64  # nobody's name is longer, and a long key is slow to compare
 
@@ -47,6 +48,7 @@ class Retrieved:
     vector: Vector | None
     space: str
     notices: tuple[Notice, ...]
+    probes: tuple[Probe, ...] = ()
 
     @property
     def total(self) -> int:
@@ -63,20 +65,32 @@ def retrieve(
     notices = list(analysis.notices)
     with watch.timing("embedding"):
         vector = _query_vector(analysis, recipe, embedder, notices)
+        probes = probes_for(query, recipe.plan, embedder, vector, language, notices)
     space = embedder.fingerprint if embedder else ""
     with store.reading():
         with watch.timing("terms"):
             probe = _with_typos(analysis.probe, analysis.terms, store, query, language)
             terms, statistics = _known_terms(analysis, store, query, language)
             analysis = replace(analysis, probe=probe, terms=terms)
-        runs = _runs(query, analysis, recipe, store, vector, space, watch)
+            probes = tuple(_in_known_terms(further, store, query, language) for further in probes)
+        runs = _runs(query, analysis, recipe, store, None if replaces_the_question(probes) else vector, space, watch)
+        if probes:
+            with watch.timing("expansion"):
+                runs += further_runs(probes, query, recipe.plan, store, space)
         with watch.timing("scoring"):
             context = _context(query, analysis, statistics, runs, store, vector, space, language)
+            context = replace(context, signals={**context.signals, **further_signals(probes, context, store, space)})
         if len(context.memories) < len(listed_by(runs)):
             runs = tuple(_inside(run, context, notices) for run in runs)
         notices += _run_notices(runs, context, recipe, vector, space)
-    settled = replace(recipe, fusion=recipe.fusion.settled(embedder.weight(analysis.language) if embedder else 0.0))
-    return Retrieved(runs, context, settled, vector, space, tuple(notices))
+    fusion = recipe.fusion.settled(embedder.weight(analysis.language) if embedder else 0.0)
+    settled = replace(recipe, fusion=fusion.split(shares_of(runs, probes)))
+    return Retrieved(runs, context, settled, vector, space, tuple(notices), probes)
+
+
+def _in_known_terms(probe: Probe, store: Store, query: Query, language: str) -> Probe:
+    terms, _ = _known_terms(probe.analysis, store, query, language)
+    return probe._replace(analysis=replace(probe.analysis, terms=terms))
 
 
 def _query_vector(

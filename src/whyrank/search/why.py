@@ -11,10 +11,12 @@ from ..columns import MemoryId
 from ..errors import NotFound
 from ..hits import Hit, Ranking
 from ..ports import Store
+from ..ranking.fusion import family_of
 from ..ranking.recipes import Recipe
 from ..ranking.stages import name_tier
 from ..types import Memory, Query, Run, Where
 from .confidence import judged
+from .probes import listed, replaces_the_question
 from .retrieval import Retrieved, Stopwatch
 from .searcher import Searcher, within_limits
 
@@ -119,10 +121,17 @@ def _distance(hit: Hit, ranking: Ranking) -> tuple[str, ...]:
 def _never_a_candidate(store: Store, query: Query, memory: Memory, retrieved: Retrieved, has_embedder: bool) -> Why:
     details = []
     with store.reading():
-        for name in retrieved.recipe.plan.runs:
+        for name in _asked(retrieved):
             pool = next((run for run in retrieved.runs if run.name == name), Run(name))
             details.append(f"{name}: {_lost_in(store, query, memory, pool, retrieved, has_embedder)}")
     return Why(query.text, memory, "not a candidate", "no run proposed it", tuple(details))
+
+
+def _asked(retrieved: Retrieved) -> list[str]:
+    """Name the runs that were asked: those of the plan, and those of what a language model made of the question."""
+    further = [name for probe in retrieved.probes for name in probe.runs]
+    replaced = {"vector"} if replaces_the_question(retrieved.probes) else set()
+    return [*(name for name in retrieved.recipe.plan.runs if name not in replaced), *further]
 
 
 def _lost_in(store: Store, query: Query, memory: Memory, pool: Run, retrieved: Retrieved, has_embedder: bool) -> str:
@@ -133,6 +142,11 @@ def _lost_in(store: Store, query: Query, memory: Memory, pool: Run, retrieved: R
         return (
             f"{match.name!r} is like the query, but better names fill the pool" if match else "no name like the query"
         )
+    probe = next((probe for probe in retrieved.probes if pool.name in probe.runs), None)
+    if probe is not None:
+        whole = listed(pool.name, probe, query, plan, store, retrieved.space, None)
+        measure = "cosine" if family_of(pool.name) == "vector" else "word score"
+        return _place_in(whole, pool, memory.id, measure, plan.pool)
     if pool.name == "vector" and retrieved.vector is None:
         return "the query was not embedded" if has_embedder else "there is no embedder"
     if pool.name == "keyword":
@@ -148,7 +162,7 @@ def _lost_in(store: Store, query: Query, memory: Memory, pool: Run, retrieved: R
 def _place_in(whole: Run, pool: Run, identity: MemoryId, measure: str, size: int) -> str:
     rank = whole.ranks().get(identity)
     if rank is None:
-        return "no shared term" if pool.name == "keyword" else "it has no vector yet"
+        return "no shared term" if family_of(pool.name) == "keyword" else "it has no vector yet"
     score = whole.candidates[rank - 1].score
     needed = pool.candidates[-1].score if pool.candidates else 0.0
     if score == needed:

@@ -1,7 +1,7 @@
 """A server that speaks the OpenAI-compatible protocol, well or badly, on a plan: for tests of whoever calls one.
 
-    with FaultyServer(plan=["429", "garbage"]) as server:      # then it answers well
-        OpenAiEmbedder(..., url=server.url)
+    with FaultyServer(["429", "garbage"]) as server:      # then it answers well
+        Transport(Endpoint(server.url, "embedder")).post("embeddings", {"model": "m", "input": ["tea"]})
 
 A plan is used up request by request; `seeded_plan` makes one of any length from a seed.
 """

@@ -96,12 +96,14 @@ class _Line:
         # to load, of no use where nothing is encrypted.
         self._client = httpx.Client(trust_env=not is_local, verify=is_secure, follow_redirects=False)
         self._stream: Any = None
+        self._asking: threading.Thread | None = None
         self._is_closing = threading.Event()
 
     def asked(self, exchange: Exchange, hurry: Hurry) -> Answer | Late | Lost | TooLarge:
         """Ask in a thread, which can be left behind; as a daemon it does not keep the process from leaving."""
         said: list[Answer | Late | Lost | TooLarge] = []
         asking = threading.Thread(target=lambda: said.append(self._exchanged(exchange, hurry)), daemon=True)
+        self._asking = asking
         asking.start()
         try:
             asking.join(hurry.total_s)
@@ -114,7 +116,8 @@ class _Line:
     def close(self) -> None:
         """Let the connection go; where it is still in use, its thread does that when it is done."""
         self._is_closing.set()
-        self._client.close()
+        if self._asking is None or not self._asking.is_alive():
+            self._client.close()
 
     def _cut(self, asking: threading.Thread) -> None:
         """Shut the socket down, which wakes whoever waits for it; closing it would not."""
@@ -125,22 +128,27 @@ class _Line:
         asking.join(_FAREWELL_S)
 
     def _watch(self, event: str, info: Mapping[str, Any]) -> None:
-        """Remember the connection when there is one."""
-        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+        """Remember the connection when there is one; whoever comes back late from a lookup sends nothing any more."""
+        is_connected = event in ("connection.connect_tcp.complete", "connection.start_tls.complete")
+        if is_connected:
             self._stream = info["return_value"]
+        if self._is_closing.is_set() and event.startswith("connection."):
+            if is_connected:
+                self._stream.close()  # nobody else knows of it yet
+            raise Late
 
     def _exchanged(self, exchange: Exchange, hurry: Hurry) -> Answer | Late | Lost | TooLarge:
         import httpx
 
         try:
             return self._streamed(exchange, httpx.Timeout(hurry.total_s, connect=hurry.connect_s))
-        except TooLarge as error:
+        except (TooLarge, Late) as error:
             return error
         except httpx.ConnectTimeout:
             return Lost(f"no connection within {hurry.connect_s:g} seconds")
         except httpx.TimeoutException:
             return Late()
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        except Exception as error:  # whatever a client throws, the one who waits must hear of it
             return Lost(str(error) or type(error).__name__)
         finally:
             if self._is_closing.is_set():

@@ -133,6 +133,20 @@ def test_a_deadline_covers_silence_and_slow_drips_alike(fault: Fault) -> None:
         assert threading.active_count() <= before + 1  # the server's own; ours has ended
 
 
+def test_who_is_late_before_there_is_a_connection_sends_nothing_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up = socket.getaddrinfo
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        time.sleep(1.0)
+        return looked_up(*arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    with FaultyServer() as server:
+        assert type(failure(server, patience=Patience(total_s=0.2))) is ProviderTimeout
+        time.sleep(1.5)
+        assert server.requests == []
+
+
 def test_an_answer_without_end_is_cut() -> None:
     with FaultyServer(["huge"]) as server:
         error = failure(server, most_bytes=1_000_000)

@@ -79,6 +79,7 @@ def search(asked: argparse.Namespace) -> int:
             recipe=asked.recipe,
             strict=asked.strict,
             max_tokens=asked.max_tokens,
+            expand=asked.expand,
             **_filters(asked),
         )
         # What was dropped is read from the store when it is shown.
@@ -92,7 +93,8 @@ def search(asked: argparse.Namespace) -> int:
 def why(asked: argparse.Namespace) -> int:
     """Explain a rank or an absence."""
     with open_existing(asked) as engine:
-        known: dict[str, Any] = {"limit": asked.limit, "recipe": asked.recipe, **_filters(asked)}
+        known: dict[str, Any] = {"limit": asked.limit, "recipe": asked.recipe, "expand": asked.expand}
+        known |= _filters(asked)
         if asked.over is None:
             answer: Why | Contrast = engine.why(asked.query, asked.id, **known)
         else:
@@ -171,6 +173,7 @@ def config(asked: argparse.Namespace) -> int:
         value, origin = values.values[key]
         about = output.dim(f"({origin}; {SETTINGS[key].meaning})")
         output.say(f"{key} = {'unset' if value is None else value}  {about}")
+    output.show_notices(values.notices)
     return OK
 
 

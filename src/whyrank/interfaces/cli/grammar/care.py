@@ -26,7 +26,8 @@ by itself when the memories have doubled since (unless `calibration` is manual);
   whyrank calibrate --scope user:42    what user 42 sees
   whyrank calibrate --every-scope      both, for every scope there is"""
 _CONFIG = """Without arguments, print every setting and where it came from. With a key, print that one.
-With a key and a value, write it into whyrank.toml of the workspace.
+With a key and a value, write it into whyrank.toml of the workspace; URLs and key files into your own settings, because
+a workspace has no say in where texts and keys are sent.
 
   whyrank config embedding none"""
 _MODEL = """List the embedding models, fetch one, change to one, go back, or drop one. Changing fetches the model if
@@ -42,7 +43,13 @@ costs nothing.
   whyrank model use minilm --background leave it to a process of its own
   whyrank model rollback                back to the one before
   whyrank model drop minilm             delete its vectors (by the name of a model, or of a space)
-  whyrank model fetch minilm            only fetch, for a machine that will be offline"""
+  whyrank model fetch minilm            only fetch, for a machine that will be offline
+
+A model behind an OpenAI-compatible server (Ollama, llama.cpp, OpenAI …) is called openai:
+
+  whyrank config embedder.url http://localhost:11434/v1
+  whyrank config embedder.model nomic-embed-text
+  whyrank model use openai"""
 _EMBED = """Give a vector to every memory that has none. What an embedder could not embed when it was stored is found by
 its words meanwhile, and waits: the next write that succeeds takes some of it along, this takes all of it at once,
 also what was put off for later. `whyrank status` shows what waits, and what the embedder failed with.

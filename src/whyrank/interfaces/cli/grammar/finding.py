@@ -26,7 +26,8 @@ _SEARCH = """Find memories by words, meaning and names.
   whyrank search "what to do when a task seems impossible"
   whyrank search "Remind Me"            an exact name comes first
   whyrank search 'api "exact phrase"'   a phrase counts as one word
-  whyrank search tea --explain          with the arithmetic behind every rank"""
+  whyrank search tea --explain          with the arithmetic behind every rank
+  whyrank search "why did we move?" --expand    a language model widens the question first (llm.url)"""
 _WHY = """Say why a memory has its rank, or in which run or stage it was lost and by how much.
 Ids and paths are in the output of search and list.
 
@@ -50,6 +51,7 @@ def _search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="no results at all when nothing relevant was found")
     parser.add_argument("--explain", action="store_true", help="show how every score was made, and what was dropped")
     parser.add_argument("--max-tokens", type=int, metavar="N", help="stop before the texts exceed about N tokens")
+    _expand(parser)
 
 
 def _why(parser: argparse.ArgumentParser) -> None:
@@ -59,6 +61,11 @@ def _why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="how many results were asked for")
     filters(parser)
     parser.add_argument("--recipe", metavar="R", help="how results are ranked")
+    _expand(parser)
+
+
+def _expand(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--expand", action="store_true", help="let a language model widen the question first")
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
