@@ -81,6 +81,7 @@ def read(folder: str, out: str) -> None:
     """Ask until somebody takes the file away that says to go on; write down every answer."""
     place, asked = Path(folder), questions()
     with opened(place) as engine, Path(out).open("w", encoding="utf-8") as told:
+        answer(engine, asked[0])  # what is loaded once is not counted
         (place / f"{Path(out).name}.ready").touch()
         number = 0
         while (place / "go-on").exists():

@@ -136,8 +136,14 @@ class Engine(Remembering, Extracting, Pinning):
         asked, widened = self._widened(asked, expand)
         with self._searching() as searcher:
             results = searcher.search(asked, chosen)
-            said = (*self._config.unhonoured(recipe, chosen), *self._config.notices, *self._serving.notices())
-        return replace(results, notices=(*results.notices, *widened, *said))
+            said = (*widened, *self._config.unhonoured(recipe, chosen), *self._config.notices, *self._serving.notices())
+        return replace(results, notices=(*results.notices, *said))
+
+    @contextmanager
+    def _searching(self) -> Iterator[Searcher]:
+        """Hold one moment of the store, and ask by the space that answers in it: never by two."""
+        with self._store.reading():
+            yield Searcher(self._store, self._embedder, self._config["language"])
 
     def _widened(self, query: Query, expand: bool | None) -> tuple[Query, tuple[Notice, ...]]:
         """Let a language model widen a question, if it shall; no store is held while that is waited for."""
@@ -158,12 +164,6 @@ class Engine(Remembering, Extracting, Pinning):
         if self._llm is None:
             raise ProviderUnavailable("this engine was made without a language model", "open it with whyrank.open")
         return self._llm(name)
-
-    @contextmanager
-    def _searching(self) -> Iterator[Searcher]:
-        """Hold one moment of the store, and ask by the space that answers in it: never by two."""
-        with self._store.reading():
-            yield Searcher(self._store, self._embedder, self._config["language"])
 
     @overload
     def why(

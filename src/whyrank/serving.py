@@ -166,10 +166,10 @@ class Serving:
 
     def notices(self) -> tuple[Notice, ...]:
         """Say that another model answers than the one that was asked for."""
-        serving = self.roles().serving
-        if self._agreed or not self._makers.is_chosen or self._configured is None or serving is None:
+        if self._agreed or not self._makers.is_chosen or self._configured is None:
             return ()
-        if serving.name == self._configured.fingerprint:
+        serving = self.roles().serving
+        if serving is None or serving.name == self._configured.fingerprint:
             return ()
         asked = self._makers.configured or self._configured.fingerprint
         text = f"{serving} answers, because this store is embedded with it; `whyrank model use {asked}` changes that"

@@ -245,6 +245,8 @@ class Spaces(Calibrating):
         force: bool = False,
         patient: bool = False,
     ) -> ModelChange:
+        from .ingest.filling import Desk
+
         before = self._begin(space)
         done = self._filled(embedder, progress, patient=patient)
         if done.error:
@@ -262,7 +264,7 @@ class Spaces(Calibrating):
         # Thresholds first, so that the first answer of the new space has them.
         self._recalibrate(calibrated_owners(self._store), embedder=embedder)
         self._serving.change(lambda roles: roles.switched(space))
-        since = self._filled(embedder, None, patient=patient)  # what was written while it was filled
+        since = Desk(self._store, embedder, self._clock).fill()  # what was written while it was filled
         return change._replace(switched=True, embedded=done.embedded + since.embedded)
 
     def _compared(self, embedder: Embedder, progress: Progress | None) -> Agreement:
