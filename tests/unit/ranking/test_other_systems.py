@@ -152,7 +152,10 @@ def test_hybrid_mem_shows_a_text_once_and_nothing_that_was_replaced() -> None:
     ]
     found = ranked("hybrid-mem", memories, keyword={"a": 3.0, "c": 2.0}, vector={"b": 0.9, "c": 0.8, "a": 0.7})
     assert [hit.id for hit in found.hits] == ["a"]
-    assert {hit.id: hit.trail[-1].why for hit in found.dropped} == {"b": "same text as a", "c": "replaced by a"}
+    assert {hit.id: hit.trail[-1].why for hit in found.dropped} == {
+        "b": "same text as a",
+        "c": "replaced by a on 2023-11-14",
+    }
     # Ranks are those of the full lists: a is third for the vectors, behind what goes.
     assert of(found)["a"] == pytest.approx((1 / 61 + 1 / 63) * 61 / 2)
 
