@@ -242,7 +242,8 @@ def test_an_update_that_changes_nothing_writes_nothing(engine: Engine) -> None:
 def test_an_update_over_anothers_update_keeps_both(engine: Engine) -> None:
     """The first attempt reads what somebody else changes before it is written."""
     fact = engine.add("tea")
-    write, raced = engine._store.write, []
+    write = engine._store.write
+    raced: list[int] = []
 
     def racing(changes: object) -> None:
         if not raced:
