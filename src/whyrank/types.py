@@ -313,11 +313,13 @@ class Where:
             return "not stored yet at that time"
         if self.include_expired or self.only_expired:
             return None
-        if _is_over(memory.expires, moment):
+        if memory.expires is not None and memory.expires <= moment:
             return "expired"
         if memory.valid_from is not None and memory.valid_from > moment:
             return "not valid yet"
-        return "no longer valid" if _is_over(memory.valid_until, moment) else None
+        if memory.valid_until is not None and memory.valid_until <= moment:
+            return "no longer valid"
+        return None
 
     def replaced(self, memory: Memory) -> str | None:
         """Say what replaced a memory, if something did by the time asked for and it was not asked for."""
@@ -348,13 +350,9 @@ class Where:
             return "less important than asked for"
         if self.only_superseded and memory.superseded_by is None:
             return "not replaced"
-        if self.only_expired and not _is_over(memory.expires, self.moment):
+        if self.only_expired and (memory.expires is None or memory.expires > self.moment):
             return "not expired"
         return None
-
-
-def _is_over(end: float | None, moment: float) -> bool:
-    return end is not None and end <= moment
 
 
 def _on_day(seconds: float | None) -> str:

@@ -59,3 +59,42 @@ def test_what_belongs_to_one_fact_is_not_given_to_many(call: Run) -> None:
     done = call("add", "-", "--supersedes", "m_1")
     assert done.status == 2
     assert "belong to one fact" in done.err
+
+
+def test_a_fact_is_changed_from_standard_input_and_tells_what_it_was(call: Run, workspace: Path) -> None:
+    fact = call("add", "the ferry leaves at nine", "--expires", "2040-01-01", "--json").data["memories"][0]
+    assert fact["outcome"] == "stored"
+    done = subprocess.run(
+        [COMMAND, "update", fact["id"], "--text", "-", "--expires", "none"],
+        cwd=workspace, input=b"the ferry leaves at ten\n", capture_output=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    assert done.stdout.decode() == f"{fact['id']}  the ferry leaves at ten\n"
+    shown = call("show", fact["id"])
+    assert "text 'the ferry leaves at nine', expires '2040-01-01T00:00:00.000000Z'" in shown.out
+    assert "expires:" not in shown.out
+
+
+def test_a_near_duplicate_is_named_and_a_key_is_honoured(call: Run) -> None:
+    first = call("add", "the green boat lies at the north pier", "--key", "k", "--json").data["memories"][0]
+    again = call("add", "the green boat lies at the north pier", "--key", "k", "--json").data["memories"][0]
+    assert (again["id"], again["outcome"]) == (first["id"], "known")
+    assert call("add", "something else", "--key", "k").status == 2
+    near = call("add", "the green boat lies at the north pier!", "--json").data["memories"][0]
+    assert [(one["id"], one["cosine"] >= 0.95) for one in near["near"]] == [(first["id"], True)]
+
+
+def test_a_whole_scope_goes_only_when_that_is_meant(run: Run) -> None:
+    run("add", "my tea", "--scope", "user:42")
+    refused = run("forget", "--whole-scope", "user:42")
+    assert (refused.status, "--yes" in refused.err) == (2, True)
+    assert run("forget", "m_1", "--whole-scope", "user:42", "--yes").status == 2
+    assert run("forget", "--whole-scope", "user:42", "--yes", "--purge").out == "forgot 1 memory of user:42\n"
+    assert run("export", "--scope", "user:42").out == ""
+
+
+def test_an_expired_fact_is_listed_and_pruned(call: Run) -> None:
+    fact = call("add", "the kettle is on", "--expires", "2020-01-01", "--json").data["memories"][0]["id"]
+    assert call("list", "--expired", "--json").data["memories"][0]["id"] == fact
+    assert call("prune", "--dry-run").out.startswith("1 memory would be pruned\n")
+    assert call("prune", "--json").data["pruned"] == [fact]
+    assert call("show", fact).status == 3
