@@ -131,8 +131,8 @@ MUTANTS = (
     Mutant(
         "foreign scope in the statistics",
         "storage/sqlite/fts5.py",
-        "WHERE words MATCH ? AND {wall.sql}",
-        "WHERE words MATCH ? AND (1 OR {wall.sql})",
+        "ON m.row = words.rowid WHERE words MATCH ? AND {wall.sql}",
+        "ON m.row = words.rowid WHERE words MATCH ? AND (1 OR {wall.sql})",
         f"{CONTRACT} {SEARCH_LAWS}",
     ),
     Mutant(
@@ -187,8 +187,8 @@ MUTANTS = (
     Mutant(
         "tokens unquoted",
         "storage/sqlite/fts5.py",
-        "quoted = ('\"' + term.replace('\"', '\"\"') + '\"' for term in terms)",
-        "quoted = (term for term in terms)",
+        "return '\"' + term.replace('\"', '\"\"') + '\"'",
+        "return term",
         f"{CONTRACT} tests/regressions",
     ),
     Mutant(
