@@ -254,11 +254,15 @@ class _Reading:
 
 
 def other_terms(leaf: Holds, default_language: str) -> list[str]:
-    """Return the terms of a word or phrase in the languages that its query may not have been taken for."""
+    """Return the terms of a word or phrase in the languages that its query may not have been taken for.
+
+    They have as many words: where a language takes one for a function word, less would be asked for.
+    """
     text, languages = leaf.asked.strip('"'), dict.fromkeys((default_language, *LATIN_LANGUAGES))
     tokens = (all_tokens(text, language) for language in languages)
     terms = (" ".join(token.text for token in some if not token.is_stop_word) for some in tokens)
-    return [term for term in dict.fromkeys(terms) if term not in ("", leaf.term)]
+    words = leaf.term.count(" ")
+    return [term for term in dict.fromkeys(terms) if term and term != leaf.term and term.count(" ") == words]
 
 
 def _joined(kind: type[All] | type[Either], parts: list[Expression | None]) -> Expression | None:
