@@ -19,7 +19,7 @@ from ..errors import BadQuery
 from ..expressions import All, Begins, Either, Expression, Holds, Leaf, Not, Says, wanted
 from ..types import Analysis, Notice
 from .endings import spellings, stems_beginning
-from .languages import DEFAULT_LANGUAGE, latin_language
+from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, latin_language
 from .query import MAX_QUERY_CHARACTERS, MAX_TERMS, analyse
 from .sayings import ALIASES, CHOICES, FIELDS, SPOKEN, words_of
 from .text import clean, compose, fold, unspaced_letters
@@ -116,10 +116,12 @@ class _Reading:
         if len(self.text) > MAX_QUERY_CHARACTERS:
             raise self._wrong(f"the query has {len(self.text)} characters", 0, f"write at most {MAX_QUERY_CHARACTERS}")
         self._pieces = list(self._split())
-        spoken = [piece.text for piece in self._pieces if piece.kind in ("word", "phrase")]
-        if len(spoken) > MAX_TERMS:
-            raise self._wrong(f"the query has {len(spoken)} words", 0, f"write at most {MAX_TERMS}")
-        self._latin = latin_language(compose(" ".join(spoken)), self.default_language)
+        leaves = [piece for piece in self._pieces if piece.kind in ("word", "phrase")]
+        if len(leaves) > MAX_TERMS:
+            raise self._wrong(f"the query has {len(leaves)} words", 0, f"write at most {MAX_TERMS}")
+        # What a word begins with, or a field is called, shows no language: "en*" is not French.
+        spoken = " ".join(piece.text for piece in leaves if not piece.field and "*" not in piece.text)
+        self._latin = latin_language(compose(spoken), self.default_language)
         if not self._pieces:
             return None
         found = self._either(0)
@@ -249,6 +251,18 @@ class _Reading:
     def _wrong(self, message: str, place: int, hint: str) -> BadQuery:
         before, after = self.text[max(0, place - _SHOWN) : place], self.text[place : place + _SHOWN]
         return BadQuery(f"{message}, at character {place + 1}: {before}▸{after}", hint)
+
+
+def other_terms(leaf: Holds, default_language: str) -> list[str]:
+    """Return the terms of a word or phrase in the languages that its query may not have been taken for.
+
+    They have as many words: where a language takes one for a function word, less would be asked for.
+    """
+    text, languages = leaf.asked.strip('"'), dict.fromkeys((default_language, *LATIN_LANGUAGES))
+    tokens = (all_tokens(text, language) for language in languages)
+    terms = (" ".join(token.text for token in some if not token.is_stop_word) for some in tokens)
+    words = leaf.term.count(" ")
+    return [term for term in dict.fromkeys(terms) if term and term != leaf.term and term.count(" ") == words]
 
 
 def _joined(kind: type[All] | type[Either], parts: list[Expression | None]) -> Expression | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..analysis.advanced import asked_for
+from ..analysis.advanced import asked_for, other_terms
 from ..analysis.endings import foreign_spellings, foreign_stems_beginning
 from ..analysis.query import analyse
 from ..analysis.sayings import FIELDS, is_said
 from ..analysis.strict import long_terms
-from ..analysis.words import foreign_stems
 from ..expressions import Begins, Expression, Holds, Leaf, Says, refusal, rewritten, several, wanted
 from ..ports import Store
 from ..types import Analysis, Memory, Notice, Query, Scope
@@ -104,10 +103,10 @@ class _Settling:
         return found | self._frequent(stems)
 
     def _known(self, leaf: Holds) -> str:
-        """Return the term of a word as the memories' language stems it, if the query's is unknown to them."""
-        if " " in leaf.term or self._frequent([leaf.term]):
+        """Return the term of a word or phrase as the memories' language stems it, if the query's is unknown to them."""
+        if self._frequent([leaf.term]):
             return leaf.term
-        others = self._frequent(foreign_stems(leaf.asked.strip('"'), self._language).get(leaf.term, ()))
+        others = self._frequent(other_terms(leaf, self._language))
         return max(others, key=lambda term: others[term]) if others else leaf.term
 
     def _frequent(self, terms: Sequence[str]) -> dict[str, int]:

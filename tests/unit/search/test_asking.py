@@ -64,6 +64,8 @@ def found(text: str) -> set[str]:
         ("regierun*", {"m_4"}),
         ("häus*", {"m_4"}),
         ("tea -Regierung", {"m_3"}),
+        ('en* OR "green tea"', {"m_3"}),  # a beginning shows no language
+        ('"Regierungen der Häuser"', {"m_4"}),
     ],
 )
 def test_an_expression_decides_who_may_answer(text: str, expected: set[str]) -> None:
