@@ -39,7 +39,7 @@ def test_a_served_model_is_set_up_listed_and_used(call: Run, tmp_path: Path, wor
     assert "url" not in written
 
 
-def test_a_wrong_key_says_which_was_sent_and_words_go_on_answering(call: Run) -> None:
+def test_a_wrong_key_says_which_was_sent_and_the_model_before_goes_on_answering(call: Run) -> None:
     with FaultyServer(key="another") as server:
         known = {"WHYRANK_EMBEDDER_URL": server.url, "WHYRANK_EMBEDDER_MODEL": "m", "WHYRANK_EMBEDDER_KEY": SECRET}
         used = call("model", "use", "openai", **known)
@@ -48,16 +48,16 @@ def test_a_wrong_key_says_which_was_sent_and_words_go_on_answering(call: Run) ->
         assert "WHYRANK_EMBEDDER_KEY" in used.err
         found = call("search", "green tea", "--json", "--embedding", "openai", **known)
         assert found.data["hits"][0]["path"] == "notes/tea.md"
-        assert "vector-off" in [notice["code"] for notice in found.data["notices"]]
+        assert "model-differs" in [notice["code"] for notice in found.data["notices"]]
         assert SECRET not in used.said + found.said + call("config", **known).said
 
 
-def test_a_workspace_without_a_server_is_served_by_words(call: Run, workspace: Path) -> None:
+def test_a_workspace_without_a_server_is_served_by_the_model_it_is_embedded_with(call: Run, workspace: Path) -> None:
     (workspace / "whyrank.toml").write_text('embedding = "openai"\n', encoding="utf-8")
     found = call("search", "green tea", "--json")
     assert found.data["hits"][0]["path"] == "notes/tea.md"
-    [notice] = [notice for notice in found.data["notices"] if notice["code"] == "vector-off"]
-    assert "embedder." in notice["message"]
+    [notice] = [notice for notice in found.data["notices"] if notice["code"] == "model-differs"]
+    assert notice["message"].startswith("wordllama answers")
     assert call("status").status == 0
 
 

@@ -40,7 +40,7 @@ _VERBS = {
     "bench": ("benching", "bench"),
 }
 # Those that say it in their answer, and those that work without settings.
-_WITHOUT_WARNING = frozenset({"search", "recipes", "bench"})
+_WITHOUT_WARNING = frozenset({"search", "recipes", "bench", "config"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
