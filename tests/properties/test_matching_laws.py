@@ -99,7 +99,8 @@ texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 @st.composite
 def worlds(draw: st.DrawFn) -> list[Memory]:
     found = [draw(memories(f"m_{i}")) for i in range(draw(st.integers(1, 12)))]
-    return [replace(memory, text=draw(texts), name="", superseded_by=None) for memory in found]
+    bare = [replace(memory, name="", title="", slug="", summary="", superseded_by=None) for memory in found]
+    return [replace(memory, text=draw(texts)) for memory in bare]
 
 
 def ask(store: Store, text: str, recipe: str = "default") -> Results:
