@@ -18,6 +18,7 @@ from .types import Notice
 WORKSPACE_FILE = "whyrank.toml"
 PINS_SUFFIX = ".pins"  # lines of JSON; not called so, because logs of turns are, and are ingested
 WORKSPACE_VARIABLE = "WHYRANK_WORKSPACE"
+TOKEN_VARIABLE = "WHYRANK_TOKEN"  # what servers ask for; no setting, because files and `whyrank config` would show it
 
 
 class Value(NamedTuple):
@@ -111,10 +112,15 @@ def _sources(
             yield str(file), flatten(_toml(file))
     variables = {setting.variable: setting.key for setting in SETTINGS.values()}
     for name, value in sorted(environment.items()):
-        if name.startswith(PREFIX) and name != WORKSPACE_VARIABLE and value:
+        if name.startswith(PREFIX) and name not in (WORKSPACE_VARIABLE, TOKEN_VARIABLE) and value:
             key = variables.get(name, name.removeprefix(PREFIX).lower())
             yield f"environment ({name})", {key: value}
     yield "argument", {key: value for key, value in arguments.items() if value is not None}
+
+
+def token(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return the token servers are to ask for, if one was given."""
+    return environment.get(TOKEN_VARIABLE) or None
 
 
 def user_file(environment: Mapping[str, str]) -> Path:
