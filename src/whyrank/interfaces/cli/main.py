@@ -31,6 +31,7 @@ _VERBS = {
     "check": ("pinning", "check"),
     "tune": ("tuning", "tune"),
     "bench": ("benching", "bench"),
+    "mcp": (".mcp.command", "serve"),  # a door of its own
 }
 
 
