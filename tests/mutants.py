@@ -438,6 +438,48 @@ MUTANTS = (
         "if path.resolve(strict=True):",
         EXTRACTION,
     ),
+    Mutant(
+        "a memory's lines not marked",
+        "interfaces/fencing.py",
+        'f"{QUOTE}{visible(line)}" for line in',
+        "visible(line) for line in",
+        "tests/unit/interfaces/test_fencing.py",
+    ),
+    Mutant(
+        "lines of a memory cut at line feeds alone",
+        "interfaces/fencing.py",
+        "one.text.splitlines() or",
+        'one.text.split("\\n") or',
+        "tests/unit/interfaces/test_fencing.py",
+    ),
+    Mutant(
+        "any token lets in",
+        "interfaces/gate.py",
+        'if kind.lower() != "bearer" or not hmac',
+        'if kind.lower() != "bearer" and not hmac',
+        "tests/unit/interfaces/test_gate.py",
+    ),
+    Mutant(
+        "agents forget what is everybody's",
+        "interfaces/mcp/calls.py",
+        "if memory.scope not in own:",
+        "if not own:",
+        "tests/unit/interfaces/mcp/test_calls.py",
+    ),
+    Mutant(
+        "a scope chosen by the model",
+        "interfaces/mcp/tools.py",
+        "extra = (SCOPE,) if door.is_multi_scope else ()",
+        "extra = (SCOPE,)",
+        "tests/unit/interfaces/mcp/test_tools.py",
+    ),
+    Mutant(
+        "a question makes a store",
+        "interfaces/desk.py",
+        "if self._engine is None and os.path.lexists(self._store):",
+        "if self._engine is None:",
+        "tests/unit/interfaces/test_desk.py",
+    ),
 )
 
 

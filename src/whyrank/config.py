@@ -19,9 +19,10 @@ from .types import Notice
 WORKSPACE_FILE = "whyrank.toml"
 PINS_SUFFIX = ".pins"  # lines of JSON; not called so, because logs of turns are, and are ingested
 WORKSPACE_VARIABLE = "WHYRANK_WORKSPACE"
+TOKEN_VARIABLE = "WHYRANK_TOKEN"  # what servers ask for; no setting, because files and `whyrank config` would show it
 OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
 KEY_VARIABLES = ("WHYRANK_EMBEDDER_KEY", "WHYRANK_LLM_KEY", OPENAI_KEY_VARIABLE)
-_NO_SETTINGS = frozenset({WORKSPACE_VARIABLE, *KEY_VARIABLES})
+_NO_SETTINGS = frozenset({WORKSPACE_VARIABLE, TOKEN_VARIABLE, *KEY_VARIABLES})
 
 
 class Value(NamedTuple):
@@ -144,6 +145,11 @@ def _sources(
             key = variables.get(name, name.removeprefix(PREFIX).lower())
             yield f"environment ({name})", {key: value}
     yield "argument", {key: value for key, value in arguments.items() if value is not None}
+
+
+def token(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return the token servers are to ask for, if one was given."""
+    return environment.get(TOKEN_VARIABLE) or None
 
 
 def user_file(environment: Mapping[str, str]) -> Path:

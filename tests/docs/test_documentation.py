@@ -121,6 +121,14 @@ def test_the_page_on_pins_runs_as_it_says(tmp_path: Path, monkeypatch: pytest.Mo
     assert run(code) == said
 
 
+def test_the_page_on_agents_says_what_they_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs/how-to/mcp.md"
+    [code] = python_in(page)
+    [said] = re.findall(r"```text\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
+    assert run(code) == said
+
+
 def test_every_verb_and_option_is_in_the_reference() -> None:
     verbs = next(action for action in build()._actions if action.dest == "verb").choices
     assert verbs

@@ -10,7 +10,7 @@ import pytest
 import whyrank
 from whyrank.interfaces.cli.main import main
 
-# The MCP and HTTP doors join this test when they are built.
+# More than a hundred questions go through MCP too, in tests/e2e/test_same_answer.py.
 
 
 @pytest.mark.parametrize("query", ["green tea", "Remind Me", "what is to be done?", "zebra"])

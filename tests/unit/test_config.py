@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from whyrank.config import WORKSPACE_FILE, Config, flatten, load, save, user_file
+from whyrank.config import WORKSPACE_FILE, Config, flatten, load, save, token, user_file
 from whyrank.errors import ConfigError
 from whyrank.settings import DEFAULT_STORE, SETTINGS
 
@@ -305,3 +305,10 @@ def test_ranking_settings_change_the_recipe(workspace: Path, home: dict[str, str
 
 def test_the_recipe_asked_for_beats_the_one_that_is_set(workspace: Path, home: dict[str, str]) -> None:
     assert load({"recipe": "rrf"}, workspace=workspace, environment=home).recipe("keyword").name == "keyword"
+
+
+def test_the_token_of_servers_is_no_setting_and_shown_nowhere(workspace: Path, home: dict[str, str]) -> None:
+    environment = {**home, "WHYRANK_TOKEN": "a-token-nobody-sees"}
+    assert token(environment) == "a-token-nobody-sees"
+    assert token({**home, "WHYRANK_TOKEN": ""}) is None
+    assert "a-token-nobody-sees" not in repr(load(workspace=workspace, environment=environment))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MARK = "**"
+UNREMARKABLE = frozenset({"few-memories"})  # nothing is to be done about it, and it would stand under every answer
 
 
 def results(answer: Results, *, explain: bool = False) -> dict[str, Any]:
@@ -61,6 +62,7 @@ def hit(found: Hit, terms: tuple[str, ...], *, explain: bool) -> dict[str, Any]:
         "tier": found.tier,
         "confidence": found.confidence,
         **_place_and_text(found.memory),
+        "trust": found.memory.trust,
         "snippet": snippet(found.memory.text, terms).marked(MARK, MARK),
         "also": [str(memory.source) for memory in found.also],
     }

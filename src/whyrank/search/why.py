@@ -91,7 +91,7 @@ def asked_about(store: Store, query: Query, identity: str) -> list[Memory]:
 
 def _chunks_of(store: Store, query: Query, path: str) -> list[Memory]:
     """Return the chunks of a file, or the one of these lines where they are named as results show them."""
-    where = Where(query.where.scopes, path=_literally(path), include_superseded=True, now=query.where.now)
+    where = Where(query.where.scopes, path=literally(path), include_superseded=True, now=query.where.now)
     chunks = store.browse(where, _CHUNKS_LOOKED_AT)
     lines = _LINES.fullmatch(path)
     if chunks or lines is None:
@@ -99,7 +99,7 @@ def _chunks_of(store: Store, query: Query, path: str) -> list[Memory]:
     return [chunk for chunk in _chunks_of(store, query, lines["file"]) if str(chunk.source) == path]
 
 
-def _literally(path: str) -> str:
+def literally(path: str) -> str:
     """Write a path as a pattern that matches it alone."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 

@@ -38,6 +38,7 @@ _VERBS = {
     "check": ("pinning", "check"),
     "tune": ("tuning", "tune"),
     "bench": ("benching", "bench"),
+    "mcp": (".mcp.command", "serve"),  # a door of its own
 }
 # Those that say it in their answer, and those that work without settings.
 _WITHOUT_WARNING = frozenset({"search", "recipes", "bench", "config"})

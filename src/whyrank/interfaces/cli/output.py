@@ -15,14 +15,11 @@ from ...hits import Hit, Results
 from ...search.calibration import Calibration
 from ...spaces import Backlog, SpaceState
 from ...types import Memory, Notice
-from ..shapes import moment
-
-_CONTROL = {code: "\ufffd" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code not in (0x09, 0x0A)}
-_CONTROL |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))  # text that reorders what is shown
+from ..characters import printable
+from ..shapes import UNREMARKABLE, moment
 
 _DROPPED_SHOWN = 10
 _CALIBRATIONS_SHOWN = 10
-UNREMARKABLE = frozenset({"few-memories"})  # nothing is to be done about it, and it would stand under every answer
 _BOLD, _DIM, _YELLOW, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|33)m)")
 
@@ -45,11 +42,6 @@ def say_json(data: dict[str, Any]) -> None:
 def complain(text: str) -> None:
     """Print a line to standard error."""
     print(printable(text), file=sys.stderr)
-
-
-def printable(text: str) -> str:
-    """Replace control characters, so that a memory cannot drive the terminal it is shown on."""
-    return text.translate(_CONTROL)
 
 
 def _styled(text: str) -> str:

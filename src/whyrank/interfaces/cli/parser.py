@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from ...errors import ConfigError
-from .grammar import care, extracting, facts, finding, measuring
+from .grammar import care, extracting, facts, finding, measuring, serving
 from .grammar.parts import Family, Parser, Verbs, common_options
 
 
@@ -48,6 +48,6 @@ def build() -> Parser:
     )
     parser.add_argument("--version", action="store_true", help="print the version and leave")
     family = Family(parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser), common_options())
-    for verbs in (finding, extracting, facts, care, measuring):
+    for verbs in (finding, extracting, facts, care, measuring, serving):
         verbs.add_verbs(family)
     return parser

@@ -1,0 +1,48 @@
+"""Serving others: agents that ask for themselves."""
+
+from __future__ import annotations
+
+import argparse
+
+from .parts import Family, verb
+
+CLIENTS = ("claude-code", "claude-desktop", "cursor", "openclaw", "vscode")
+MCP_PORT = 8642
+
+
+def add_verbs(family: Family) -> None:
+    """Add the verbs of this family."""
+    _mcp(verb(family, "mcp", "serve agents by the Model Context Protocol", _MCP))
+
+
+_MCP = """Give an agent five tools: memory_search, memory_get, memory_add, memory_forget, memory_why. Without options it
+speaks over standard input and output, as clients that start their servers want it; with --http it listens, on this
+machine alone unless told otherwise, and asks for a token. Whose memories an agent sees is fixed here, not by the agent.
+
+  whyrank mcp --print-config claude-code     what to tell a client; it then starts the server itself
+  whyrank mcp --scope user:42                global memories and those of user 42; facts go to user 42
+  whyrank mcp --read-only                    searching alone
+  whyrank mcp --http --token-file token.txt  for several clients at once
+
+It needs: pip install 'whyrank[mcp]'"""
+
+
+def _mcp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scope",
+        action="append",
+        metavar="S",
+        help="whose memories besides the global ones (user:42); facts go to the first",
+    )
+    parser.add_argument("--multi-scope", action="store_true", help="let the agent choose the scope of every call")
+    parser.add_argument("--read-only", action="store_true", help="offer no tool that stores or forgets")
+    parser.add_argument("--http", action="store_true", help="listen for HTTP instead of speaking over standard input")
+    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="where to listen (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=MCP_PORT, metavar="N", help=f"the port, 0 for any ({MCP_PORT})")
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="another name clients may ask for it by"
+    )
+    parser.add_argument(
+        "--token-file", metavar="FILE", help="holds the token to ask for (else WHYRANK_TOKEN, else a new one)"
+    )
+    parser.add_argument("--print-config", choices=CLIENTS, metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}")

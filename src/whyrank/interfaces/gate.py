@@ -1,0 +1,120 @@
+"""Who may come in over HTTP: by a name we answer to, from a page we know, with the token."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import ConfigError
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_EVERYWHERE = frozenset({"", "0.0.0.0", "::"})  # addresses to listen on, but not names anybody asks for
+_TOKEN_BYTES = 32
+_PLACE = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d{1,5})?", re.ASCII)
+LEAST_TOKEN_CHARACTERS = 16  # below that it can be tried out
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+
+class Refusal(NamedTuple):
+    """Why a request is not let in, and what to do."""
+
+    status: int
+    code: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The names a server answers to, and the token it asks for."""
+
+    hosts: frozenset[str]
+    token: str
+
+    def refusal(self, host: str | None, origin: str | None, authorization: str | None) -> Refusal | None:
+        """Say why a request with these headers is not let in, if it is not."""
+        if _name(host or "") not in self.hosts:
+            return Refusal(421, "foreign-host", "this server does not answer to that Host", "ask for it by its address")
+        if origin is not None and not self._knows(origin):
+            return Refusal(403, "foreign-origin", "pages of that Origin may not ask this server", "leave Origin out")
+        kind, _, given = (authorization or "").partition(" ")
+        if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.token.encode()):
+            return Refusal(401, "token", "the token is missing or wrong", "send Authorization: Bearer TOKEN")
+        return None
+
+    def _knows(self, origin: str) -> bool:
+        scheme, _, place = origin.partition("://")
+        return scheme in ("http", "https") and _name(place) in self.hosts
+
+
+def gate_for(host: str, others: Iterable[str], token: str) -> Gate:
+    """Return the gate of a server that listens on a host and is also called by other names."""
+    names = {name.lower().strip("[]") for name in (host, *others)} - _EVERYWHERE
+    return Gate(frozenset(names | set(LOOPBACK)), token)
+
+
+def guarded(app: App, gate: Gate) -> App:
+    """Return an application that lets nobody through to any route whom the gate refuses."""
+
+    async def ask(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        refusal = gate.refusal(headers.get("host"), headers.get("origin"), headers.get("authorization"))
+        if refusal is None:
+            await app(scope, receive, send)
+        else:
+            await _refuse(refusal, send)
+
+    return ask
+
+
+async def _refuse(refusal: Refusal, send: Send) -> None:
+    error = {"code": refusal.code, "message": refusal.message, "hint": refusal.hint}
+    body = json.dumps({"error": error, "format": 1}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _name(place: str) -> str | None:
+    """Return the name in `name:port`; nothing but a name and a port may stand there."""
+    found = _PLACE.fullmatch(place)
+    return found["name"].strip("[]").lower() if found else None
+
+
+class Token(NamedTuple):
+    """A token, and whether it was made just now, so that somebody must be told."""
+
+    text: str
+    is_new: bool
+
+
+def token_from(file: str | None, given: str | None) -> Token:
+    """Return the token of a file, else the one given, else a new one."""
+    if file is None and given is None:
+        return Token(secrets.token_urlsafe(_TOKEN_BYTES), True)
+    text = given or ""
+    if file is not None:
+        try:
+            text = Path(file).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError, ValueError, RuntimeError) as error:
+            said = getattr(error, "strerror", None) or error
+            raise ConfigError(f"the token file {file} cannot be read: {said}", "name a file that holds it") from error
+    if len(text) < LEAST_TOKEN_CHARACTERS or not text.isascii() or not text.isprintable() or " " in text:
+        raise ConfigError(
+            "the token is no token", f"give {LEAST_TOKEN_CHARACTERS} letters and digits or more, without spaces"
+        )
+    return Token(text, False)

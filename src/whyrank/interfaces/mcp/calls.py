@@ -1,0 +1,183 @@
+"""What the tools do: each takes what was understood of its arguments, asks the engine, answers as data and as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ...analysis.text import CHARACTERS_PER_TOKEN, estimated_tokens
+from ...arguments import MAX_PATTERN_CHARACTERS, scope_of
+from ...engine import Engine
+from ...errors import ConfigError, NotFound
+from ...search.why import literally
+from ...types import GLOBAL, Memory
+from .. import fact_shapes, shapes
+from ..desk import Desk
+from . import texts
+
+Values = Mapping[str, Any]
+
+MAX_FACT_CHARACTERS = 100_000  # half a second to store; more is a file, and files are ingested
+PART_TOKENS = 2_000  # of a long text in one answer
+_CHUNKS_OF_A_FILE = 10_000
+MEMORY_ADDRESS = "whyrank://memory/"
+_LINES = re.compile(r"(?P<file>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
+
+
+class Answer(NamedTuple):
+    """One answer, as data by the documented shapes and as text to be read."""
+
+    data: dict[str, Any]
+    text: str
+
+
+@dataclass(frozen=True)
+class Door:
+    """What a server was started with: its engine, whose memories it serves, and what callers may do."""
+
+    desk: Desk
+    scopes: tuple[str, ...] = ()
+    is_multi_scope: bool = False
+    is_read_only: bool = False
+
+    def seen(self, values: Values) -> list[str]:
+        """Return whose memories a call sees beside the global ones: the server's own, or those asked for if it may."""
+        return list(values.get("scope") or self.scopes)
+
+    def home(self, values: Values) -> str:
+        """Return where a call stores."""
+        return next(iter(self.seen(values)), str(GLOBAL))
+
+
+_FILTERS = ("kind", "tags", "path", "since", "before", "as_of", "include_superseded")
+
+
+def search(door: Door, values: Values) -> Answer:
+    """Find memories."""
+    given = {key: values[key] for key in ("limit", "offset", "strict", "max_tokens", *_FILTERS) if key in values}
+    found = door.desk.reading().search(values["query"], scope=door.seen(values), **given)
+    return Answer(shapes.results(found), texts.results(found, values.get("offset", 0)))
+
+
+def get(door: Door, values: Values) -> Answer:
+    """Read memories whole, or the next part of a long one."""
+    memories = named(door.desk.reading(), values["id"], door.seen(values))
+    offset, tokens = values.get("offset", 0), values.get("max_tokens", PART_TOKENS)
+    if offset < 0 or tokens < 1:
+        raise ConfigError(f"offset is {offset}, max_tokens {tokens}", "give offset 0 or more, max_tokens 1 or more")
+    parts, after = parts_of(memories, offset, tokens)
+    data = {
+        "memories": [
+            {**shapes.memory(part.memory), "text": part.text, "offset": part.start, "characters": len(part.memory.text)}
+            for part in parts
+        ],
+        "next": after,
+        "format": shapes.FORMAT,
+    }
+    return Answer(data, texts.parts([(part.memory, part.text) for part in parts], after))
+
+
+def add(door: Door, values: Values) -> Answer:
+    """Store a fact."""
+    fields = {key: value for key, value in values.items() if key not in ("text", "scope")}
+    if len(values["text"]) > MAX_FACT_CHARACTERS:
+        raise ConfigError(
+            f"the text has {len(values['text'])} characters, and a fact at most {MAX_FACT_CHARACTERS}",
+            "add what matters as short facts; whole documents are files for `whyrank ingest`",
+        )
+    done = door.desk.writing().remember(values["text"], scope=door.home(values), trust="agent", **fields)
+    return Answer({"memories": [fact_shapes.added(done)], "format": shapes.FORMAT}, texts.stored(done))
+
+
+def forget(door: Door, values: Values) -> Answer:
+    """Remove memories by their exact ids, all of them or none; only what is the caller's own."""
+    engine, seen = door.desk.reading(), door.seen(values)
+    own = {scope_of(scope) for scope in seen} or {GLOBAL}
+    memories = [engine.get(_identity(one), scope=seen) for one in dict.fromkeys(values["ids"])]
+    if not memories:
+        raise ConfigError("no memory was named", "give ids as memory_search shows them")
+    for memory in memories:
+        if memory.scope not in own:
+            raise ConfigError(
+                f"{memory.id} is {memory.scope}, not this agent's own; nothing was removed",
+                f"`whyrank forget {memory.id}` on the command line removes it for everybody",
+            )
+    for memory in memories:
+        engine.forget(memory.id, scope=seen)
+    return Answer({"forgotten": [memory.id for memory in memories], "format": shapes.FORMAT}, texts.gone(memories))
+
+
+def why(door: Door, values: Values) -> Answer:
+    """Explain a place, an absence, or why not the other way round."""
+    engine, identity = door.desk.reading(), _identity(values["id"])
+    known: dict[str, Any] = {"scope": door.seen(values), "limit": values.get("limit")}
+    if "over" not in values:
+        placed = engine.why(values["query"], identity, **known)
+        return Answer(shapes.why(placed), texts.explained(str(placed)))
+    contrast = engine.why(values["query"], identity, over=_identity(values["over"]), **known)
+    return Answer(shapes.contrast(contrast), texts.explained(str(contrast)))
+
+
+def named(engine: Engine, wanted: str, scopes: Sequence[str]) -> list[Memory]:
+    """Return the memory with this id, or the chunks of a file, all of them or those that reach into the lines named."""
+    identity = _identity(wanted)
+    try:
+        return [engine.get(identity, scope=scopes)]
+    except NotFound:
+        chunks = _chunks(engine, identity, scopes)
+    lines = _LINES.fullmatch(identity)
+    if not chunks and lines is not None:
+        first, last = sorted((int(lines["first"]), int(lines["last"] or lines["first"])))
+        chunks = [chunk for chunk in _chunks(engine, lines["file"], scopes) if _reaches(chunk, first, last)]
+    if not chunks:
+        raise NotFound(f"there is no memory {identity!r}")
+    return chunks
+
+
+def _chunks(engine: Engine, path: str, scopes: Sequence[str]) -> list[Memory]:
+    pattern = literally(path.removeprefix("./"))
+    if not path or len(pattern) > MAX_PATTERN_CHARACTERS:
+        return []
+    return engine.list(path=pattern, scope=scopes, limit=_CHUNKS_OF_A_FILE)
+
+
+def _reaches(chunk: Memory, first: int, last: int) -> bool:
+    place = chunk.source
+    return place is not None and place.start_line <= last and first <= place.end_line
+
+
+def _identity(wanted: str) -> str:
+    return wanted.strip().removeprefix(MEMORY_ADDRESS)
+
+
+class Part(NamedTuple):
+    """What one answer shows of a memory: its text from a character on."""
+
+    memory: Memory
+    start: int
+    text: str
+
+
+def parts_of(memories: Sequence[Memory], offset: int, tokens: int) -> tuple[list[Part], int | None]:
+    """Cut so many tokens out of texts that stand one behind the other; also say where the next part begins."""
+    shown, passed, left = list[Part](), 0, tokens
+    for memory in memories:
+        start = max(0, offset - passed)
+        passed += len(memory.text)
+        if start and start >= len(memory.text):
+            continue
+        if left < 1:
+            return shown, passed - len(memory.text) + start
+        text = _fitting(memory.text[start : start + left * CHARACTERS_PER_TOKEN], left)
+        shown.append(Part(memory, start, text))
+        left -= estimated_tokens(text)
+        if start + len(text) < len(memory.text):
+            return shown, passed - len(memory.text) + start + len(text)
+    return shown, None
+
+
+def _fitting(text: str, tokens: int) -> str:
+    """Cut a text further where its script has a token to every letter."""
+    return text if estimated_tokens(text) <= tokens else text[:tokens]

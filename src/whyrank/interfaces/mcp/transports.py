@@ -1,0 +1,102 @@
+"""How agents reach the server: over standard input and output, or over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import uvicorn
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
+
+from ...errors import ConfigError
+from ..gate import App, Gate, guarded
+
+PATH = "/mcp"
+_SECONDS_TO_LEAVE = 3  # for streams that are still open when the server is told to end
+_BACKLOG = 128
+_HIGHEST_PORT = 65_535
+_BY_SIGNAL = 128  # what shells add to the number of the signal a process ended by
+
+
+def log_to_stderr() -> None:
+    """Send every log to standard error: standard output is the protocol's."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+
+
+def over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
+    """Serve one client until it closes our standard input; told to end by a signal, leave and end."""
+
+    def end(number: int, _: object) -> None:
+        leave()
+        # Whoever waits for a line of standard input cannot be woken, so nobody is waited for.
+        os._exit(_BY_SIGNAL + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+
+    async def serve() -> None:
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+    asyncio.run(serve())
+
+
+def over_http(server: Server[Any], gate: Gate, listening: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve over HTTP on a socket until the process is told to end."""
+    names = [f"[{name}]" if ":" in name else name for name in sorted(gate.hosts)]
+    security = TransportSecuritySettings(
+        allowed_hosts=_with_ports(names),
+        allowed_origins=_with_ports([f"{scheme}://{name}" for scheme in ("http", "https") for name in names]),
+    )
+    app = cast(App, server.streamable_http_app(streamable_http_path=PATH, transport_security=security))
+    config = uvicorn.Config(
+        cast(Any, guarded(app, gate)),
+        log_config=None,  # uvicorn's own would print to standard output
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=_SECONDS_TO_LEAVE,
+    )
+    ready()  # the socket listens: whoever comes now waits for us
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _with_ports(names: Sequence[str]) -> list[str]:
+    return [*names, *(f"{name}:*" for name in names)]
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; port 0 takes a free one."""
+    if not 0 <= port <= _HIGHEST_PORT:
+        # The system would take the lowest sixteen bits of it.
+        raise ConfigError(f"there is no port {port}", f"give one from 0 to {_HIGHEST_PORT}")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return _bound(socket.socket(family, kind, protocol), address)
+    except (OSError, OverflowError, UnicodeError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise ConfigError(f"cannot listen on {host}:{port}: {said}", "choose others with --host and --port") from error
+
+
+def _bound(listening: socket.socket, address: Any) -> socket.socket:
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+    except BaseException:
+        listening.close()
+        raise
+    return listening
+
+
+def address_of(listening: socket.socket, host: str) -> str:
+    """Return where a server is to be asked for."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listening.getsockname()[1]}{PATH}"

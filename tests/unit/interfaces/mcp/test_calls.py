@@ -1,0 +1,125 @@
+"""Memories are named by id, by lines or by file, and long ones come in parts that make up the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whyrank.errors import ConfigError, NotFound
+from whyrank.interfaces.desk import Desk
+from whyrank.interfaces.mcp import calls
+from whyrank.interfaces.mcp.calls import Door, named, parts_of
+from whyrank.opening import open_engine
+from whyrank.types import Memory
+
+LONG = "\n\n".join(f"## Part {i}\n\n" + f"Sentence number {i} about the boat and its oars. " * 30 for i in range(6))
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> Iterator[Door]:
+    (tmp_path / "boat.md").write_text(f"# Boat\n\n{LONG}\n", encoding="utf-8")
+    (tmp_path / "odd[1]*.md").write_text("# Odd\n\nA name with brackets.\n", encoding="utf-8")
+    desk = Desk(tmp_path / "memory.db", partial(open_engine, workspace=tmp_path, embedding="none"))
+    desk.writing().ingest(tmp_path / "boat.md", tmp_path / "odd[1]*.md")
+    yield Door(desk)
+    desk.close()
+
+
+def test_a_file_is_named_by_its_path_with_or_without_lines(door: Door) -> None:
+    engine = door.desk.reading()
+    whole = named(engine, "boat.md", [])
+    assert len(whole) > 3
+    second = whole[1]
+    assert second.source is not None
+    assert second in named(engine, str(second.source), [])
+    assert named(engine, second.id, []) == [second]
+    assert named(engine, f"whyrank://memory/{second.id}", []) == [second]
+    first = named(engine, "./boat.md:1", [])
+    assert [chunk.source.start_line for chunk in first if chunk.source] == [1]
+
+
+def test_a_path_means_itself_and_no_pattern(door: Door) -> None:
+    engine = door.desk.reading()
+    assert [chunk.title for chunk in named(engine, "odd[1]*.md", [])] == ["Odd"]
+    with pytest.raises(NotFound):
+        named(engine, "*.md", [])
+
+
+@pytest.mark.parametrize(
+    "wanted", ["", " ", "m_nothing", "boat.md:9000-9001", "other.md", "boat.md:", "x" * 100_000, ":", "\0"]
+)
+def test_what_is_not_there_is_not_found(door: Door, wanted: str) -> None:
+    with pytest.raises(NotFound):
+        named(door.desk.reading(), wanted, [])
+
+
+@given(st.lists(st.text(max_size=50), min_size=1, max_size=4), st.integers(1, 9))
+def test_the_parts_of_texts_make_up_the_whole(texts: list[str], tokens: int) -> None:
+    memories = [Memory(f"m_{i}", text) for i, text in enumerate(texts)]
+    offset: int | None = 0
+    read = dict.fromkeys((memory.id for memory in memories), "")
+    rounds = 0
+    while offset is not None:
+        parts, after = parts_of(memories, offset, tokens)
+        assert after is None or after > offset
+        for part in parts:
+            assert part.start == len(read[part.memory.id])
+            read[part.memory.id] += part.text
+        offset, rounds = after, rounds + 1
+    assert list(read.values()) == texts
+    assert rounds <= sum(map(len, texts)) + 1
+
+
+def test_a_part_has_as_many_letters_as_its_tokens_allow() -> None:
+    # Four letters to a token of English; one where words have no spaces between.
+    assert parts_of([Memory("m_1", "a" * 100)], 0, 5)[0][0].text == "a" * 20
+    assert parts_of([Memory("m_1", "茶" * 100)], 0, 5)[0][0].text == "茶" * 5
+    assert parts_of([Memory("m_1", "a" * 100)], 90, 5) == ([calls.Part(Memory("m_1", "a" * 100), 90, "a" * 10)], None)
+    assert parts_of([Memory("m_1", "a" * 100)], 100, 5) == ([], None)
+
+
+def test_get_says_where_to_go_on(door: Door) -> None:
+    first = calls.get(door, {"id": "boat.md", "max_tokens": 50})
+    assert first.data["next"] == 200  # fifty tokens of four letters
+    assert "call memory_get again with offset 200" in first.text
+    then = calls.get(door, {"id": "boat.md", "max_tokens": 10_000, "offset": 200})
+    assert then.data["next"] is None
+    assert then.data["memories"][0]["offset"] == 200
+
+
+@pytest.mark.parametrize("wrong", [{"offset": -1}, {"max_tokens": 0}, {"max_tokens": -5}])
+def test_parts_that_are_none_are_refused(door: Door, wrong: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match="offset is"):
+        calls.get(door, {"id": "boat.md", **wrong})
+
+
+def test_a_text_too_long_for_a_fact_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "memory.db", partial(open_engine, workspace=tmp_path, embedding="none"))
+    with pytest.raises(ConfigError, match="100001 characters"):
+        calls.add(Door(desk), {"text": "x" * 100_001})
+    desk.close()
+    assert not (tmp_path / "memory.db").exists()
+
+
+def test_forgetting_is_all_or_nothing_and_only_of_ones_own(tmp_path: Path, door: Door) -> None:
+    engine = door.desk.writing()
+    shared, mine = engine.add("tea for all"), engine.add("tea for me", scope="user:42")
+    own = Door(door.desk, ("user:42",))
+    with pytest.raises(ConfigError, match="not this agent's own; nothing was removed"):
+        calls.forget(own, {"ids": [mine.id, shared.id]})
+    with pytest.raises(NotFound):
+        calls.forget(own, {"ids": [mine.id, "m_nothing"]})
+    with pytest.raises(ConfigError, match="no memory was named"):
+        calls.forget(own, {"ids": []})
+    assert calls.forget(own, {"ids": [mine.id, mine.id]}).data["forgotten"] == [mine.id]
+    assert calls.forget(door, {"ids": [shared.id]}).data["forgotten"] == [shared.id]
+
+
+def test_forgetting_a_part_of_a_file_says_that_it_may_come_back(door: Door) -> None:
+    chunk = named(door.desk.reading(), "boat.md", [])[0]
+    assert "still stands in boat.md and comes back" in calls.forget(door, {"ids": [chunk.id]}).text
