@@ -564,3 +564,32 @@ def test_a_printed_configuration_starts_a_server_that_answers(call: Run, tmp_pat
             return str(hit["path"])
 
     assert run(ask) == "notes/tea.md"
+
+
+def test_tenants_have_stores_of_their_own(workspace: Path) -> None:
+    for name in ("alice", "bob"):
+        (workspace / f"{name}.token").write_text(f"the-token-of-{name}-here", encoding="utf-8")
+    tables = (f'[{name}]\nstore = "{name}/memory.db"\ntoken_file = "{name}.token"\n' for name in ("alice", "bob"))
+    (workspace / "tenants.toml").write_text("\n".join(tables), encoding="utf-8")
+
+    async def story(url: str) -> None:
+        async with over_http(url, "the-token-of-alice-here") as alice, over_http(url, "the-token-of-bob-here") as bob:
+            added = await told(alice, "memory_add", text="The key is under the mat")
+            identity = added.data["memories"][0]["id"]
+            assert (await told(alice, "memory_search", query="where is the key?")).data["hits"][0]["id"] == identity
+            assert (await told(bob, "memory_search", query="where is the key?")).data["hits"] == []
+            assert (await told(bob, "memory_get", id=identity)).failed
+
+    with listening(workspace, "--tenants", "tenants.toml") as server:
+        asyncio.run(story(server.url))
+        refused = httpx2.post(server.url, headers={"Authorization": f"Bearer {TOKEN}"})
+        assert refused.status_code == 401
+    assert (workspace / "alice/memory.db").is_file()
+    assert not (workspace / "bob/memory.db").exists()
+
+
+@pytest.mark.parametrize("options", [["--scope", "user:1"], ["--token-file", "t"], ["--read-only"]])
+def test_what_is_said_for_each_tenant_is_not_said_for_all(call: Run, options: list[str]) -> None:
+    refused = call("mcp", "--http", "--tenants", "tenants.toml", *options)
+    assert refused.status == 2
+    assert "--tenants says for each tenant" in refused.err

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from whyrank.errors import ConfigError
-from whyrank.interfaces.gate import Gate, Receive, Send, gate_for, guarded, token_from
+from whyrank.interfaces.gate import App, Gate, Receive, Send, gate_for, guarded, token_from
 
 TOKEN = "a-token-of-some-length"
 GATE = gate_for("127.0.0.1", ["memory.example"], TOKEN)
@@ -88,7 +88,7 @@ def answered(gate: Gate, headers: list[tuple[bytes, bytes]]) -> tuple[int, dict[
         sent.append(message)
 
     async def ask() -> None:
-        await guarded(app, gate)({"type": "http", "headers": headers, "path": "/anything"}, receive, send)
+        await guarded([(gate, app)])({"type": "http", "headers": headers, "path": "/anything"}, receive, send)
 
     asyncio.run(ask())
     return sent[0]["status"], dict(sent[0]["headers"]), json.loads(sent[1]["body"])
@@ -100,6 +100,29 @@ def test_a_guarded_application_is_reached_with_the_token_alone() -> None:
     code, headers, body = answered(GATE, [host])
     assert (code, headers[b"www-authenticate"], body["error"]["code"]) == (401, b"Bearer", "token")
     assert body["error"]["hint"] == "send Authorization: Bearer TOKEN"
+
+
+def test_the_token_says_whose_application_is_reached() -> None:
+    other = gate_for("127.0.0.1", [], "another-token-of-some-length")
+    asked: list[str] = []
+
+    def named(name: str) -> App:
+        async def app(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+            asked.append(name)
+
+        return app
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        asked.append(str(message.get("status", "")))
+
+    app = guarded([(GATE, named("first")), (other, named("second"))])
+    for token in (BEARER, "Bearer another-token-of-some-length", "Bearer a-third-token-of-some-length"):
+        headers = [(b"host", b"localhost"), (b"authorization", token.encode())]
+        asyncio.run(app({"type": "http", "headers": headers}, receive, send))  # type: ignore[arg-type]
+    assert asked == ["first", "second", "401", ""]
 
 
 def test_a_foreign_host_learns_nothing_about_the_token() -> None:

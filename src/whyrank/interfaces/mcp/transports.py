@@ -8,13 +8,16 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
 import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from ...errors import ConfigError
 from ..gate import App, Gate, guarded
@@ -49,16 +52,20 @@ def over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
     asyncio.run(serve())
 
 
-def over_http(server: Server[Any], gate: Gate, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve over HTTP on a socket until the process is told to end."""
-    names = [f"[{name}]" if ":" in name else name for name in sorted(gate.hosts)]
-    security = TransportSecuritySettings(
-        allowed_hosts=_with_ports(names),
-        allowed_origins=_with_ports([f"{scheme}://{name}" for scheme in ("http", "https") for name in names]),
-    )
-    app = cast(App, server.streamable_http_app(streamable_http_path=PATH, transport_security=security))
+def over_http(servers: Sequence[tuple[Gate, Server[Any]]], listening: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve over HTTP on a socket until the process is told to end, each server behind its own gate."""
+    apps = [(gate, _app(server, gate)) for gate, server in servers]
+
+    @asynccontextmanager
+    async def running(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for _gate, app in apps:
+                await stack.enter_async_context(app.router.lifespan_context(app))
+            yield
+
+    inside = guarded([(gate, cast(App, app)) for gate, app in apps])
     config = uvicorn.Config(
-        cast(Any, guarded(app, gate)),
+        Starlette(routes=[Mount("/", cast(Any, inside))], lifespan=running),
         log_config=None,  # uvicorn's own would print to standard output
         access_log=False,
         lifespan="on",
@@ -66,6 +73,15 @@ def over_http(server: Server[Any], gate: Gate, listening: socket.socket, ready: 
     )
     ready()  # the socket listens: whoever comes now waits for us
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def _app(server: Server[Any], gate: Gate) -> Starlette:
+    names = [f"[{name}]" if ":" in name else name for name in sorted(gate.hosts)]
+    security = TransportSecuritySettings(
+        allowed_hosts=_with_ports(names),
+        allowed_origins=_with_ports([f"{scheme}://{name}" for scheme in ("http", "https") for name in names]),
+    )
+    return server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
 
 
 def _with_ports(names: Sequence[str]) -> list[str]:

@@ -23,6 +23,7 @@ machine alone unless told otherwise, and asks for a token. Whose memories an age
   whyrank mcp --scope user:42                global memories and those of user 42; facts go to user 42
   whyrank mcp --read-only                    searching alone
   whyrank mcp --http --token-file token.txt  for several clients at once
+  whyrank mcp --http --tenants tenants.toml  for several people, each with a token and a store of their own
 
 It needs: pip install 'whyrank[mcp]'"""
 
@@ -44,5 +45,8 @@ def _mcp(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--token-file", metavar="FILE", help="holds the token to ask for (else WHYRANK_TOKEN, else a new one)"
+    )
+    parser.add_argument(
+        "--tenants", metavar="FILE", help="serve several, each from a store of its own: a TOML table for each (--http)"
     )
     parser.add_argument("--print-config", choices=CLIENTS, metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}")

@@ -1,0 +1,82 @@
+"""Tenants of one server: each has a token, a store of its own, and scopes; none can ask for what is another's."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..arguments import scope_of
+from ..errors import ConfigError
+from .gate import token_from
+
+_KEYS = ("store", "token_file", "scopes", "multi_scope", "read_only")
+
+
+class Tenant(NamedTuple):
+    """Who comes with a token: whose store is opened, which scopes are seen, and what may be done."""
+
+    name: str
+    store: Path
+    token: str
+    scopes: tuple[str, ...] = ()
+    is_multi_scope: bool = False
+    is_read_only: bool = False
+
+
+def tenants_in(file: str) -> list[Tenant]:
+    """Read the tenants of a TOML file, a table each; paths are taken from its folder."""
+    path = Path(file).expanduser()
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", "name a TOML file with a table for each tenant") from error
+    tenants = [_tenant(name, table, path.absolute().parent) for name, table in tables.items()]
+    if not tenants:
+        raise ConfigError(f"{file} names no tenant", 'write a table for each: [alice], store = "…", token_file = "…"')
+    _refuse_shared([(one.name, one.token) for one in tenants], "token")
+    _refuse_shared([(one.name, str(one.store.resolve())) for one in tenants], "store")
+    return tenants
+
+
+def _tenant(name: str, table: Any, folder: Path) -> Tenant:
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"{name} is no table", f"write [{name}] and its keys below: {', '.join(_KEYS)}")
+    for key in table:
+        if key not in _KEYS:
+            raise ConfigError(f"the tenant {name} has an unknown key {key!r}", f"the keys are {', '.join(_KEYS)}")
+    scopes = table.get("scopes", [])
+    if not isinstance(scopes, list) or not all(isinstance(scope, str) for scope in scopes):
+        raise ConfigError(f"the scopes of {name} are {scopes!r}", 'write a list: scopes = ["user:42"]')
+    return Tenant(
+        name,
+        folder / _text(name, table, "store"),
+        token_from(str(folder / _text(name, table, "token_file")), None).text,
+        tuple(str(scope_of(scope)) for scope in scopes),
+        _yes(name, table, "multi_scope"),
+        _yes(name, table, "read_only"),
+    )
+
+
+def _text(name: str, table: Mapping[str, Any], key: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"the tenant {name} has no {key}", f'write {key} = "a path"')
+    return value
+
+
+def _yes(name: str, table: Mapping[str, Any], key: str) -> bool:
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        raise ConfigError(f"{key} of {name} is {value!r}", "write true or false")
+    return value
+
+
+def _refuse_shared(owned: Sequence[tuple[str, str]], what: str) -> None:
+    """Two who share a token or a store are one tenant, or a mistake that would show one what is the other's."""
+    owners: dict[str, str] = {}
+    for name, thing in owned:
+        if thing in owners:
+            raise ConfigError(f"{owners[thing]} and {name} have the same {what}", f"give each a {what} of its own")
+        owners[thing] = name
