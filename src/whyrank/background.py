@@ -15,12 +15,19 @@ class Stopped(Exception):
     """The work was told to stop, and goes on where it was another time."""
 
 
+class _Worker(threading.Thread):
+    """A thread that is told to stop by an event of its own, so that the next one does not release it."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        super().__init__(target=work, name="whyrank-background", daemon=True)
+        self.stop = threading.Event()
+
+
 class Background:
     """At most one piece of work at a time; what it failed with is kept until somebody asks."""
 
     def __init__(self) -> None:
-        self._thread: threading.Thread | None = None
-        self._stop = threading.Event()
+        self._thread: _Worker | None = None
         self.error: Exception | None = None
 
     @property
@@ -31,14 +38,14 @@ class Background:
     def start(self, work: Callable[[Tick], object]) -> None:
         """Begin a piece of work in place of the one before; it tells its steps, and is stopped between them."""
         self.close()
-        self._stop.clear()
         self.error = None
-        self._thread = threading.Thread(target=self._run, args=(work,), name="whyrank-background", daemon=True)
+        self._thread = _Worker(lambda: self._run(work))
         self._thread.start()
 
     def pause(self, seconds: float) -> None:
         """Sleep inside the work; stop it if it was told to."""
-        if self._stop.wait(seconds):
+        worker = threading.current_thread()
+        if isinstance(worker, _Worker) and worker.stop.wait(seconds):
             raise Stopped
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -49,8 +56,10 @@ class Background:
 
     def close(self) -> None:
         """Stop the work after its present step."""
-        self._stop.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
+        if self._thread is None:
+            return
+        self._thread.stop.set()
+        if self._thread is not threading.current_thread():
             self._thread.join(_JOIN_S)
 
     def _run(self, work: Callable[[Tick], object]) -> None:

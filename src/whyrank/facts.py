@@ -12,7 +12,7 @@ from .columns import MemoryId
 from .errors import ConfigError
 from .ingest.entries import content_hash
 from .lifetimes import expiry
-from .types import TRUSTS, USUAL_IMPORTANCE, Former, Memory, Notice, Source
+from .types import TRUSTS, USUAL_IMPORTANCE, Former, Memory, Notice, Source, Trust
 
 MAX_KEY_CHARACTERS = 1_000
 Outcome = Literal["stored", "known", "revived", "merged"]
@@ -144,6 +144,11 @@ def enriched(memory: Memory, other: Memory, now: float) -> Memory:
         importance=heaviest.importance if memory.importance and other.importance else _either(memory, other),
         expires=memory.expires if refreshed is None else max(refreshed, memory.expires or refreshed),
     )
+
+
+def may_change(by: Trust, memory: Trust) -> bool:
+    """Tell whether what one source says may change what another said: the less trusted may not touch the more."""
+    return TRUSTS.index(by) <= TRUSTS.index(memory)
 
 
 def _either(memory: Memory, other: Memory) -> int | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from .analysis.text import clean
 from .arguments import MAX_LISTED, Listing, Scopes, check_order, check_page, scope_of, scopes_of
 from .columns import MemoryId
-from .errors import NotFound
+from .errors import ConfigError, NotFound
 from .lifetimes import REFRESHED, expiry
 from .ports import Changes, Recall
 from .search.calibration import notes_about
@@ -129,8 +129,16 @@ class Living(Spaces):
         records = self._records(scope_of(scope), progress or (lambda done, total, label: None))
         if not isinstance(out, str | Path):
             return write_lines(out, records)
+        self._refuse_own(Path(out))
         with written_whole(Path(out)) as file:
             return write_lines(file, records)
+
+    def _refuse_own(self, file: Path) -> None:
+        """An export must not take the place of what it was made from."""
+        store = self._config.store
+        own = {store.with_name(store.name + end) for end in ("", "-wal", "-shm", ".lock")} | {self._config.pins}
+        if file.absolute().resolve() in {path.resolve() for path in own}:
+            raise ConfigError(f"{file} belongs to the store itself", "name another file")
 
     def _records(self, owner: Scope, progress: Progress) -> Iterator[dict[str, Any]]:
         """Yield everything of one scope as it is at one moment."""

@@ -100,7 +100,8 @@ class Changes:
     how often it was recalled. Of the files in `replace_files` only what is put stays; `renamed` says which old ids live
     on under new ones.
 
-    `basis` holds memories as they were when the change was thought out: if one is another by now, StoreChanged. `clear`
+    `basis` holds memories as they were when the change was thought out, None for one that was not there: if one is
+    another by now, StoreChanged. `clear`
     empties scopes, files and keys included. `prune` removes memories that have expired by a moment; what they replaced
     stays replaced, while what a removed one replaced comes back. A key in `keys` that stands for other content is
     refused. With `purge`, what remains of the removed in the indexes of their scopes is written anew.
@@ -118,7 +119,7 @@ class Changes:
     superseded: Mapping[MemoryId, tuple[MemoryId, float] | None] = field(default_factory=dict)
     space: str = ""
     vectors: Mapping[str, Vector] = field(default_factory=dict)
-    basis: Mapping[MemoryId, Memory] = field(default_factory=dict)
+    basis: Mapping[MemoryId, Memory | None] = field(default_factory=dict)
     history: Sequence[Former] = ()
     keys: Mapping[tuple[Scope, str], Written] = field(default_factory=dict)
     recalled: Sequence[Recall] = ()

@@ -14,10 +14,12 @@ from .facts import (
     Added,
     Fields,
     Near,
+    Outcome,
     check_key,
     content_of,
     enriched,
     former,
+    may_change,
     read_fields,
     said,
     with_fields,
@@ -27,10 +29,15 @@ from .ingest.entries import entry_for, id_for
 from .lives import Living
 from .ports import Changes, Failure, Vector, Written
 from .types import GLOBAL, Document, Memory, Notice, Scope, Where
+from .unitvectors import unit_rows
 
 _DOCUMENTS_PER_TRANSACTION = 256
 _ATTEMPTS = 5  # of a change to a memory that others change at the same time
 _NEAR_LOOKED_AT = 64
+# What an embedder says may quote a text, and the text may be another's: who looks after the store is told by `status`.
+_NEAR_UNKNOWN = Notice(
+    "near-unknown", "near-duplicates were not looked for, because the embedder failed; `whyrank status` says why"
+)
 Done = TypeVar("Done")
 Keys = Mapping[tuple[Scope, str], Written]
 
@@ -78,19 +85,25 @@ class Remembering(Living):
         now = self._clock()
         known = self._same(text, owner, now)
         old = None if supersedes is None else self._replaceable(supersedes, owner, known)
-        if known is not None and old is None and Where(frozenset({owner}), now=now).allows(known):
+        is_living = known is not None and Where(frozenset({owner}), now=now).allows(known)
+        if known is not None and old is None and is_living:
             return self._as_known(known, keys)
-        if known is not None:
+        if known is not None and is_living:
+            base = known
+        elif known is not None:
             base = replace(known, superseded_by=None, superseded_at=None, expires=None, expires_given=False)
         else:
             base = Memory(self._free_id(owner, text), "", scope=owner, created=now, date=now)
         memory = with_fields(with_text(base, text), {"decay": base.decay, **said(fields)}, now)
         memory = replace(memory, supersedes=old.id if old else base.supersedes)
         found = self._found_near(memory, {memory.id, old.id if old else ""}, now)
-        if self._config["dedup.near"] == "merge" and found.near and known is None and old is None:
-            return self._merged(found, memory, keys, now)
-        self._put_one(known, memory, keys, now, old=old, vectors=found.vectors, failures=found.failures)
-        return Added(memory, "stored" if known is None else "revived", found.near, found.notices)
+        into = next((one.memory for one in found.near if may_change(memory.trust, one.memory.trust)), None)
+        if self._config["dedup.near"] == "merge" and into is not None and known is None and old is None:
+            return self._merged(into, found, memory, keys, now)
+        given = {"space": found.space, "vectors": found.vectors, "failures": found.failures}
+        self._put_one(known, memory, keys, now, old=old, **given)
+        outcome: Outcome = "stored" if known is None else "known" if is_living else "revived"
+        return Added(memory, outcome, found.near, found.notices)
 
     def _put_one(
         self, before: Memory | None, memory: Memory, keys: Keys, now: float, *, old: Memory | None = None, **more: Any
@@ -103,7 +116,7 @@ class Remembering(Living):
         self._write(
             [memory],
             superseded={**brought_back, **({old.id: (memory.id, now)} if old is not None else {})},
-            basis={one.id: one for one in (before, old) if one is not None},
+            basis={memory.id: before, **({old.id: old} if old is not None else {})},
             history=[told] if told is not None else [],
             keys=_keyed(keys, memory.id),
             **more,
@@ -162,42 +175,42 @@ class Remembering(Living):
         """Return the living facts of one scope that say almost the same, the nearest first."""
         memory = Memory("", fact_text(text), scope=scope_of(scope))
         least = self._config["dedup.cosine"] if cosine is None else cosine
-        if self._embedder is None:
+        embedder = self._embedder
+        if embedder is None:
             return []
-        entry = entry_for(memory, self._config["language"])
-        [vector] = self._embedder.documents([entry.embed_text])
-        return self._nearest_facts(vector if vector.any() else None, memory.scope, least, self._clock())
+        entry, space = entry_for(memory, self._config["language"]), embedder.fingerprint
+        [vector] = unit_rows(embedder.documents([entry.embed_text]), 1, self._store.dimensions(space))
+        return self._nearest_facts(vector if vector.any() else None, space, memory.scope, least, self._clock())
 
     def _found_near(self, memory: Memory, apart: set[MemoryId], now: float) -> _Found:
         """Look for near-duplicates, unless they are kept; an embedder that fails is a notice."""
-        if self._config["dedup.near"] == "keep" or self._embedder is None:
+        embedder = self._embedder  # once: another model may take over meanwhile
+        if self._config["dedup.near"] == "keep" or embedder is None:
             return _Found()
-        entry = entry_for(memory, self._config["language"])
-        done = self._attempt({entry.embed_hash: entry.embed_text})
+        entry, space = entry_for(memory, self._config["language"]), embedder.fingerprint
+        done = self._attempt(embedder, {entry.embed_hash: entry.embed_text})
         if done.wrong:
-            notice = Notice("near-unknown", f"near-duplicates were not looked for: {done.wrong}")
-            return _Found(vectors=done.vectors, failures=done.failures, notices=(notice,))
+            return _Found(space=space, vectors=done.vectors, failures=done.failures, notices=(_NEAR_UNKNOWN,))
         vector = done.vectors.get(entry.embed_hash)
-        near = self._nearest_facts(vector, memory.scope, self._config["dedup.cosine"], now)
-        return _Found(tuple(one for one in near if one.memory.id not in apart), done.vectors)
+        near = self._nearest_facts(vector, space, memory.scope, self._config["dedup.cosine"], now)
+        return _Found(tuple(one for one in near if one.memory.id not in apart), space, done.vectors)
 
-    def _nearest_facts(self, vector: Vector | None, scope: Scope, least: float, now: float) -> list[Near]:
+    def _nearest_facts(self, vector: Vector | None, space: str, scope: Scope, least: float, now: float) -> list[Near]:
         """Return the facts of one scope that are near a vector; what has no direction is near nothing."""
         if vector is None:
             return []
         only = frozenset({scope})
         where = Where(only, now=now)
-        run = self._store.nearest(vector, self.space, where, _NEAR_LOOKED_AT)
+        run = self._store.nearest(vector, space, where, _NEAR_LOOKED_AT)
         if len(run.candidates) >= _NEAR_LOOKED_AT and run.candidates[-1].score >= least:
             # Files may say it often: then facts are looked for by themselves, which costs more.
-            run = self._store.nearest(vector, self.space, replace(where, kinds=frozenset({"fact"})), _NEAR_LOOKED_AT)
+            run = self._store.nearest(vector, space, replace(where, kinds=frozenset({"fact"})), _NEAR_LOOKED_AT)
         close = {one.id: one.score for one in run.candidates if one.score >= least}
         held = self._store.get(close, only)
         return [Near(held[key], score) for key, score in close.items() if key in held and held[key].kind == "fact"]
 
-    def _merged(self, found: _Found, memory: Memory, keys: Keys, now: float) -> Added:
-        """Give what was said of a fact to the nearest one there is."""
-        before = found.near[0].memory
+    def _merged(self, before: Memory, found: _Found, memory: Memory, keys: Keys, now: float) -> Added:
+        """Give what was said of a fact to the nearest one it may change."""
         after = enriched(before, memory, now)
         if after == before:
             self._as_known(before, keys)
@@ -277,6 +290,7 @@ class Remembering(Living):
 
 class _Found(NamedTuple):
     near: tuple[Near, ...] = ()
+    space: str = ""
     vectors: Mapping[str, Vector] = {}
     failures: Mapping[str, Failure | None] = {}
     notices: tuple[Notice, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from .background import Background
@@ -81,16 +82,17 @@ class Spaces(Calibrating):
             return
         self._serving.adopt()
         desk = Desk(self._store, embedder, self._clock)
+        if changes.space != desk.space:  # another model has taken over since these were made
+            changes = replace(changes, vectors={}, failures={})
         done = desk.store_with_vectors(changes)
-        if changes.put and not done.error and self._store.failures(desk.space):
+        if changes.put and not done.error and desk.is_due():
             desk.fill(most=_DRAINED_BY_A_WRITE, all_texts=False)
 
-    def _attempt(self, texts: Mapping[str, str]) -> Attempt:
+    def _attempt(self, embedder: Embedder, texts: Mapping[str, str]) -> Attempt:
         """Embed texts before they are written; a provider that failed a moment ago is not asked again."""
-        from .ingest.filling import Attempt, Desk
+        from .ingest.filling import Desk
 
-        embedder = self._embedder
-        return Desk(self._store, embedder, self._clock).attempt_in_time(texts) if embedder is not None else Attempt()
+        return Desk(self._store, embedder, self._clock).attempt_in_time(texts)
 
     def embed(self, progress: Progress | None = None, *, background: bool = False) -> Embedded:
         """Give a vector to every memory that waits for one; stopped and called again, it goes on.
@@ -263,9 +265,12 @@ class Spaces(Calibrating):
             return change
         # Thresholds first, so that the first answer of the new space has them.
         self._recalibrate(calibrated_owners(self._store), embedder=embedder)
-        self._serving.change(lambda roles: roles.switched(space))
-        since = Desk(self._store, embedder, self._clock).fill()  # what was written while it was filled
-        return change._replace(switched=True, embedded=done.embedded + since.embedded)
+        desk = Desk(self._store, embedder, self._clock)
+        meanwhile = desk.fill()  # what was written while it was filled
+        self._serving.change(lambda roles: roles.switched(_wanted(space, roles)))
+        since = desk.fill()  # and in the moment of the switch
+        embedded = done.embedded + meanwhile.embedded + since.embedded
+        return change._replace(switched=True, embedded=embedded, without_vector=since.without_vector)
 
     def _compared(self, embedder: Embedder, progress: Progress | None) -> Agreement:
         from .evaluation.agreement import compare
@@ -277,3 +282,10 @@ class Spaces(Calibrating):
         memories = self._store.sample(Where(scopes, now=self._clock()), _QUESTIONS)
         subjects = (self._asked_with(serving), self._asked_with(embedder))
         return compare(*subjects, memories, self._pinboard(), None, progress or (lambda *_: None))
+
+
+def _wanted(space: Space, roles: Roles) -> Space:
+    """Return a space if it shall still answer: it may have been dropped while it was being filled."""
+    if not any(one is not None and one.name == space.name for one in (roles.serving, roles.filling)):
+        raise ConfigError(f"{space} was dropped while it was being filled", "the model before it stays in place")
+    return space

@@ -593,3 +593,15 @@ def test_what_is_said_for_each_tenant_is_not_said_for_all(call: Run, options: li
     refused = call("mcp", "--http", "--tenants", "tenants.toml", *options)
     assert refused.status == 2
     assert "--tenants says for each tenant" in refused.err
+
+
+def test_an_id_that_is_named_twice_is_forgotten_once_with_the_others(workspace: Path) -> None:
+    async def story(client: Client) -> None:
+        ids = [
+            (await told(client, "memory_add", text=text)).data["memories"][0]["id"]
+            for text in ("Robin sails on Sundays", "The shed has a red door")
+        ]
+        gone = await told(client, "memory_forget", ids=[ids[0], f"whyrank://memory/{ids[0]}", ids[1]])
+        assert gone.data["forgotten"] == ids
+
+    lived(workspace, "stdio", story)

@@ -352,3 +352,17 @@ def test_without_pins_only_the_overlap_is_told(engine: Engine) -> None:
     assert agreement is not None
     assert agreement.questions == 100
     assert str(agreement).endswith("nothing is pinned")
+
+
+def test_a_model_that_is_dropped_while_it_is_filled_does_not_take_over(opened: Open, engine: Engine) -> None:
+    gated = Gated()
+    changing = opened(large=gated)
+    gated.open.clear()
+    gated.entered.clear()
+    changing.change_model("large", background=True)
+    assert gated.entered.wait(30)
+    engine.drop_model(gated.fingerprint)
+    gated.open.set()
+    with pytest.raises(ConfigError, match="dropped while it was being filled"):
+        changing.settle(30)
+    assert roles(engine)[SMALL.fingerprint] == "serving"

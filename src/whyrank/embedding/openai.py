@@ -19,7 +19,6 @@ from .vectors import TRANSFORMER_WEIGHT, unit_rows
 # Answers that may mean "too much at once", so that half of it may do.
 _TOO_MUCH = frozenset({400, 413, 422})
 _TOO_LARGE = 413
-_SHOWN_LETTERS = 60
 _PROBE = "how long is a vector?"
 # Somebody waits for the answer to a question, and words and names can give one.
 _QUESTION_ATTEMPTS = 2
@@ -115,9 +114,8 @@ class OpenAiEmbedder:
 
     def _halved(self, texts: Sequence[str], patience: Patience, error: ProviderRefused) -> list[NDArray[np.float32]]:
         if len(texts) == 1:
-            text = texts[0]
-            shown = text if len(text) <= _SHOWN_LETTERS else f"{text[:_SHOWN_LETTERS]}…"
-            message = f"{error.message}; the text was {shown!r} ({len(text)} letters)"
+            # The text itself is not quoted: what is said here is kept, and shown to others than its owner.
+            message = f"{error.message}; it was one text of {len(texts[0])} letters"
             raise ProviderRefused(message, error.hint, status=error.status) from error
         middle = len(texts) // 2
         if error.status == _TOO_LARGE:

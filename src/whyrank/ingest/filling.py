@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch
 from ..ports import Changes, Embedder, Failure, Store, Vector
+from ..unitvectors import unit_rows
 
 Progress = Callable[[int, int, str], None]
 Clock = Callable[[], float]
@@ -97,14 +98,11 @@ class Desk:
 
     def _vectors(self, texts: Mapping[str, str]) -> dict[str, Vector]:
         """Embed texts and look at what comes back; what has no direction in this space is left out."""
-        import numpy as np
-
-        rows = np.asarray(self.embedder.documents(list(texts.values())), np.float32)
-        wanted = self.store.dimensions(self.space) or rows.shape[-1]
-        if rows.shape != (len(texts), wanted):
-            raise ProviderGarbage(f"the embedder gave an array of {rows.shape}, not of {(len(texts), wanted)}")
-        if not np.isfinite(rows).all():
-            raise ProviderGarbage("the embedder gave what is no number")
+        given = self.embedder.documents(list(texts.values()))
+        try:
+            rows = unit_rows(given, len(texts), self.store.dimensions(self.space))
+        except (ValueError, TypeError) as error:
+            raise ProviderGarbage(str(error)) from error
         return {text_hash: row for text_hash, row in zip(texts, rows, strict=True) if row.any()}
 
     def _failed(self, text_hash: str, error: Exception, known: Mapping[str, Failure]) -> Attempt:
@@ -124,6 +122,10 @@ class Desk:
         """Return the provider's failure, as long as texts wait because of it."""
         first = next(iter(self.store.failures(self.space)), None)
         return first if first is not None and first.hash == PROVIDER else None
+
+    def is_due(self) -> bool:
+        """Tell whether something failed before whose time to be tried again has come."""
+        return any(failure.next_try <= self.clock() for failure in self.store.failures(self.space))
 
     def store_with_vectors(self, changes: Changes) -> Attempt:
         """Embed what is put and has no vector, then write it all; what got none waits and is stored all the same."""

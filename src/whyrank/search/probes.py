@@ -9,14 +9,17 @@ a language model thinks of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..analysis.query import analyse
+from ..analysis.strict import long_terms
 from ..hits import Context
 from ..ports import Embedder, Store, Vector
 from ..ranking.fusion import family_of
 from ..ranking.recipes import Plan
 from ..types import Analysis, Notice, Query, Run, Signal
+from ..unitvectors import unit_rows
 
 MOST_FURTHER_RUNS = 4
 QUESTIONS_SHARE = 0.5  # what the question keeps of its vote when others speak for it as well
@@ -37,6 +40,11 @@ class Probe(NamedTuple):
         """Name its runs."""
         return tuple(f"{family}:{self.label}" for family in self.families)
 
+    def in_long_words(self, language: str) -> Probe:
+        """Return the same without the words that are too short to be asked for."""
+        terms = long_terms(self.analysis.terms, self.analysis.text, language)
+        return self._replace(analysis=replace(self.analysis, terms=terms))
+
 
 def probes_for(
     query: Query, plan: Plan, embedder: Embedder | None, vector: Vector | None, language: str, notices: list[Notice]
@@ -53,7 +61,9 @@ def probes_for(
         return ()
     chosen = sorted(texts[: 1 if mode == _HYDE else MOST_FURTHER_RUNS // len(families)])
     labels = [_HYDE] if mode == _HYDE else [str(number) for number in range(2, len(chosen) + 2)]
-    vectors = _vectors(chosen, mode == _HYDE, embedder, notices) if "vector" in families else None
+    vectors = None
+    if vector is not None and "vector" in families:
+        vectors = _vectors(chosen, mode == _HYDE, embedder, len(vector), notices)
     if vectors is None:
         families = tuple(name for name in families if name != "vector")
     moment = query.where.moment
@@ -65,12 +75,13 @@ def probes_for(
 
 
 def _vectors(
-    texts: Sequence[str], are_answers: bool, embedder: Embedder | None, notices: list[Notice]
+    texts: Sequence[str], are_answers: bool, embedder: Embedder | None, dimension: int, notices: list[Notice]
 ) -> list[Vector] | None:
     """Embed made-up answers as the texts they imitate, and other wordings as the questions they are."""
     assert embedder is not None
     try:
-        found = list(embedder.documents(texts)) if are_answers else [embedder.query(text) for text in texts]
+        given = embedder.documents(texts) if are_answers else [embedder.query(text) for text in texts]
+        found = list(unit_rows(given, len(texts), dimension))
     except Exception as error:  # whatever a provider throws, the question itself must be answered
         notices.append(_off(f"the embedder failed: {error}"))
         return None

@@ -16,6 +16,7 @@ from ..ports import Embedder, Store, Vector
 from ..ranking.fusion import listed_by
 from ..ranking.recipes import Recipe
 from ..types import Analysis, Notice, Query, Run, Signal, Statistics
+from ..unitvectors import unit_rows
 from .asking import settled, understood
 from .mentions import with_boosts
 from .probes import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
@@ -68,8 +69,10 @@ def retrieve(
             question = question.in_long_words(language)
     notices: list[Notice] = []
     with watch.timing("embedding"):
-        vector = _query_vector(question.analysis, recipe, embedder, notices)
+        vector = _query_vector(question.analysis, recipe, embedder, store, notices)
         probes = probes_for(query, recipe.plan, embedder, vector, language, notices)
+        if recipe.plan.analysis == "strict-length":
+            probes = tuple(further.in_long_words(language) for further in probes)
     space = embedder.fingerprint if embedder else ""
     with store.reading():
         with watch.timing("terms"):
@@ -102,14 +105,15 @@ def _in_known_terms(probe: Probe, store: Store, query: Query, language: str) -> 
 
 
 def _query_vector(
-    analysis: Analysis, recipe: Recipe, embedder: Embedder | None, notices: list[Notice]
+    analysis: Analysis, recipe: Recipe, embedder: Embedder | None, store: Store, notices: list[Notice]
 ) -> Vector | None:
     """Embed the question if the recipe asks for vectors; a failing embedder leaves the other runs at work."""
     if embedder is None or "vector" not in recipe.plan.runs or not analysis.text.strip():
         return None
     try:
-        vector = embedder.query(analysis.text)
-    except Exception as error:  # whatever a provider throws, the other runs must answer
+        dimension = store.dimensions(embedder.fingerprint)
+        vector: Vector = unit_rows([embedder.query(analysis.text)], 1, dimension)[0]
+    except Exception as error:  # whatever a provider throws or gives, the other runs must answer
         notices.append(Notice("vector-off", f"the embedder failed, so words and names answer alone: {error}"))
         return None
     if not vector.any():

@@ -91,7 +91,8 @@ def asked_about(store: Store, query: Query, identity: str) -> list[Memory]:
 
 def _chunks_of(store: Store, query: Query, path: str) -> list[Memory]:
     """Return the chunks of a file, or the one of these lines where they are named as results show them."""
-    where = Where(query.where.scopes, path=literally(path), include_superseded=True, now=query.where.now)
+    chunks_alone = frozenset({"chunk"})  # facts that were extracted from it have its path, too
+    where = Where(query.where.scopes, chunks_alone, path=literally(path), include_superseded=True, now=query.where.now)
     chunks = store.browse(where, _CHUNKS_LOOKED_AT)
     lines = _LINES.fullmatch(path)
     if chunks or lines is None:

@@ -50,7 +50,6 @@ Fault = Literal[
     "redirect-here",
 ]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
-HARMLESS: frozenset[Fault] = frozenset({"ok", "shuffled", "redirect-here"})
 DRIP_S = 0.02  # between two bytes of a slow answer
 HUGE_BYTES = 200_000_000  # more than anybody should read; it is sent until the caller hangs up
 _BLOCK = b'"' + b"x" * 65_534 + b'"'

@@ -38,11 +38,11 @@ class Past:
         self.keys = {**changes.keys, **kept}
 
 
-def refuse_others(entries: Mapping[MemoryId, Entry], basis: Mapping[MemoryId, Memory]) -> None:
+def refuse_others(entries: Mapping[MemoryId, Entry], basis: Mapping[MemoryId, Memory | None]) -> None:
     """Refuse changes that were thought out over memories that are others by now."""
     for key, known in basis.items():
-        found = entries[key].memory if key in entries else None
-        if found is None or _unrecalled(found) != _unrecalled(known):
+        found = _unrecalled(entries[key].memory) if key in entries else None
+        if found != (None if known is None else _unrecalled(known)):
             raise StoreChanged(f"{key} has changed meanwhile", "read it again; nothing was stored")
 
 

@@ -95,7 +95,7 @@ def forget(door: Door, values: Values) -> Answer:
     """Remove memories by their exact ids, all of them or none; only what is the caller's own."""
     engine, seen = door.desk.reading(), door.seen(values)
     own = {scope_of(scope) for scope in seen} or {GLOBAL}
-    memories = [engine.get(_identity(one), scope=seen) for one in dict.fromkeys(values["ids"])]
+    memories = [engine.get(one, scope=seen) for one in dict.fromkeys(map(_identity, values["ids"]))]
     if not memories:
         raise ConfigError("no memory was named", "give ids as memory_search shows them")
     for memory in memories:
@@ -104,8 +104,7 @@ def forget(door: Door, values: Values) -> Answer:
                 f"{memory.id} is {memory.scope}, not this agent's own; nothing was removed",
                 f"`whyrank forget {memory.id}` on the command line removes it for everybody",
             )
-    for memory in memories:
-        engine.forget(memory.id, scope=seen)
+    engine.forget(*(memory.id for memory in memories), scope=seen)
     return Answer({"forgotten": [memory.id for memory in memories], "format": shapes.FORMAT}, texts.gone(memories))
 
 
@@ -140,7 +139,7 @@ def _chunks(engine: Engine, path: str, scopes: Sequence[str]) -> list[Memory]:
     pattern = literally(path.removeprefix("./"))
     if not path or len(pattern) > MAX_PATTERN_CHARACTERS:
         return []
-    return engine.list(path=pattern, scope=scopes, limit=_CHUNKS_OF_A_FILE)
+    return engine.list(path=pattern, kind="chunk", scope=scopes, limit=_CHUNKS_OF_A_FILE)
 
 
 def _reaches(chunk: Memory, first: int, last: int) -> bool:

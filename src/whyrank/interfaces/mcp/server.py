@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -67,7 +66,7 @@ def server_for(door: Door) -> Server[Any]:
         return await _called(door, known, context, asked)
 
     async def list_resources(context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
-        memories = await _resource(context, door, lambda: resources.listed(door, time.time()))
+        memories = await _resource(context, door, lambda: resources.listed(door))
         first = Resource(uri=resources.RECENT, name="recent", title="Recent memories", mime_type=resources.MIME_TYPE)
         rest = [
             Resource(uri=one.address, name=one.name, title=one.title, mime_type=resources.MIME_TYPE) for one in memories
@@ -81,7 +80,7 @@ def server_for(door: Door) -> Server[Any]:
         return ListResourceTemplatesResult(resource_templates=[memory])
 
     async def read_resource(context: Context, asked: ReadResourceRequestParams) -> ReadResourceResult:
-        text = await _resource(context, door, lambda: resources.read(door, asked.uri, time.time()))
+        text = await _resource(context, door, lambda: resources.read(door, asked.uri))
         return ReadResourceResult(
             contents=[TextResourceContents(uri=asked.uri, mime_type=resources.MIME_TYPE, text=text)]
         )

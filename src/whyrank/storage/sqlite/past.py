@@ -17,11 +17,12 @@ from .rows import SELECT, to_memory
 _PER_STATEMENT = 500
 
 
-def check_basis(connection: Connection, basis: Mapping[MemoryId, Memory]) -> None:
+def check_basis(connection: Connection, basis: Mapping[MemoryId, Memory | None]) -> None:
     """Refuse changes that were thought out over memories that are others by now; their recalls are no change."""
     for identity, known in basis.items():
         row = connection.execute(f"SELECT {SELECT} FROM memories AS m WHERE m.id = ?", (identity,)).fetchone()
-        if row is None or unrecalled(to_memory(row)) != unrecalled(known):
+        found = None if row is None else unrecalled(to_memory(row))
+        if found != (None if known is None else unrecalled(known)):
             raise StoreChanged(f"{identity} has changed meanwhile", "read it again; nothing was stored")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -236,11 +237,11 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
             f"{database.path} has schema {found}, from before the first release of whyrank",
             "move it away and ingest its files again",
         )
-    if found:
-        back_up(database.reader(), _backup_path(database.path, found))
     with database.writing() as connection:
         # Another process may have migrated between our look and our lock.
         current = connection.execute("PRAGMA user_version").fetchone()[0]
+        if 0 < current < newest:
+            back_up(database.reader(), _backup_path(database.path, current))
         for migration in migrations:
             if migration.version > current:
                 run_script(connection, migration.statements)
@@ -269,7 +270,9 @@ def _version(database: Database) -> int:
 
 
 def _backup_path(path: Path, version: int) -> Path:
-    return path.with_name(f"{path.name}.schema{version}.bak")
+    """Return a name nobody has: what was backed up before may be all that is left of something."""
+    names = (f"{path.name}.schema{version}{number}.bak" for number in chain([""], (f".{i}" for i in count(1))))
+    return next(place for place in map(path.with_name, names) if not place.exists())
 
 
 def back_up(source: Connection, target: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -65,7 +65,9 @@ class SqliteStore(Bookkeeping):
         prepare(self._database)
         prepare_index(self._database, keyword)
         if not self._database.read_only and purging.is_due(self._database.reader()):
-            purging.purge(self._database)
+            # What cannot be done now (a full disk, a reader) keeps nobody from searching; the next opening tries again.
+            with suppress(StoreError):
+                purging.purge(self._database)
 
     # -- writing ---------------------------------------------------------------------------------------------
 

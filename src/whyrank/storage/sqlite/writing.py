@@ -97,6 +97,8 @@ class Writing:
         for scope in sorted(self._lost):
             self._renumber(scope)
         self._keyword.scrub(self._connection)
+        # What a provider said when it failed may quote what is to go.
+        self._connection.execute("DELETE FROM embedding_failures WHERE hash = ''")
         leave_word(self._connection)
 
     def _renumber(self, scope: str) -> None:

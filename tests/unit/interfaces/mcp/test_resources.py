@@ -34,7 +34,7 @@ def stored(door: Door, ages_in_days: dict[str, float | None], scope: str = "glob
 
 
 def recent(door: Door, count: int) -> list[str]:
-    return [one.id for one in resources.recent(door.desk.reading(), door.seen({}), NOW, count)]
+    return [one.id for one in resources.recent(door.desk.reading(), door.seen({}), count)]
 
 
 def test_the_latest_come_first_and_the_undated_last(door: Door) -> None:
@@ -55,26 +55,26 @@ def test_when_all_are_of_one_moment_some_of_them_are_shown(door: Door) -> None:
 
 def test_an_empty_store_has_none(door: Door) -> None:
     assert recent(door, 5) == []
-    assert resources.read(door, resources.RECENT, NOW) == "Nothing is stored yet."
+    assert resources.read(door, resources.RECENT) == "Nothing is stored yet."
 
 
 def test_another_scope_is_neither_listed_nor_read(door: Door) -> None:
     stored(door, {"mine": 1}, "user:42")
     stored(door, {"theirs": 1}, "user:7")
     own = Door(door.desk, ("user:42",))
-    assert [one.address for one in resources.listed(own, NOW)] == ["whyrank://memory/m_mine"]
-    assert "fact mine" in resources.read(own, "whyrank://memory/m_mine", NOW)
+    assert [one.address for one in resources.listed(own)] == ["whyrank://memory/m_mine"]
+    assert "fact mine" in resources.read(own, "whyrank://memory/m_mine")
     with pytest.raises(NotFound):
-        resources.read(own, "whyrank://memory/m_theirs", NOW)
+        resources.read(own, "whyrank://memory/m_theirs")
 
 
 def test_an_address_of_something_else_is_not_found(door: Door) -> None:
     with pytest.raises(NotFound, match="there is no resource"):
-        resources.read(door, "file:///etc/passwd", NOW)
+        resources.read(door, "file:///etc/passwd")
 
 
 def test_a_name_in_the_list_is_one_short_line(door: Door) -> None:
     door.desk.writing().add("first line\n" + "word " * 100)
-    [one] = resources.listed(door, door.desk.writing().list()[0].created)
+    [one] = resources.listed(door)
     assert one.title.startswith("first line word word")
     assert len(one.title) == 80

@@ -25,6 +25,7 @@ from .segments import Segment, flushed_below, live_segments
 from .texts import stored_texts
 
 _DIRECTORIES_KEPT = 4_096
+_UNLISTED_KEPT = 64  # segments of an older version, whose words stand in memory until they are listed
 _LISTS_KEPT = 64  # as many as a question has words
 POSTINGS_KEPT = 3_000_000  # of lists read lately, 48 MB
 
@@ -134,6 +135,8 @@ class Pages:
         with self._turn:
             words = self._unlisted.get(segment.segment)
             if words is None:
+                if len(self._unlisted) >= _UNLISTED_KEPT:
+                    self._unlisted.clear()
                 texts = stored_texts(connection, scope, segment.first, segment.last)
                 words = self._unlisted[segment.segment] = frozenset(token for text in texts for token in text.tokens)
         return [word for word in words if word.startswith(start)]
@@ -268,6 +271,8 @@ class Lists:
         for segment in self.stored.segments:
             living = self._shelf.alive[segment.first : segment.last + 1]
             for page, asked in self._cache.pages_for(connection, self._shelf.scope, segment, WORDS, keys):
+                if not len(page.keys):  # made anew of texts that are gone
+                    continue
                 places = np.minimum(page.keys.searchsorted(keys[asked]), len(page.keys) - 1)
                 found = np.flatnonzero(page.keys[places] == keys[asked])
                 held[asked[found]] += _living_in(page, living)[places[found]]

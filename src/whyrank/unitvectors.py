@@ -1,0 +1,29 @@
+"""Vectors as embedders give them, looked at before anything is computed with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_TOLERANCE = 1e-4  # of a length that is one but for rounding; such rows stay as they are, to the bit
+
+
+def unit_rows(rows: object, count: int, dimension: int | None) -> NDArray[np.float32]:
+    """Return so many vectors at unit length; a row of zeros stays one. What is no such table is a ValueError."""
+    import numpy as np
+
+    found = np.asarray(rows, np.float32)
+    if found.ndim != 2 or len(found) != count or (dimension is not None and found.shape[1] != dimension):
+        wanted = "any number" if dimension is None else dimension
+        raise ValueError(f"the embedder gave an array of {found.shape}, not of ({count}, {wanted})")
+    if not np.isfinite(found).all():
+        raise ValueError("the embedder gave what is no number")
+    lengths = np.linalg.norm(found.astype(np.float64), axis=1)
+    odd = (np.abs(lengths - 1.0) > _TOLERANCE) & (lengths > 0.0)
+    if odd.any():
+        found = found.copy()
+        found[odd] = (found[odd].astype(np.float64) / lengths[odd, np.newaxis]).astype(np.float32)
+    return found

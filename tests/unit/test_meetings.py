@@ -1,0 +1,205 @@
+"""What happens where two things meet: writers of one fact, a write and a change of model, an embedder and its word."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import whyrank
+from whyrank import config
+from whyrank.background import Background
+from whyrank.engine import Engine
+from whyrank.errors import ConfigError, ProviderRefused, StoreFull
+from whyrank.ports import Embedder
+from whyrank.storage.sqlite import purging
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.testing.embedder import WordDirections
+from whyrank.unitvectors import unit_rows
+
+
+def over(path: Path, embedder: Embedder | None, **given: object) -> Engine:
+    return Engine(SqliteStore(path / "memory.db"), embedder, config.load(given, workspace=path))
+
+
+class Odd(WordDirections):
+    """Gives what it is told to give for a question, and vectors of another length for texts."""
+
+    answer: Any = None
+    length = 1.0
+
+    def query(self, text: str) -> Any:
+        return super().query(text) if self.answer is None else self.answer
+
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return super().documents(texts) * np.float32(self.length)
+
+
+def test_a_model_that_takes_over_during_a_write_makes_its_own_vector(tmp_path: Path) -> None:
+    first, second = WordDirections(16, "first"), WordDirections(16, "second")
+    serving: list[Embedder] = [first]
+
+    class Switching(Engine):
+        @property
+        def _embedder(self) -> Embedder | None:
+            return serving[0]
+
+    engine = Switching(SqliteStore(tmp_path / "memory.db"), first, config.load({}, workspace=tmp_path))
+    attempt = engine._attempt
+
+    def and_then_switch(embedder: Embedder, texts: Any) -> Any:
+        done = attempt(embedder, texts)
+        serving[0] = second
+        return done
+
+    engine._attempt = and_then_switch  # type: ignore[method-assign]
+    fact = engine.add("green tea")
+    scopes = frozenset({fact.scope})
+    assert engine._store.vectors([fact.id], first.fingerprint, scopes) == {}
+    [vector] = engine._store.vectors([fact.id], second.fingerprint, scopes).values()
+    assert vector @ second.documents(["green tea"])[0] == pytest.approx(1.0, abs=1e-6)
+    engine.close()
+
+
+def test_who_adds_what_another_has_just_added_learns_that_it_is_known(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        write = engine._store.write
+        raced: list[int] = []
+
+        def racing(changes: Any) -> None:
+            if not raced:
+                raced.append(1)
+                engine.add("tea", tags=["mine"], importance=5)
+            write(changes)
+
+        engine._store.write = racing  # type: ignore[method-assign]
+        done = engine.remember("tea")
+        assert (done.outcome, done.memory.tags, done.memory.importance) == ("known", ("mine",), 5)
+        assert engine.get(done.memory.id).importance == 5
+
+
+def test_an_export_does_not_take_the_place_of_the_store(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.add("tea")
+        for name in ("memory.db", "./memory.db", "memory.db-wal", "memory.pins"):
+            with pytest.raises(ConfigError, match="belongs to the store itself"):
+                engine.export(tmp_path / name)
+        assert [one.text for one in engine.list()] == ["tea"]
+
+
+def test_what_a_provider_said_of_a_text_is_shown_to_nobody_else_and_purged(tmp_path: Path) -> None:
+    class Quoting(WordDirections):
+        def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            raise ProviderRefused(f"will not embed {texts[0]!r}", "", status=503)
+
+    with over(tmp_path, Quoting()) as engine:
+        for number in range(6):
+            engine.add(f"zebrasecret {number}", scope="user:ann")
+        said = engine.remember("tea", scope="user:bob")
+        assert "near-unknown" in [notice.code for notice in said.notices]
+        assert not any("zebrasecret" in notice.message for notice in said.notices)
+        assert engine.forget_scope("user:ann", purge=True).remains == ()
+    assert b"zebrasecret" not in (tmp_path / "memory.db").read_bytes()
+
+
+def test_a_purge_that_cannot_be_ended_keeps_nobody_from_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(database: object) -> tuple[str, ...]:
+        raise StoreFull("no room", "")
+
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        kept, gone = engine.add("tea"), engine.add("secret")
+        with monkeypatch.context() as patched:
+            patched.setattr(purging, "purge", full)
+            with pytest.raises(StoreFull):
+                engine.forget(gone.id, purge=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(purging, "purge", full)
+        with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+            assert engine.search("tea")[0].id == kept.id
+    whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none").close()
+    assert b"secret" not in (tmp_path / "memory.db").read_bytes()
+
+
+def test_work_that_was_told_to_stop_is_not_released_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whyrank.background._JOIN_S", 0.01)
+    background, go_on, steps = Background(), threading.Event(), list[str]()
+
+    def slow(tick: Callable[[int, int, str], None]) -> None:
+        go_on.wait(10)
+        tick(1, 2, "")
+        steps.append("not stopped")
+
+    background.start(slow)
+    first = background._thread
+    background.start(lambda tick: steps.append("next"))
+    assert background.wait(10)
+    go_on.set()
+    assert first is not None
+    first.join(10)
+    assert steps == ["next"]
+
+
+def test_vectors_of_any_length_are_compared_by_their_direction(tmp_path: Path) -> None:
+    embedder = Odd()
+    embedder.length = 10.0
+    with over(tmp_path, embedder, **{"dedup.near": "merge"}) as engine:
+        engine.add("Suzy drinks green tea")
+        assert engine.remember("Suzy drives to Berlin").outcome == "stored"
+        embedder.answer = WordDirections().query("green tea") * 7
+        [raw] = [part.raw for part in engine.search("green tea")[0].trail[0].parts if part.signal == "vector"]
+        assert raw is not None
+        assert 0.5 < raw <= 1.0 + 1e-6  # two of four words, and not 70 times that
+
+
+@pytest.mark.parametrize("answer", [np.ones(7, np.float32), [1.0, 2.0], None, np.full(64, np.nan, np.float32), "x"])
+def test_no_vector_of_a_question_keeps_words_from_answering(tmp_path: Path, answer: object) -> None:
+    embedder = Odd()
+    with over(tmp_path, embedder) as engine:
+        engine.add("green tea")
+        embedder.answer = [answer] if answer is None else answer
+        results = engine.search("green tea")
+        assert results[0].memory.text == "green tea"
+        assert "vector-off" in [notice.code for notice in results.notices]
+
+
+def test_saying_a_living_fact_again_over_another_keeps_its_end(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        fact = engine.add("tea", expires="2099-01-01")
+        other = engine.add("coffee")
+        done = engine.remember("tea", supersedes=other.id)
+        assert (done.outcome, done.memory.id, done.memory.expires) == ("known", fact.id, fact.expires)
+        assert engine.get(other.id).superseded_by == fact.id
+
+
+def test_the_less_trusted_does_not_change_what_the_owner_said(tmp_path: Path) -> None:
+    with over(tmp_path, WordDirections(), **{"dedup.near": "merge", "dedup.cosine": 0.5}) as engine:
+        own = engine.add("Suzy drinks green tea")
+        said = engine.remember("Suzy drinks green tea daily", trust="untrusted", importance=5, tags=["pinned"])
+        assert said.outcome == "stored"
+        assert [one.memory.id for one in said.near] == [own.id]
+        assert engine.get(own.id).importance is None
+        assert engine.remember("Suzy drinks much green tea", importance=4).outcome == "merged"
+
+
+@pytest.mark.parametrize(
+    ("rows", "complaint"),
+    [([[1.0, 2.0]], "not of (2, any number)"), ([[1.0], [float("nan")]], "no number"), (1.0, "an array of ()")],
+)
+def test_what_is_no_table_of_vectors_is_refused(rows: object, complaint: str) -> None:
+    with pytest.raises(ValueError, match="the embedder gave") as caught:
+        unit_rows(rows, 2, None)
+    assert complaint in str(caught.value)
+
+
+def test_a_vector_that_is_one_long_stays_as_it_is_and_others_are_made_so() -> None:
+    unit = np.array([[0.6, 0.8], [0.0, 0.0]], np.float32)
+    assert unit_rows(unit, 2, 2).tobytes() == unit.tobytes()
+    # 3² + 4² = 5²
+    assert unit_rows([[3.0, 4.0]], 1, 2).tolist() == [[pytest.approx(0.6), pytest.approx(0.8)]]
