@@ -406,7 +406,7 @@ MUTANTS = (
     Mutant(
         "another port is the same fact",
         "ingest/familiar.py",
-        "if cosine >= self.same_cosine and _numbers(known.text) == _numbers(memory.text):",
+        "if cosine >= self.same_cosine and numbers_in(known.text) == numbers_in(memory.text):",
         "if cosine >= self.same_cosine:",
         EXTRACTION,
     ),

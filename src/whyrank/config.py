@@ -71,7 +71,10 @@ class Config:
     def place(self, key: str) -> Path:
         """Return the path a setting names, taken from the workspace."""
         try:
-            return (self.workspace / Path(self[key]).expanduser()).absolute()
+            place = (self.workspace / Path(self[key]).expanduser()).absolute()
+            if not place.name:
+                raise ConfigError(f"{key} = {self[key]!r} is a folder", "name a file for it, for instance memory.db")
+            return place
         except RuntimeError as error:
             raise ConfigError(f"{key} = {self[key]!r}: {error}", "name a path that exists") from error
 

@@ -71,6 +71,9 @@ def write_lines(out: TextIO, records: Iterable[Mapping[str, Any]]) -> int:
 @contextmanager
 def written_whole(file: Path) -> Iterator[TextIO]:
     """Write a file beside its place, for its owner alone, and put it there when it is whole."""
+    file = file.resolve()  # a link stays one, and leads to what was written
+    if file.exists() and not file.is_file():
+        raise ConfigError(f"{file} is no regular file", "name a file, or leave --out away to write to standard output")
     try:
         number, fresh = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     except OSError as error:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypedDict
 
+from .analysis.sameness import may_be_one
 from .arguments import check_category, check_decay, check_importance, moment, name_of, storable, tags_of
 from .columns import MemoryId
 from .errors import ConfigError
 from .ingest.entries import content_hash
 from .lifetimes import expiry
-from .types import TRUSTS, USUAL_IMPORTANCE, Former, Memory, Notice, Source, Trust
+from .types import TRUSTS, USUAL_IMPORTANCE, Former, Memory, Notice, Source
 
 MAX_KEY_CHARACTERS = 1_000
 Outcome = Literal["stored", "known", "revived", "merged"]
@@ -132,7 +134,10 @@ def with_text(memory: Memory, text: str) -> Memory:
 
 def enriched(memory: Memory, other: Memory, now: float) -> Memory:
     """Return a memory with what was said of one that says the same; it was said again, so its time begins anew."""
-    refreshed = expiry(memory.decay, now) if not memory.expires_given else None
+    renewed = replace(memory, expires=expiry(memory.decay, now)) if not memory.expires_given else memory
+    says_how_long = bool(other.decay) or other.expires_given
+    lives = (renewed, other) if says_how_long else (renewed,)
+    longest = max(lives, key=lambda one: math.inf if one.expires is None else one.expires)
     heaviest = max((memory, other), key=lambda one: one.importance or USUAL_IMPORTANCE)
     return replace(
         memory,
@@ -142,13 +147,20 @@ def enriched(memory: Memory, other: Memory, now: float) -> Memory:
         tags=tuple(dict.fromkeys((*memory.tags, *other.tags))),
         entities=tuple(dict.fromkeys((*memory.entities, *other.entities))),
         importance=heaviest.importance if memory.importance and other.importance else _either(memory, other),
-        expires=memory.expires if refreshed is None else max(refreshed, memory.expires or refreshed),
+        decay=longest.decay,
+        expires=longest.expires,
+        expires_given=longest.expires_given,
+        trust=min(memory.trust, other.trust, key=TRUSTS.index),
     )
 
 
-def may_change(by: Trust, memory: Trust) -> bool:
-    """Tell whether what one source says may change what another said: the less trusted may not touch the more."""
-    return TRUSTS.index(by) <= TRUSTS.index(memory)
+def may_merge(said: Memory, into: Memory) -> bool:
+    """Tell whether a fact may become part of one that says almost the same.
+
+    The less trusted may not change the more trusted, and what may be a correction is a fact of its own.
+    """
+    is_trusted = TRUSTS.index(said.trust) <= TRUSTS.index(into.trust)
+    return is_trusted and may_be_one(said.text, into.text)
 
 
 def _either(memory: Memory, other: Memory) -> int | None:

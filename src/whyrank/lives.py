@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
@@ -93,7 +94,17 @@ class Living(Spaces):
         owner = scope_of(scope)
         held = self._store.statistics((), frozenset({owner})).total
         notes = [*notes_about(self._store, owner), *names_of(self._store, owner)]
-        return self._removed(held, Changes(clear=[owner], drop_notes=notes, purge=purge))
+        done = self._removed(held, Changes(clear=[owner], drop_notes=notes, purge=purge))
+        return done._replace(remains=(*done.remains, *self._named_still(owner))) if purge else done
+
+    def _named_still(self, owner: Scope) -> Iterator[str]:
+        """Say where the name of a scope stands when all that was in it is gone."""
+        if owner != GLOBAL:
+            yield f"the store still lists {owner} among the scopes it has known, by its name alone"
+        if self._config.pins.is_file() and str(owner) in self._config.pins.read_text(
+            encoding="utf-8", errors="replace"
+        ):
+            yield f"{self._config.pins} holds pins of {owner}: `whyrank pin --remove` takes them out"
 
     def _removed(self, count: int, changes: Changes) -> Forgotten:
         self._store.write(changes)
@@ -126,12 +137,13 @@ class Living(Spaces):
         """Write all of one scope as lines of JSON, to a file (whole or not at all) or a stream; return how many."""
         from .exporting import write_lines, written_whole
 
-        records = self._records(scope_of(scope), progress or (lambda done, total, label: None))
-        if not isinstance(out, str | Path):
-            return write_lines(out, records)
-        self._refuse_own(Path(out))
-        with written_whole(Path(out)) as file:
-            return write_lines(file, records)
+        # Closed before the store is, also where the reader of a stream has gone.
+        with closing(self._records(scope_of(scope), progress or (lambda done, total, label: None))) as records:
+            if not isinstance(out, str | Path):
+                return write_lines(out, records)
+            self._refuse_own(Path(out))
+            with written_whole(Path(out)) as file:
+                return write_lines(file, records)
 
     def _refuse_own(self, file: Path) -> None:
         """An export must not take the place of what it was made from."""
@@ -140,7 +152,7 @@ class Living(Spaces):
         if file.absolute().resolve() in {path.resolve() for path in own}:
             raise ConfigError(f"{file} belongs to the store itself", "name another file")
 
-    def _records(self, owner: Scope, progress: Progress) -> Iterator[dict[str, Any]]:
+    def _records(self, owner: Scope, progress: Progress) -> Generator[dict[str, Any]]:
         """Yield everything of one scope as it is at one moment."""
         from .exporting import as_record
 

@@ -19,7 +19,7 @@ from .facts import (
     content_of,
     enriched,
     former,
-    may_change,
+    may_merge,
     read_fields,
     said,
     with_fields,
@@ -34,6 +34,7 @@ from .unitvectors import unit_rows
 _DOCUMENTS_PER_TRANSACTION = 256
 _ATTEMPTS = 5  # of a change to a memory that others change at the same time
 _NEAR_LOOKED_AT = 64
+_NEAR_TOLD = 5  # of one fact; who wants more asks `near`
 # What an embedder says may quote a text, and the text may be another's: who looks after the store is told by `status`.
 _NEAR_UNKNOWN = Notice(
     "near-unknown", "near-duplicates were not looked for, because the embedder failed; `whyrank status` says why"
@@ -55,7 +56,9 @@ class Remembering(Living):
         **fields: Unpack[Fields],
     ) -> Memory:
         """Store a fact; the same text in the same scope is not stored twice. It is durable on return."""
-        return self.remember(text, scope=scope, supersedes=supersedes, key=key, **fields).memory
+        # It has no place to name near-duplicates, so they are looked for only where they would be merged.
+        looks = self._config["dedup.near"] == "merge"
+        return self._told(text, scope, supersedes, key, fields, looks_for_near=looks).memory
 
     def remember(
         self,
@@ -70,14 +73,33 @@ class Remembering(Living):
 
         A write with a `key` happens once: the same again returns the same memory, another one is refused.
         """
+        looks = self._config["dedup.near"] != "keep"
+        return self._told(text, scope, supersedes, key, fields, looks_for_near=looks)
+
+    def _told(
+        self,
+        text: str,
+        scope: str | Scope,
+        supersedes: str | None,
+        key: str | None,
+        fields: Fields,
+        *,
+        looks_for_near: bool,
+    ) -> Added:
         stored, owner, given = fact_text(text), scope_of(scope), read_fields(fields)
         keys: Keys = {}
         if key is not None:
             keys = {(owner, check_key(key)): Written("", content_of(stored, supersedes, given))}
-        return _tried(lambda: self._remembered(stored, owner, supersedes, given, keys))
+        return _tried(lambda: self._remembered(stored, owner, supersedes, given, keys, looks_for_near))
 
     def _remembered(
-        self, text: str, owner: Scope, supersedes: str | None, fields: Mapping[str, Any], keys: Keys
+        self,
+        text: str,
+        owner: Scope,
+        supersedes: str | None,
+        fields: Mapping[str, Any],
+        keys: Keys,
+        looks_for_near: bool,
     ) -> Added:
         before = self._written_before(keys)
         if before is not None:
@@ -96,8 +118,8 @@ class Remembering(Living):
             base = Memory(self._free_id(owner, text), "", scope=owner, created=now, date=now)
         memory = with_fields(with_text(base, text), {"decay": base.decay, **said(fields)}, now)
         memory = replace(memory, supersedes=old.id if old else base.supersedes)
-        found = self._found_near(memory, {memory.id, old.id if old else ""}, now)
-        into = next((one.memory for one in found.near if may_change(memory.trust, one.memory.trust)), None)
+        found = self._found_near(memory, {memory.id, old.id if old else ""}, now) if looks_for_near else _Found()
+        into = next((one.memory for one in found.near if may_merge(memory, one.memory)), None)
         if self._config["dedup.near"] == "merge" and into is not None and known is None and old is None:
             return self._merged(into, found, memory, keys, now)
         given = {"space": found.space, "vectors": found.vectors, "failures": found.failures}
@@ -152,8 +174,11 @@ class Remembering(Living):
                 return identity
             number += 1
 
-    def _replaceable(self, replaced: str, owner: Scope, by: Memory | None) -> Memory:
-        """Return the memory that is to be replaced, by its id or its text: one of its own scope that lives."""
+    def _replaceable(self, replaced: str, owner: Scope, by: Memory | None) -> Memory | None:
+        """Return the memory that is to be replaced, by its id or its text, one of its own scope that lives.
+
+        None if the very fact that is to replace it has done so already: somebody says it once more.
+        """
         try:
             old = self.get(replaced, scope=owner)
         except NotFound:
@@ -165,6 +190,8 @@ class Remembering(Living):
             raise ConfigError(f"{old.id} belongs to {old.scope}, not to {owner}", f"add this with scope {old.scope}")
         if by is not None and old.id == by.id:
             raise ConfigError(f"{old.id} would replace itself", "give another text or another id")
+        if by is not None and old.superseded_by == by.id:
+            return None
         if old.superseded_by is not None:
             raise ConfigError(f"{old.id} was replaced by {old.superseded_by} already", "replace that one")
         return old
@@ -183,9 +210,9 @@ class Remembering(Living):
         return self._nearest_facts(vector if vector.any() else None, space, memory.scope, least, self._clock())
 
     def _found_near(self, memory: Memory, apart: set[MemoryId], now: float) -> _Found:
-        """Look for near-duplicates, unless they are kept; an embedder that fails is a notice."""
+        """Look for near-duplicates; an embedder that fails is a notice."""
         embedder = self._embedder  # once: another model may take over meanwhile
-        if self._config["dedup.near"] == "keep" or embedder is None:
+        if embedder is None:
             return _Found()
         entry, space = entry_for(memory, self._config["language"]), embedder.fingerprint
         done = self._attempt(embedder, {entry.embed_hash: entry.embed_text})
@@ -193,7 +220,8 @@ class Remembering(Living):
             return _Found(space=space, vectors=done.vectors, failures=done.failures, notices=(_NEAR_UNKNOWN,))
         vector = done.vectors.get(entry.embed_hash)
         near = self._nearest_facts(vector, space, memory.scope, self._config["dedup.cosine"], now)
-        return _Found(tuple(one for one in near if one.memory.id not in apart), space, done.vectors)
+        others = [one for one in near if one.memory.id not in apart]
+        return _Found(tuple(others[:_NEAR_TOLD]), space, done.vectors)
 
     def _nearest_facts(self, vector: Vector | None, space: str, scope: Scope, least: float, now: float) -> list[Near]:
         """Return the facts of one scope that are near a vector; what has no direction is near nothing."""
@@ -247,10 +275,21 @@ class Remembering(Living):
                 raise ConfigError(f"{same.id} says that already", "forget one of the two, or replace it")
             after = with_text(after, text)
         old = None if supersedes is None else self._replaceable(supersedes, before.scope, before)
+        if old is not None and old.id in self._successors(before):
+            raise ConfigError(f"{old.id} replaced {before.id}, over others or by itself", "a circle has no latest fact")
         after = after if old is None else replace(after, supersedes=old.id)
         if after != before:
             self._put_one(before, after, {}, now, old=old)
         return after
+
+    def _successors(self, memory: Memory) -> set[MemoryId]:
+        """Return what replaced a memory, what replaced that one, and so on."""
+        met, sought = set[MemoryId](), memory.superseded_by
+        while sought is not None and sought not in met:
+            met.add(sought)
+            found = self._store.get([sought], frozenset({memory.scope})).get(sought)
+            sought = found.superseded_by if found is not None else None
+        return met
 
     def add_documents(self, documents: Iterable[Document]) -> int:
         """Store documents that come without files, each in place of what its id held; return the number of memories."""

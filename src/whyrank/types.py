@@ -309,7 +309,8 @@ class Where:
     def untimely(self, memory: Memory) -> str | None:
         """Say why a memory is out of its time, if it is."""
         moment = self.moment
-        if self.as_of is not None and memory.created > self.as_of:
+        # What says from when on it is true was true then, whenever it was written down.
+        if self.as_of is not None and memory.valid_from is None and memory.created > self.as_of:
             return "not stored yet at that time"
         if self.include_expired or self.only_expired:
             return None

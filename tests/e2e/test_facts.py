@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from .conftest import COMMAND, SECONDS, Run
 
 
@@ -98,3 +100,23 @@ def test_an_expired_fact_is_listed_and_pruned(call: Run) -> None:
     assert call("prune", "--dry-run").out.startswith("1 memory would be pruned\n")
     assert call("prune", "--json").data["pruned"] == [fact]
     assert call("show", fact).status == 3
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["add", "x", "--scope", "user:1", "--scope", "user:2"],
+        ["export", "--scope", "user:1", "--scope", "user:2"],
+        ["forget", "--whole-scope", "user:1", "--whole-scope", "user:2", "--yes"],
+    ],
+)
+def test_a_scope_that_counts_once_is_not_given_twice(call: Run, typed: list[str]) -> None:
+    refused = call(*typed)
+    assert refused.status == 2
+    assert "is given twice" in refused.err
+
+
+def test_a_store_that_is_the_root_is_refused(call: Run) -> None:
+    refused = call("search", "tea", "--store", "/")
+    assert refused.status == 2
+    assert "is a folder" in refused.err

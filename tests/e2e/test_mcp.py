@@ -163,7 +163,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("memory_get", {"id": "notes/tea.md", "offset": -3}, "offset is -3"),
     ("memory_add", {"text": ""}, "the text is empty"),
     ("memory_add", {"text": "a\x00b"}, "holds a NUL"),
-    ("memory_add", {"text": "x" * 100_001}, "100001 characters"),
+    ("memory_add", {"text": "x" * 100_001}, "100,001 characters"),
     ("memory_add", {"text": "tea", "importance": 9}, "importance is 9"),
     ("memory_add", {"text": "tea", "category": "gossip"}, "there is no category"),
     ("memory_add", {"text": "tea", "supersedes": "m_nothing"}, "there is no memory"),

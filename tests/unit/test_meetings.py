@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -58,7 +59,7 @@ def test_a_model_that_takes_over_during_a_write_makes_its_own_vector(tmp_path: P
         return done
 
     engine._attempt = and_then_switch  # type: ignore[method-assign]
-    fact = engine.add("green tea")
+    fact = engine.remember("green tea").memory
     scopes = frozenset({fact.scope})
     assert engine._store.vectors([fact.id], first.fingerprint, scopes) == {}
     [vector] = engine._store.vectors([fact.id], second.fingerprint, scopes).values()
@@ -86,6 +87,14 @@ def test_who_adds_what_another_has_just_added_learns_that_it_is_known(tmp_path: 
 def test_an_export_does_not_take_the_place_of_the_store(tmp_path: Path) -> None:
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
         engine.add("tea")
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ConfigError, match="is no regular file"):
+            engine.export(tmp_path / "pipe")
+        (tmp_path / "real.jsonl").write_text("", encoding="utf-8")
+        (tmp_path / "link.jsonl").symlink_to("real.jsonl")
+        assert engine.export(tmp_path / "link.jsonl") == 1
+        assert (tmp_path / "link.jsonl").is_symlink()
+        assert "tea" in (tmp_path / "real.jsonl").read_text(encoding="utf-8")
         for name in ("memory.db", "./memory.db", "memory.db-wal", "memory.pins"):
             with pytest.raises(ConfigError, match="belongs to the store itself"):
                 engine.export(tmp_path / name)
@@ -103,7 +112,8 @@ def test_what_a_provider_said_of_a_text_is_shown_to_nobody_else_and_purged(tmp_p
         said = engine.remember("tea", scope="user:bob")
         assert "near-unknown" in [notice.code for notice in said.notices]
         assert not any("zebrasecret" in notice.message for notice in said.notices)
-        assert engine.forget_scope("user:ann", purge=True).remains == ()
+        [remains] = engine.forget_scope("user:ann", purge=True).remains
+        assert remains == "the store still lists user:ann among the scopes it has known, by its name alone"
     assert b"zebrasecret" not in (tmp_path / "memory.db").read_bytes()
 
 
@@ -203,3 +213,27 @@ def test_a_vector_that_is_one_long_stays_as_it_is_and_others_are_made_so() -> No
     assert unit_rows(unit, 2, 2).tobytes() == unit.tobytes()
     # 3² + 4² = 5²
     assert unit_rows([[3.0, 4.0]], 1, 2).tolist() == [[pytest.approx(0.6), pytest.approx(0.8)]]
+
+
+def test_who_says_a_correction_once_more_is_told_that_it_is_known(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        old = engine.add("coffee")
+        new = engine.add("tea", supersedes=old.id)
+        again = engine.remember("tea", supersedes="coffee")
+        assert (again.outcome, again.memory.id) == ("known", new.id)
+
+
+def test_what_was_true_once_is_found_in_its_time_whenever_it_was_written_down(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.add("the office is in Hamburg", valid_from="2020-01-01", valid_until="2024-01-01")
+        engine.add("the office has a garden")
+        assert [hit.memory.text for hit in engine.search("office", as_of="2022-01-01")] == ["the office is in Hamburg"]
+        assert [hit.memory.text for hit in engine.search("office")] == ["the office has a garden"]
+
+
+def test_merging_keeps_the_longer_life_and_the_higher_trust(tmp_path: Path) -> None:
+    with over(tmp_path, WordDirections(), **{"dedup.near": "merge", "dedup.cosine": 0.5}) as engine:
+        short = engine.add("the cellar key hangs behind the green door", decay="session", trust="untrusted")
+        done = engine.remember("the old cellar key hangs behind the green door", decay="permanent")
+        assert (done.outcome, done.memory.id) == ("merged", short.id)
+        assert (done.memory.decay, done.memory.expires, done.memory.trust) == ("permanent", None, "owner")

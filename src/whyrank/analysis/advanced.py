@@ -172,7 +172,7 @@ class _Reading:
         piece = self._next()
         if piece is None:
             raise self._wrong("a word is missing", len(self.text), "write one behind the last operator")
-        if depth >= MAX_DEPTH:
+        if depth > MAX_DEPTH:
             raise self._wrong("parentheses or NOTs are too deep", piece.place, f"nest at most {MAX_DEPTH}")
         self._place += 1
         match piece.kind:

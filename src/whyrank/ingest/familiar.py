@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..analysis.sameness import numbers_in
 from ..analysis.text import same_text
 from ..columns import MemoryId
 from ..ports import Entry, Store, Vector
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 SAME_COSINE = 0.85  # from here on two facts are taken to say the same
 
 _NEIGHBOURS = 8  # the nearest may differ in a number; one behind it may not
-_NUMBER = re.compile(r"\d+")
 
 
 @dataclass
@@ -64,8 +63,7 @@ class Familiar:
         if vector is None:
             return None
         for cosine, known in self._near(vector):
-            # Ports, versions and dates hardly change a vector, and all of the meaning.
-            if cosine >= self.same_cosine and _numbers(known.text) == _numbers(memory.text):
+            if cosine >= self.same_cosine and numbers_in(known.text) == numbers_in(memory.text):
                 replaced = f", which was replaced by {known.superseded_by}" if known.superseded_by else ""
                 return f"it says nearly the same as {known.id} (cosine {cosine:.2f}){replaced}: {known.text}"
         return None
@@ -78,7 +76,3 @@ class Familiar:
         for memory, learned in self._learned.values():
             if learned is not None:
                 yield float(learned @ vector), memory
-
-
-def _numbers(text: str) -> list[str]:
-    return sorted(_NUMBER.findall(text))

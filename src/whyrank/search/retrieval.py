@@ -108,6 +108,8 @@ def _query_vector(
     analysis: Analysis, recipe: Recipe, embedder: Embedder | None, store: Store, notices: list[Notice]
 ) -> Vector | None:
     """Embed the question if the recipe asks for vectors; a failing embedder leaves the other runs at work."""
+    if embedder is None and "vector" in recipe.plan.runs and "keyword" not in recipe.plan.runs:
+        notices.append(Notice("vector-off", "this recipe asks vectors alone, and there is no embedder"))
     if embedder is None or "vector" not in recipe.plan.runs or not analysis.text.strip():
         return None
     try:

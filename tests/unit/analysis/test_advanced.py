@@ -84,7 +84,7 @@ def test_function_words_are_passed_over_and_it_is_said() -> None:
         ("de*ploy", 3, "inside a word"),
         ('"green tea"*', 12, "a phrase cannot"),
         ("x=y*", 1, "no word begins"),
-        ("(" * (MAX_DEPTH + 1) + "tea" + ")" * (MAX_DEPTH + 1), MAX_DEPTH + 1, "too deep"),
+        ("(" * (MAX_DEPTH + 1) + "tea" + ")" * (MAX_DEPTH + 1), MAX_DEPTH + 2, "too deep"),
         ("tea " * 65, 1, "65 words"),
         ("x" * 9_000, 1, "9000 characters"),
     ],

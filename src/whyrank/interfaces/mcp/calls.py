@@ -19,7 +19,6 @@ from . import texts
 
 Values = Mapping[str, Any]
 
-MAX_FACT_CHARACTERS = 100_000  # half a second to store; more is a file, and files are ingested
 PART_TOKENS = 2_000  # of a long text in one answer
 _CHUNKS_OF_A_FILE = 10_000
 MEMORY_ADDRESS = "whyrank://memory/"
@@ -82,11 +81,6 @@ def get(door: Door, values: Values) -> Answer:
 def add(door: Door, values: Values) -> Answer:
     """Store a fact."""
     fields = {key: value for key, value in values.items() if key not in ("text", "scope")}
-    if len(values["text"]) > MAX_FACT_CHARACTERS:
-        raise ConfigError(
-            f"the text has {len(values['text'])} characters, and a fact at most {MAX_FACT_CHARACTERS}",
-            "add what matters as short facts; whole documents are files for `whyrank ingest`",
-        )
     done = door.desk.writing().remember(values["text"], scope=door.home(values), trust="agent", **fields)
     return Answer({"memories": [fact_shapes.added(done)], "format": shapes.FORMAT}, texts.stored(done))
 

@@ -52,7 +52,7 @@ _OUTCOMES = {
     "stored": "is stored in",
     "known": "says that already, in",
     "revived": "is valid again in",
-    "merged": "says almost that, and took in what was new, in",
+    "merged": "says almost that; tags, importance and lifetime of this one were added to it, in",
 }
 
 

@@ -81,7 +81,7 @@ def _life(where: Where) -> list[Clause]:
     )
     with_superseded = where.include_superseded or where.only_superseded
     if where.as_of is not None:
-        parts.append(Clause("m.created <= ?", (where.as_of,)))
+        parts.append(Clause("(m.valid_from IS NOT NULL OR m.created <= ?)", (where.as_of,)))
         if not with_superseded:
             parts.append(Clause("(m.superseded_by IS NULL OR m.superseded_at > ?)", (where.as_of,)))
     elif not with_superseded:

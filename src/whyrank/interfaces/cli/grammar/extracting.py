@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .parts import Family, verb
+from .parts import Family, Once, verb
 
 
 def add_verbs(family: Family) -> None:
@@ -28,7 +28,7 @@ def _ingest_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--paths", metavar="GLOBS", help="patterns of files below the workspace, with commas (setting ingest.paths)"
     )
-    parser.add_argument("--scope", default="global", metavar="S", help="whose facts they are (global)")
+    parser.add_argument("--scope", action=Once, default="global", metavar="S", help="whose facts they are (global)")
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--dry-run", action="store_true", help="ask the model, store nothing, show what would be stored")
     one.add_argument("--plan", action="store_true", help="ask nothing, store nothing, say how much would be asked")

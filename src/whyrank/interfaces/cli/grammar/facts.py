@@ -6,7 +6,7 @@ import argparse
 
 from ....lifetimes import LIFETIMES, REFRESHED
 from ....types import CATEGORIES, TRUSTS
-from .parts import Family, verb
+from .parts import Family, Once, verb
 
 
 def add_verbs(family: Family) -> None:
@@ -75,7 +75,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "text", nargs="+", metavar="TEXT", help="the fact; - reads one from every line of standard input"
     )
-    parser.add_argument("--scope", default="global", metavar="S", help="whose memory it is (global)")
+    parser.add_argument("--scope", action=Once, default="global", metavar="S", help="whose memory it is (global)")
     _fields(parser)
     parser.add_argument("--key", metavar="KEY", help="a name for this write: the same again writes nothing")
 
@@ -90,7 +90,7 @@ def _update(parser: argparse.ArgumentParser) -> None:
 def _forget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", nargs="*", metavar="ID", help="what to remove")
     _visible(parser)
-    parser.add_argument("--whole-scope", metavar="S", help="remove all there is of this scope")
+    parser.add_argument("--whole-scope", action=Once, metavar="S", help="remove all there is of this scope")
     parser.add_argument("--purge", action="store_true", help="leave no byte of it in the file")
     parser.add_argument("--yes", action="store_true", help="do not ask before a whole scope is removed")
 
@@ -107,7 +107,7 @@ def _prune(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scope", default="global", metavar="S", help="whose memories (global)")
+    parser.add_argument("--scope", action=Once, default="global", metavar="S", help="whose memories (global)")
     parser.add_argument("--out", metavar="FILE", help="write into this file")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ....types import ORDERS
-from .parts import Family, filters, paging, verb
+from .parts import Family, Once, filters, paging, verb
 
 
 def add_verbs(family: Family) -> None:
@@ -66,7 +66,7 @@ _LIST = """List memories in the order of their files and lines, or as --sort say
 def _ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files and folders")
     parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
-    parser.add_argument("--scope", default="global", metavar="S", help="whose memories these are (global)")
+    parser.add_argument("--scope", action=Once, default="global", metavar="S", help="whose memories these are (global)")
 
 
 def _search(parser: argparse.ArgumentParser) -> None:

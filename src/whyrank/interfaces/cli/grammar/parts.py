@@ -31,6 +31,18 @@ class Verbs(argparse.HelpFormatter):
             self._action_max_length = max(self._action_max_length, longest + 2 * self._indent_increment)
 
 
+class Once(argparse.Action):
+    """An option that may be given once: of two scopes, silently taking the last would be believed to take both."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Keep the value, unless there is one already."""
+        if getattr(namespace, self.dest, self.default) != self.default:
+            parser.error(f"{option} is given twice, and counts once here")
+        setattr(namespace, self.dest, values)
+
+
 class Family(NamedTuple):
     """Where a family of verbs is added: the parser's verbs, and the options they all have."""
 
