@@ -14,7 +14,7 @@ from ..errors import StoreError
 from ..matches import NameProbe
 from ..ports import Changes, Entry, Failure, FileRecord, Recall, StoreStatus, Waiting, Written
 from ..storage import lexical
-from ..storage.pools import best
+from ..storage.pools import Scored, best
 from ..storage.samples import spread
 from ..types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from .memory_matching import passes, with_tie, words_in
@@ -189,8 +189,7 @@ class MemoryStore:
         self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
     ) -> Run:
         """Return the best memories by lexical score."""
-        seen = self._seen(where.scopes)
-        scored = []
+        seen, scored = self._seen(where.scopes), list[Scored]()
         for entry, found in zip(seen, addends(seen, terms, repeats), strict=True):
             text = lexical.padded(entry.tokens)
             enough = join == "or" or all(lexical.occurrences(text, term) for term in words_in(terms))
