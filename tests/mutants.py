@@ -342,7 +342,7 @@ MUTANTS = (
     Mutant(
         "one refused text stops all",
         "ingest/filling.py",
-        "return error.status not in _REFUSALS_OF_EVERYBODY",
+        "return error.status not in REFUSALS_OF_EVERYBODY",
         "return False",
         "tests/unit/ingest/test_filling.py",
     ),

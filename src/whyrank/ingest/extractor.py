@@ -34,7 +34,7 @@ from .dates import date_in_name
 from .entries import content_hash, entry_for, id_for
 from .extraction import ANSWER_TOKENS, Extraction, Learned
 from .familiar import SAME_COSINE, Familiar
-from .filling import PROVIDER, Attempt, Desk, Progress
+from .filling import PROVIDER, REFUSALS_OF_EVERYBODY, Attempt, Desk, Progress
 from .globs import MISSING, is_match, matching
 from .prompts import asked, asked_again
 from .renewal import Renewal
@@ -46,7 +46,6 @@ ANSWER_LIMIT_TOKENS = 4_096  # twenty facts take half of it; the rest is for mod
 PROVIDER_FAILURES = 3  # in a row: then it is not the text
 
 # No key, not paid for, not allowed, no such model or address: the next part would fare no better.
-_REFUSED_FOR_ALL = frozenset({401, 402, 403, 404})
 
 
 @dataclass(frozen=True)
@@ -287,7 +286,7 @@ class Heard:
 
 def _is_hopeless(error: ProviderError) -> bool:
     """Tell whether asking about another part would be refused likewise."""
-    return isinstance(error, ProviderRefused) and error.status in _REFUSED_FOR_ALL
+    return isinstance(error, ProviderRefused) and error.status in REFUSALS_OF_EVERYBODY
 
 
 def _estimate(part: Part) -> int:

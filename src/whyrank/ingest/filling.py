@@ -28,7 +28,7 @@ REFUSALS_IN_A_ROW = 4
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
 # A text that was refused is seldom taken soon after.
 FIRST_WAIT_FOR_A_TEXT_S, LONGEST_WAIT_FOR_A_TEXT_S = 60.0, 86_400.0
-_REFUSALS_OF_EVERYBODY = frozenset({401, 402, 403, 404})  # the key, the account, the model
+REFUSALS_OF_EVERYBODY = frozenset({401, 402, 403, 404})  # the key, the account, the model
 _ERROR_LETTERS = 500
 
 
@@ -189,7 +189,7 @@ def embed_all(store: Store, embedder: Embedder, progress: Progress, clock: Clock
 def _is_about_a_text(error: Exception) -> bool:
     """Tell whether an error may be about a text, so that others would fare better."""
     if isinstance(error, ProviderRefused):
-        return error.status not in _REFUSALS_OF_EVERYBODY
+        return error.status not in REFUSALS_OF_EVERYBODY
     return isinstance(error, ProviderGarbage)
 
 

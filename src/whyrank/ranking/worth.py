@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from ..errors import ConfigError
 from ..hits import Context, Hit, Ranking
 from ..trail import Step
-from ..types import Memory
+from ..types import USUAL_IMPORTANCE, Memory
 from .order import rescore
 from .stages import SECONDS_PER_DAY
 
 MOST_IMPORTANT = 5
-USUAL_IMPORTANCE = 3  # where none is given, or none that makes sense
 LEAST_OF_THE_MOST_IMPORTANT = 1.0  # what is most important is never forgotten altogether
 
 
