@@ -23,7 +23,7 @@ from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, latin_language
 from .query import MAX_QUERY_CHARACTERS, MAX_TERMS, analyse
 from .sayings import ALIASES, CHOICES, FIELDS, SPOKEN, words_of
 from .text import clean, compose, fold, unspaced_letters
-from .words import MAX_TOKEN_LETTERS, all_tokens
+from .words import MAX_TOKEN_LETTERS, all_tokens, joined, spelled
 
 MIN_BEGINNING = 2  # letters before a *; a single one begins a tenth of all words
 MAX_DEPTH = 32  # parentheses and NOTs inside each other; nobody writes more, and a machine must not overflow
@@ -217,7 +217,8 @@ class _Reading:
         star = piece.text.index("*")
         if piece.text[star:].strip("*"):
             raise self._wrong("a * stands inside a word", piece.place + star, "put it at the end")
-        folded = fold(compose(piece.text[:star]))[:MAX_TOKEN_LETTERS]
+        # A joint at the end joins nothing yet: `night-*` asks for what `night*` does.
+        folded = joined(fold(spelled(compose(piece.text[:star]))))[:MAX_TOKEN_LETTERS].rstrip("-_")
         unspaced = unspaced_letters(folded)
         if not _LETTER.search(folded) or (len(folded) < MIN_BEGINNING and not unspaced):
             hint = f"write at least {MIN_BEGINNING} letters before *"

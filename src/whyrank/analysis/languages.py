@@ -40,6 +40,14 @@ for _language in LATIN_LANGUAGES:
     for _word in STOP_WORDS[_language]:
         _VOTERS.setdefault(_word, []).append(_language)
 
+# Function words elsewhere that are everyday words, or abbreviations, in English: alone they show no other language.
+# "AI" is not "j'ai", "per week" is not "per favore", "45 min" is not "min syster".
+_ENGLISH_TOO_TEXT = """
+ai ante bent bin car come con dan den die dig din dir door dove era eras ha hat hen io man men met min non os par per
+plus pour sin sob son till ton under van var want war ya yo
+"""
+_ENGLISH_TOO = frozenset(_ENGLISH_TOO_TEXT.split())
+
 # A Japanese text is mostly Han; a fifth of kana is enough to tell it from Chinese.
 _KANA_SHARE = 0.2
 
@@ -67,16 +75,20 @@ def script_language(text: str) -> str | None:
 def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Let the stop words vote; the default wins ties and silence."""
     votes: Counter[str] = Counter()
+    shown = {default}
+    doubtful = _ENGLISH_TOO if default == DEFAULT_LANGUAGE else frozenset()
     words = _words(text)
     for word, count in Counter(words).items():
         for side in _voting(word):
-            for language in _VOTERS.get(side, ()):
-                votes[language] += count
+            languages = _VOTERS.get(side, ())
+            votes.update(dict.fromkeys(languages, count))
+            shown.update(languages if side not in doubtful else ())
     if not votes:
         return default
     # At equal votes the default wins, then the order of the table. One word alone ("die hard") decides nothing.
     winner = max((default, *LATIN_LANGUAGES), key=lambda language: votes[language])
-    return winner if votes[winner] >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE else default
+    is_sure = votes[winner] >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE
+    return winner if is_sure and winner in shown else default
 
 
 def _words(text: str) -> list[str]:

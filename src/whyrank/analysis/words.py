@@ -19,10 +19,27 @@ _WORD = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{UNSPACED}]]+"
 _JOINERS = r"-./:@'\\"
 _RUN = regex.compile(rf"(?V1)[{UNSPACED}]+|(?:{_WORD})(?:[{_JOINERS}]+(?:{_WORD}))*(?:\+\+|\#)?")
 _UNSPACED_START = regex.compile(f"[{UNSPACED}]")
-_CAMEL = regex.compile(r"\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?[\p{Ll}\p{M}\p{Lo}\p{Lm}]+|\p{Lu}+|\p{N}+")
+# Humps of an identifier; the plural of an acronym is one of them (`getURLs`).
+_CAMEL = regex.compile(
+    r"\p{Lu}{2,}s(?!\p{Ll})|\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?[\p{Ll}\p{M}\p{Lo}\p{Lm}]+|\p{Lu}+|\p{N}+"
+)
 _PIECES = regex.compile(r"[-./:@\\_+#]+")
 _LETTERS = regex.compile(r"[\p{L}\p{M}]+")
 _HAS_LETTER_OR_DIGIT = regex.compile(r"[\p{L}\p{N}]")
+
+# The plural of an acronym: no stemmer takes the s off `PDFs`, `SNPs` or `miRNAs`, only its case shows it.
+_PLURAL = regex.compile(r"(\p{Lu}{2,})s(?!\p{Ll})")
+# Where an identifier may as well be written as one word. Digits stay apart: `1-10` is not 110.
+_JOINT = regex.compile(r"(?<=\p{L})[-_]+(?=[\p{L}\p{N}])|(?<=\p{N})[-_]+(?=\p{L})")
+# Greek letters that stand for a symbol (`TGF-β`, `κB`, `β2`), capitalised so that they are humps. No word of Greek has
+# a single letter but its articles ο and η, which are not here; before small letters they are units (`μm`).
+_GREEK = {
+    "α": "Alpha", "β": "Beta", "γ": "Gamma", "δ": "Delta", "ε": "Epsilon", "ζ": "Zeta", "θ": "Theta", "ι": "Iota",
+    "κ": "Kappa", "λ": "Lambda", "μ": "Mu", "ν": "Nu", "ξ": "Xi", "π": "Pi", "ρ": "Rho", "σ": "Sigma", "τ": "Tau",
+    "υ": "Upsilon", "φ": "Phi", "χ": "Chi", "ψ": "Psi", "ω": "Omega",
+}  # fmt: skip
+_GREEK_LETTERS = "".join(_GREEK)
+_SYMBOL = regex.compile(rf"(?<!\p{{Greek}})[{_GREEK_LETTERS}{_GREEK_LETTERS.upper()}](?![\p{{Greek}}\p{{Ll}}])")
 
 # What English joins to a word with an apostrophe; elsewhere (l'avion) both sides are words.
 _CONTRACTIONS = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
@@ -107,7 +124,7 @@ def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
     folded = fold(run)[:MAX_TOKEN_LETTERS]
     if folded in STOP_WORDS.get(latin, frozenset()):
         return (Token(folded, is_stop_word=True),)
-    spoken = spoken_words(run)
+    spoken = spoken_words(spelled(run))
     if spoken != [run]:
         return tuple(token for word in spoken for token in run_tokens(word, latin))
     parts = parts_of(run)
@@ -115,7 +132,20 @@ def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
         return ()
     if parts == [folded]:
         return word_tokens(folded, latin)
-    return (Token(folded), *(token for part in parts for token in word_tokens(part, latin) if token.text != folded))
+    whole = word_tokens(joined(folded), latin) or (Token(joined(folded)),)
+    return (*whole, *(token for part in parts for token in word_tokens(part, latin) if token not in whole))
+
+
+def spelled(run: str) -> str:
+    """Write a run as others may have: Greek symbols by their names, acronyms in the singular."""
+    if not run.isascii():
+        run = _SYMBOL.sub(lambda symbol: _GREEK[fold(symbol.group())], run)
+    return _PLURAL.sub(r"\1", run)
+
+
+def joined(folded: str) -> str:
+    """Write an identifier as one word, so that `night-shift`, `night_shift`, `nightShift` and `nightshift` meet."""
+    return _JOINT.sub("", folded)
 
 
 def spoken_words(run: str) -> list[str]:

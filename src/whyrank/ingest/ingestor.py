@@ -22,7 +22,7 @@ from .walk import Found, Skipped, read, walk
 
 Action = Literal["new", "changed", "renamed", "touched", "deleted"]
 
-READER_VERSION = 3  # raised whenever the same file would give other chunks, tokens or fields
+READER_VERSION = 4  # raised whenever the same file would give other chunks, tokens or fields
 
 # One transaction takes about this many chunks, so that a reader or another writer never waits long.
 _CHUNKS_PER_TRANSACTION = 256

@@ -55,6 +55,18 @@ def test_a_tie_of_votes_goes_to_the_setting() -> None:
     assert latin_language("in was", "en") == "en"
 
 
+@pytest.mark.parametrize(
+    "text", ["draw an AI portrait", "AI portraits drawn AI AI", "walk the dog twice per week", "boil eggs 9 min longer"]
+)
+def test_a_word_that_english_has_too_shows_no_other_language_alone(text: str) -> None:
+    assert latin_language(text) == "en"
+
+
+def test_such_a_word_votes_beside_another_and_where_english_is_not_the_setting() -> None:
+    assert latin_language("min syster och hund") == "sv"  # min and och; English has none
+    assert latin_language("kaffe hos min syster", "sv") == latin_language("kaffe med min syster", "de") == "sv"
+
+
 def test_single_letters_have_no_vote() -> None:
     assert latin_language("o = e + y", "en") == "en"  # all three are words of Portuguese, Spanish or Italian
 

@@ -18,7 +18,7 @@ def asked(text: str) -> tuple[str, ...]:
         ("go ui tea", ("tea",)),  # two letters to begin with
         ("я боюсь темноты", ("темнот",)),  # "боюсь" stems to "бо"
         ("green tea", ("green", "tea")),
-        ("read my_ui.py", ("read", "my_ui.py")),  # of an identifier the whole stays, its short parts go
+        ("read my_ui.py", ("read", "myui.py")),  # of an identifier the whole stays, its short parts go
         ("go", ()),  # nothing is left, and the search says so
         ("東京 茶", ("東京", "茶")),  # bigrams are no words
     ],

@@ -41,10 +41,10 @@ def test_half_width_katakana_meets_full_width() -> None:
 @pytest.mark.parametrize(
     ("identifier", "tokens"),
     [
-        ("retry_count_max", ("retry_count_max", "retri", "count", "max")),
-        ("parseLogLine", ("parselogline", "pars", "log", "line")),
+        ("retry_count_max", ("retrycountmax", "retri", "count", "max")),
+        ("parseLogLine", ("parseloglin", "pars", "log", "line")),
         ("XMLHttpClient", ("xmlhttpclient", "xml", "http", "client")),
-        ("night-shift", ("night-shift", "night", "shift")),
+        ("night-shift", ("nightshift", "night", "shift")),
         ("cache.redis.host", ("cache.redis.host", "cach", "redi", "host")),
         ("docs/setup/linux.md", ("docs/setup/linux.md", "doc", "setup", "linux", "md")),
         ("D:\\backup\\notes.txt", ("d:\\backup\\notes.txt", "d", "backup", "note", "txt")),
@@ -74,6 +74,64 @@ def test_an_identifier_gives_the_whole_and_its_parts(identifier: str, tokens: tu
 )
 def test_an_identifier_is_split_at_joints_and_humps(run: str, parts: list[str]) -> None:
     assert parts_of(run) == parts
+
+
+@pytest.mark.parametrize(
+    "written", ["night-shift", "night_shift", "nightShift", "NightShift", "Night-Shifts", "night_shifts"]
+)
+def test_an_identifier_meets_the_same_words_joined_in_any_way(written: str) -> None:
+    assert tokens_of(written) == ("nightshift", "night", "shift")
+    assert tokens_of("nightshift") == tokens_of("nightshifts") == ("nightshift",)
+
+
+def test_letters_and_digits_may_be_joined_but_numbers_may_not() -> None:
+    assert tokens_of("KX-7") == ("kx7", "kx", "7")
+    assert tokens_of("KX7") == ("kx7",)
+    assert tokens_of("4-10") == ("4-10", "4", "10")
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("PDFs", ("pdf",)),
+        ("two TVs", ("two", "tv")),
+        ("tRNAs", ("trna", "t", "rna")),
+        ("getURLsNow", ("geturlnow", "get", "url", "now")),
+        ("XMLstream", ("xmlstream", "xm", "lstream")),  # the s begins a word
+        ("As", ("as",)),  # one capital is no acronym
+    ],
+)
+def test_the_plural_of_an_acronym_is_the_acronym(text: str, tokens: tuple[str, ...]) -> None:
+    assert tokens_of(text) == tokens
+
+
+@pytest.mark.parametrize("run", ["PDFs", "pdfs", "merge-PDFs"])
+def test_names_keep_the_plural_as_it_is_written(run: str) -> None:
+    assert parts_of(run)[-1] == "pdfs"
+
+
+@pytest.mark.parametrize("written", ["QRX-β", "QRXβ", "QRX-beta", "qrx_beta"])
+def test_a_greek_symbol_meets_its_name(written: str) -> None:
+    assert tokens_of(written) == ("qrxbeta", "qrx", "beta")
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("β", ("beta",)),
+        ("Ω", ("omega",)),
+        ("β2", ("beta2",)),
+        ("κB", ("kappab", "kappa", "b")),
+        ("7 μm", ("7", "μm")),  # a unit
+        ("η θάλασσα", tokens_of("η") + tokens_of("θάλασσα")),  # words of Greek stay Greek
+    ],
+)
+def test_a_greek_letter_alone_is_a_symbol_and_inside_a_word_is_not(text: str, tokens: tuple[str, ...]) -> None:
+    assert tokens_of(text) == tokens
+
+
+def test_a_whole_whose_stem_would_be_a_stub_stays() -> None:
+    assert tokens_of("iOS") == ("ios", "os")
 
 
 def test_a_plain_word_is_given_once() -> None:
