@@ -15,7 +15,7 @@ from .reldates import told_dates
 from .speakers import asked_speakers
 from .stopwords import QUESTION_WORDS
 from .text import clean, fold, unspaced_letters
-from .words import all_tokens, tokens_of
+from .words import quoted_tokens, tokens_of
 
 MAX_TERMS = 64  # an OR of more costs more than it finds
 MAX_QUERY_CHARACTERS = 8_192  # a longer text is a document, not a question
@@ -67,13 +67,14 @@ def _terms(text: str, default_language: str) -> Iterator[str]:
     for match in _PHRASE.finditer(text):
         phrase = next(group for group in match.groups() if group)
         # A phrase of function words alone stands in no index.
-        content = [token.text for token in all_tokens(phrase, default_language) if not token.is_stop_word]
+        content = [token.text for token in quoted_tokens(phrase, text, default_language) if not token.is_stop_word]
         if content:
             yield " ".join(content)
             found_phrase = True
     remainder = _PHRASE.sub(" ", text)
     if found_phrase:
-        yield from (token.text for token in all_tokens(remainder, default_language) if not token.is_stop_word)
+        tokens = quoted_tokens(remainder, text, default_language)
+        yield from (token.text for token in tokens if not token.is_stop_word)
     else:
         yield from tokens_of(remainder, default_language)
 

@@ -22,7 +22,8 @@ ob obwohl während bevor nachdem damit an am auf aus bei beim bis durch für geg
 ohne seit über um unter vom von vor zu zum zur zwischen ich mich mir mein meine meinen meinem meiner meines du dich
 dir dein deine er ihn ihm sein seine seinen seinem seiner seines sie ihr ihre ihren ihrem ihrer ihres es wir uns
 unser unsere ihnen euch euer eure man sich selbst dieser diese dieses diesen diesem jener jene jenes welcher welche
-welches welchen welchem wer was wem wen wessen wann wo woher wohin warum wieso weshalb womit wodurch wofür bin bist
+welches welchen welchem wer was wem wen wessen wann wo woher wohin warum wieso weshalb womit wodurch wofür wogegen woran
+worauf woraus worin worüber wovon wozu bin bist
 ist sind seid war warst waren wart sei wäre wären gewesen habe hast hat haben habt hatte hattest hatten hätte hätten
 werde wirst wird werden werdet wurde wurden würde würden worden kann kannst können konnte konnten könnte soll sollen
 sollte muss müssen musste mussten darf dürfen will wollen wollte mag möchte nicht kein keine keinen keinem keiner

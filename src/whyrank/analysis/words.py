@@ -68,7 +68,15 @@ def tokens_and_language(text: str, default_language: str = DEFAULT_LANGUAGE) -> 
 def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:
     """Return the tokens of a text with the function words marked, in order."""
     composed = compose(clean(text).text)
-    latin = latin_language(composed, default_language)
+    return _tokens_in(composed, latin_language(composed, default_language))
+
+
+def quoted_tokens(quoted: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:
+    """Return the tokens of a part of a text as the whole makes them: a title is read in the language around it."""
+    return _tokens_in(compose(clean(quoted).text), latin_language(compose(clean(text).text), default_language))
+
+
+def _tokens_in(composed: str, latin: str) -> list[Token]:
     tokens: list[Token] = []
     for run in _RUN.findall(composed):
         tokens.extend(_bigrams(run) if _is_unspaced(run) else run_tokens(run, latin))

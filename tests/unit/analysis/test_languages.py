@@ -32,6 +32,7 @@ def test_a_script_of_its_own_tells_the_language(text: str, language: str) -> Non
     [
         ("the cat is asleep on the chair", "en"),
         ("die Katze schläft auf dem Stuhl und träumt", "de"),
+        ("wozu brauchen Katzen Stühle", "de"),
         ("le chat dort sur la chaise avec une souris", "fr"),
         ("el gato duerme en la silla con un ratón", "es"),
         ("il gatto dorme sulla sedia con gli occhi chiusi", "it"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from whyrank.analysis.query import MAX_QUERY_CHARACTERS, MAX_TERMS, analyse
+from whyrank.analysis.words import tokens_of
 from whyrank.types import QueryKind
 
 
@@ -149,3 +150,10 @@ def test_entities_of_the_query_are_named() -> None:
 )
 def test_no_query_text_raises(text: str) -> None:
     assert analyse(text).text == text
+
+
+def test_a_quoted_title_is_read_in_the_language_of_the_question_like_the_texts_that_name_it() -> None:
+    text = "Wer sang das Lied „Rain on the Window“ im Radio?"
+    title = ("rain", "on", "the", "window")  # function words in English only
+    assert tokens_of("Wer sang das Lied Rain on the Window im Radio?") == ("sang", "lied", *title, "radio")
+    assert analyse(text).terms == (" ".join(title), "sang", "lied", "radio")
