@@ -75,20 +75,23 @@ def script_language(text: str) -> str | None:
 def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Let the stop words vote; the default wins ties and silence."""
     votes: Counter[str] = Counter()
-    shown = {default}
-    doubtful = _ENGLISH_TOO if default == DEFAULT_LANGUAGE else frozenset()
     words = _words(text)
     for word, count in Counter(words).items():
         for side in _voting(word):
-            languages = _VOTERS.get(side, ())
-            votes.update(dict.fromkeys(languages, count))
-            shown.update(languages if side not in doubtful else ())
+            for language in _VOTERS.get(side, ()):
+                votes[language] += count
     if not votes:
         return default
     # At equal votes the default wins, then the order of the table. One word alone ("die hard") decides nothing.
     winner = max((default, *LATIN_LANGUAGES), key=lambda language: votes[language])
     is_sure = votes[winner] >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE
-    return winner if is_sure and winner in shown else default
+    return winner if is_sure and (default != DEFAULT_LANGUAGE or _is_shown(winner, words)) else default
+
+
+def _is_shown(language: str, words: list[str]) -> bool:
+    """Tell whether some word speaks for a language that English does not have too."""
+    sides = (side for word in words for side in _voting(word) if side not in _ENGLISH_TOO)
+    return any(language in _VOTERS.get(side, ()) for side in sides)
 
 
 def _words(text: str) -> list[str]:

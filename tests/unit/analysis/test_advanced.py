@@ -45,6 +45,17 @@ def test_a_beginning_is_folded_and_completed_beyond_its_stem() -> None:
     assert asked_for("Operat*").expression == Begins("operat*", ("operat",), ("oper",))
 
 
+@pytest.mark.parametrize("asked", ["night-sh*", "night_sh*", "nightSh*", "nightsh*"])
+def test_a_beginning_is_joined_as_the_words_are(asked: str) -> None:
+    expression = asked_for(asked).expression
+    assert isinstance(expression, Begins)
+    assert expression.spellings == ("nightsh",)
+
+
+def test_a_joint_at_the_end_of_a_beginning_joins_nothing() -> None:
+    assert asked_for("night-*").expression == asked_for("night*").expression
+
+
 def test_fields_are_read_with_their_values() -> None:
     assert asked_for("tag:Work").expression == Says("tag:Work", "tag", "work")
     assert asked_for('title:"Tea Pots"').expression == Says('title:"Tea Pots"', "name", "tea pots")
