@@ -6,6 +6,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,16 +86,27 @@ class Config:
         """
         if isinstance(asked, Recipe):
             return adjusted(asked, Adjustments(**wishes)) if wishes else asked
-        return adjusted(recipe_named(asked or self["recipe"]), replace(self._adjustments(), **wishes))
+        named = recipe_named(asked or self["recipe"])
+        if wishes:
+            return adjusted(named, replace(self._adjustments, **wishes))
+        if named.name not in self._adjusted:
+            self._adjusted[named.name] = adjusted(named, self._adjustments)
+        return self._adjusted[named.name]
+
+    @cached_property
+    def _adjusted(self) -> dict[str, Recipe]:
+        """Remember recipes by name as these settings make them: every search asks for one, and nothing changes them."""
+        return {}
 
     def unhonoured(self, asked: str | Recipe | None, recipe: Recipe) -> tuple[Notice, ...]:
         """Say which settings the recipe that was asked for has no place for."""
         if not isinstance(asked, Recipe):
-            return unhonoured(recipe, self._adjustments())
+            return unhonoured(recipe, self._adjustments)
         ranking = (key for key in self.values if key.startswith("ranking."))
         changed = [key for key in ranking if self[key] != SETTINGS[key].default]
         return tuple(Notice("setting-unused", f"{key} is not laid over a recipe given as a value") for key in changed)
 
+    @cached_property
     def _adjustments(self) -> Adjustments:
         prefix = "ranking."
         return Adjustments(**{key.removeprefix(prefix): self[key] for key in self.values if key.startswith(prefix)})

@@ -131,13 +131,13 @@ class Engine(Remembering, Extracting, Pinning):
         `syntax="advanced"` the query knows AND, OR, NOT, parentheses, `word*` and `field:`.
         """
         check_budget(max_tokens)
-        asked = replace(self._query(query, limit, offset, filters, syntax), strict=strict, max_tokens=max_tokens)
+        asked = self._query(query, limit, offset, filters, syntax, strict, max_tokens)
         chosen = self._recipe(recipe)
         asked, widened = self._widened(asked, expand)
         with self._searching() as searcher:
             results = searcher.search(asked, chosen)
             said = (*widened, *self._config.unhonoured(recipe, chosen), *self._config.notices, *self._serving.notices())
-        return replace(results, notices=(*results.notices, *said))
+        return replace(results, notices=(*results.notices, *said)) if said else results
 
     @contextmanager
     def _searching(self) -> Iterator[Searcher]:
@@ -274,12 +274,20 @@ class Engine(Remembering, Extracting, Pinning):
         self._store.close()
 
     def _query(
-        self, text: str, limit: int | None, offset: int, filters: Mapping[str, Any], syntax: str = "plain"
+        self,
+        text: str,
+        limit: int | None,
+        offset: int,
+        filters: Mapping[str, Any],
+        syntax: str = "plain",
+        strict: bool = False,
+        max_tokens: int | None = None,
     ) -> Query:
         size = self._config["limit"] if limit is None else limit
         check_question(text)
         check_page(size, offset)
-        return Query(text, Filters(**filters).where(self._clock()), size, offset, syntax=check_syntax(syntax))
+        where = Filters(**filters).where(self._clock())
+        return Query(text, where, size, offset, strict, max_tokens, syntax=check_syntax(syntax))
 
     def _recipe(self, recipe: str | Recipe | None) -> Recipe:
         chosen = self._config.recipe(recipe)

@@ -114,13 +114,14 @@ def said(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_fields(memory: Memory, fields: Mapping[str, Any], now: float) -> Memory:
     """Return a memory with what was said of it; its expiry follows its decay class unless it was given."""
-    changed = replace(memory, **fields)
+    told = dict(fields)
     if "name" in fields:
-        changed = replace(changed, title=changed.name)
+        told["title"] = fields["name"]
     if fields.get("expires") is not None:
-        changed = replace(changed, expires_given=True)
-    elif "expires" in fields or ("decay" in fields and not changed.expires_given):
-        changed = replace(changed, expires=expiry(changed.decay, now), expires_given=False)
+        told["expires_given"] = True
+    elif "expires" in fields or ("decay" in fields and not fields.get("expires_given", memory.expires_given)):
+        told |= {"expires": expiry(fields.get("decay", memory.decay), now), "expires_given": False}
+    changed = replace(memory, **told)
     begin, end = changed.valid_from, changed.valid_until
     if begin is not None and end is not None and begin >= end:
         raise ConfigError("valid_from is not before valid_until", "give an earlier or a later date")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from .columns import MemoryId
 from .matches import NameMatch
 from .trail import Key, Step, Trail, apply, render
-from .types import Analysis, Memory, Notice, Query, Scope, Signal, Statistics, Verdict
+from .types import Analysis, Memory, Notice, Query, Scope, Signal, Statistics, Verdict, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,47 @@ class Unread(Protocol):
 
     def read(self) -> Memory:
         """Return the memory."""
+
+
+class Fetched:
+    """A memory whose row is at hand, so that it stays what it was; made when somebody looks at it."""
+
+    __slots__ = ("_made", "_make", "_row", "id", "is_timeless", "scope")
+
+    def __init__(
+        self,
+        identity: MemoryId,
+        scope: str,
+        is_timeless: bool,
+        row: tuple[Any, ...],
+        make: Callable[[tuple[Any, ...]], Memory],
+    ) -> None:
+        self.id = identity
+        self.scope = scope
+        self.is_timeless = is_timeless  # nothing limits when it is true, and nothing has replaced it
+        self._row = row
+        self._make = make
+        self._made: Memory | None = None
+
+    @property
+    def origin(self) -> object:
+        """Return the source it counts for."""
+        return self.read().origin
+
+    def read(self) -> Memory:
+        """Return the memory."""
+        if self._made is None:
+            self._made = self._make(self._row)
+        return self._made
+
+    def __eq__(self, other: object) -> bool:
+        return self.read() == (other.read() if isinstance(other, Fetched) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.read())
+
+    def __repr__(self) -> str:
+        return repr(self.read())
 
 
 Held = Memory | Unread
@@ -97,6 +138,10 @@ class HeldMemories(Mapping[MemoryId, Held]):
             self._places = {known: place for place, known in enumerate(self.ids)}
         return self._places
 
+    def fetched(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Held]:
+        """Return some of them, at hand from now on, whatever becomes of the store."""
+        return {identity: memory_of(self[identity]) for identity in ids}
+
     def __iter__(self) -> Iterator[MemoryId]:
         return iter(self.ids)
 
@@ -114,6 +159,15 @@ def origins_of(memories: Mapping[MemoryId, Held], ids: Sequence[MemoryId]) -> Se
 def memory_of(held: Held) -> Memory:
     """Return a memory that is at hand or must be read."""
     return held if isinstance(held, Memory) else held.read()
+
+
+def are_open(memories: Iterable[Held], where: Where) -> bool:
+    """Tell whether all memories, made or not, are the caller's to see, in their time, and not replaced."""
+    scopes = {str(scope) for scope in where.scopes} if where.as_of is None else set()
+    return all(
+        (isinstance(held, Fetched) and held.is_timeless and held.scope in scopes) or where.is_open_to(memory_of(held))
+        for held in memories
+    )
 
 
 @dataclass(frozen=True, slots=True)

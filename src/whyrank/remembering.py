@@ -101,12 +101,14 @@ class Remembering(Living):
         keys: Keys,
         looks_for_near: bool,
     ) -> Added:
-        before = self._written_before(keys)
-        if before is not None:
-            return Added(before, "known")
-        now = self._clock()
-        known = self._same(text, owner, now)
-        old = None if supersedes is None else self._replaceable(supersedes, owner, known)
+        with self._store.reading():  # one moment for all that is asked before something is made of it
+            before = self._written_before(keys)
+            if before is not None:
+                return Added(before, "known")
+            now = self._clock()
+            known = self._same(text, owner, now)
+            old = None if supersedes is None else self._replaceable(supersedes, owner, known)
+            free = self._free_id(owner, text) if known is None else ""
         is_living = known is not None and Where(frozenset({owner}), now=now).allows(known)
         if known is not None and old is None and is_living:
             return self._as_known(known, keys)
@@ -115,9 +117,10 @@ class Remembering(Living):
         elif known is not None:
             base = replace(known, superseded_by=None, superseded_at=None, expires=None, expires_given=False)
         else:
-            base = Memory(self._free_id(owner, text), "", scope=owner, created=now, date=now)
+            base = Memory(free, "", scope=owner, created=now, date=now)
         memory = with_fields(with_text(base, text), {"decay": base.decay, **said(fields)}, now)
-        memory = replace(memory, supersedes=old.id if old else base.supersedes)
+        if old is not None:
+            memory = replace(memory, supersedes=old.id)
         found = self._found_near(memory, {memory.id, old.id if old else ""}, now) if looks_for_near else _Found()
         into = next((one.memory for one in found.near if may_merge(memory, one.memory)), None)
         if self._config["dedup.near"] == "merge" and into is not None and known is None and old is None:

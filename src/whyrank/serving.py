@@ -151,9 +151,12 @@ class Serving:
 
     def adopt(self) -> None:
         """Write the roles down where a store does not know them yet; done before the first vector is written."""
-        if self._configured is None or self._store.note(NOTE) is not None:
-            return
-        self._store.swap_note(NOTE, None, _text(self.roles()))
+        if not self.is_adopted():
+            self._store.swap_note(NOTE, None, _text(self.roles()))
+
+    def is_adopted(self) -> bool:
+        """Tell whether there is nothing to write down: the store knows its roles, or words answer alone."""
+        return self._configured is None or self._store.note(NOTE) is not None
 
     def change(self, change: Callable[[Roles], Roles]) -> Roles:
         """Change the roles in one transaction, whatever others do to them at the same time."""

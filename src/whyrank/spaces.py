@@ -76,13 +76,16 @@ class Spaces(Calibrating):
         """Write changes with the vectors of what they put; what gets none is stored all the same, and waits."""
         from .ingest.filling import Desk
 
-        embedder = self._embedder
+        with self._store.reading():
+            embedder = self._embedder
+            is_adopted = self._serving.is_adopted()
         if embedder is None:
             self._store.write(changes)
             return
-        self._serving.adopt()
+        if not is_adopted:
+            self._serving.adopt()
         desk = Desk(self._store, embedder, self._clock)
-        if changes.space != desk.space:  # another model has taken over since these were made
+        if (changes.vectors or changes.failures) and changes.space != desk.space:  # another model has taken over since
             changes = replace(changes, vectors={}, failures={})
         done = desk.store_with_vectors(changes)
         if changes.put and not done.error and desk.is_due():

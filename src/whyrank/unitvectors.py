@@ -19,11 +19,12 @@ def unit_rows(rows: object, count: int, dimension: int | None) -> NDArray[np.flo
     if found.ndim != 2 or len(found) != count or (dimension is not None and found.shape[1] != dimension):
         wanted = "any number" if dimension is None else dimension
         raise ValueError(f"the embedder gave an array of {found.shape}, not of ({count}, {wanted})")
-    if not np.isfinite(found).all():
+    wide = found.astype(np.float64)
+    lengths = np.sqrt(np.add.reduce(wide * wide, axis=1))  # in float64 no square of a finite float32 is infinite
+    if not np.isfinite(lengths).all():
         raise ValueError("the embedder gave what is no number")
-    lengths = np.linalg.norm(found.astype(np.float64), axis=1)
     odd = (np.abs(lengths - 1.0) > _TOLERANCE) & (lengths > 0.0)
     if odd.any():
         found = found.copy()
-        found[odd] = (found[odd].astype(np.float64) / lengths[odd, np.newaxis]).astype(np.float32)
+        found[odd] = (wide[odd] / lengths[odd, np.newaxis]).astype(np.float32)
     return found

@@ -101,8 +101,9 @@ def _words(text: str) -> list[str]:
 
 def _voting(word: str) -> list[str]:
     """Return a word of two letters or more, and the sides of its apostrophe (don't, qu'il); single letters are code."""
-    sides = (word, *word.split("'")) if "'" in word else (word,)
-    return [side for side in dict.fromkeys(sides) if len(side) > 1]
+    if "'" not in word:
+        return [word] if len(word) > 1 else []
+    return [side for side in dict.fromkeys((word, *word.split("'"))) if len(side) > 1]
 
 
 @lru_cache(maxsize=65_536)

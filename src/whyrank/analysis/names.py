@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 from pathlib import PurePosixPath
 
 import regex
@@ -83,8 +84,14 @@ def _windows(words: list[str]) -> tuple[tuple[str, ...], ...]:
 
 def windows_by_key(probe: NameProbe) -> dict[str, tuple[str, ...]]:
     """Return the word windows of a query by the keys of the names they would be, the longest of each."""
-    keys = {word: name_key(word) for window in probe.windows for word in window}
-    return {"".join([keys[word] for word in window]): window for window in reversed(probe.windows)}
+    return _by_key(probe.windows)
+
+
+@lru_cache(maxsize=8)
+def _by_key(windows: tuple[tuple[str, ...], ...]) -> dict[str, tuple[str, ...]]:
+    """Remember those of the last queries: speakers, names and every name that is compared ask for them."""
+    keys = {word: name_key(word) for word in set(chain.from_iterable(windows))}
+    return {"".join([keys[word] for word in window]): window for window in reversed(windows)}
 
 
 def edits_allowed(key: str) -> int:

@@ -158,12 +158,16 @@ def joined(folded: str) -> str:
 
 def spoken_words(run: str) -> list[str]:
     """Resolve apostrophes: `Suzy's` without its ending, `l'avion` in two words."""
+    if "'" not in run:
+        return [run]
     head, *tail = run.split("'")
     return [word for word in (head, *(end for end in tail if fold(end) not in _CONTRACTIONS)) if word]
 
 
 def parts_of(run: str) -> list[str]:
     """Split an identifier into its folded words: `getHTTPUrl`, `snake_case`, `a.b.c`, `v1.2`."""
+    if run.isascii() and run.isalpha() and not _is_camel(run):
+        return [fold(run)[:MAX_TOKEN_LETTERS]]  # as most words are
     parts: list[str] = []
     for piece in _PIECES.split(run):
         words = _CAMEL.findall(piece) if _is_camel(piece) else [piece]
@@ -172,7 +176,7 @@ def parts_of(run: str) -> list[str]:
 
 
 def _is_camel(piece: str) -> bool:
-    return not piece.isupper() and not piece.islower() and any(letter.isupper() for letter in piece[1:])
+    return not (piece.islower() or piece.isupper()) and any(letter.isupper() for letter in piece[1:])
 
 
 def word_tokens(word: str, latin: str) -> tuple[Token, ...]:

@@ -72,10 +72,10 @@ class Desk:
         """Embed texts together, or one by one where that fails for another reason than that nobody is there."""
         if not texts:
             return Attempt()
-        known = {failure.hash: failure for failure in self.store.failures(self.space)}
         try:
             return Attempt(self._vectors(texts))
         except Exception as error:  # whatever a provider throws, the texts must be stored
+            known = {failure.hash: failure for failure in self.store.failures(self.space)}
             if not _is_about_a_text(error):
                 return self._failed(PROVIDER, error, known)
         return self._one_by_one(texts, known)
@@ -130,10 +130,11 @@ class Desk:
     def store_with_vectors(self, changes: Changes) -> Attempt:
         """Embed what is put and has no vector, then write it all; what got none waits and is stored all the same."""
         texts = {entry.embed_hash: entry.embed_text for entry in changes.put}
-        known = self.store.known_vectors(texts, self.space) | changes.vectors.keys() | changes.failures.keys()
-        missing = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
-        failed = changes.failures.get(PROVIDER)
-        return self.write(changes, Attempt(error=failed.error) if failed else self.attempt_in_time(missing))
+        with self.store.reading():
+            known = self.store.known_vectors(texts, self.space) | changes.vectors.keys() | changes.failures.keys()
+            missing = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
+            failed = changes.failures.get(PROVIDER) or (self._put_off() if missing else None)
+        return self.write(changes, Attempt(error=failed.error) if failed else self.attempt(missing))
 
     def attempt_in_time(self, texts: Mapping[str, str]) -> Attempt:
         """Embed texts unless the provider has failed a moment ago."""

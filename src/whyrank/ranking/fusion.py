@@ -13,7 +13,7 @@ from typing import Literal
 
 from ..columns import MemoryId, column_of
 from ..errors import ConfigError
-from ..hits import Context, Hit, Ranking, memory_of, origins_of
+from ..hits import Context, Held, Hit, Ranking, memory_of, origins_of
 from ..trail import Part, Parts, Step
 from ..types import Run, Signal
 from .lineup import Lineup
@@ -76,6 +76,8 @@ class Fuse:
 
     def split(self, shares: Mapping[str, Mapping[str, float]]) -> Fuse:
         """Return the fusion with the vote of a signal shared among several runs of its kind, its weight as it was."""
+        if not shares:
+            return self
         named = {vote.signal: vote for vote in self.votes}
         kept = [[vote] if vote.signal not in shares else _split(vote, shares[vote.signal]) for vote in self.votes]
         if self.others is not None:
@@ -92,14 +94,14 @@ class Fuse:
         memories = context.memories
         why = "; ".join(map(str, context.analysis.boosts))
 
-        def hit(place: int) -> Hit:
-            step = Step("fusion", "set", scores[place], why, Parts(board, place))
-            return Hit(memories[ids[place]], 0, scores[place], (step,))
+        def hit(place: int, held: Held) -> Hit:
+            score = scores[place]
+            return Hit(held, 0, score, (Step("fusion", "set", score, why, Parts(board, place)),))
 
         order = sorted(range(len(ids)), key=scores.__getitem__, reverse=True)
         if len(set(scores)) < len(scores):
             order.sort(key=lambda place: (-scores[place], memory_of(memories[ids[place]]).content_key))
-        return Ranking(Lineup(order, ids, origins_of(memories, ids), hit))
+        return Ranking(Lineup(order, ids, origins_of(memories, ids), memories, hit))
 
     def live(self, runs: Sequence[Run]) -> list[Vote]:
         """Return the votes of the runs that found something; a run that found nothing changes nothing."""
@@ -112,8 +114,9 @@ class Fuse:
             votes += [replace(self.others, signal=name) for name in found if name not in named]
         answered = [vote for vote in votes if vote.signal in found]
         # Where all that was given weight is silent, words that were given none may speak; vectors stay shut off.
-        silent = [replace(vote, weight=1.0) for vote in answered if family_of(vote.signal) != "vector"]
-        return [vote for vote in answered if vote.weight] or silent
+        return [vote for vote in answered if vote.weight] or [
+            replace(vote, weight=1.0) for vote in answered if family_of(vote.signal) != "vector"
+        ]
 
     def column(self, vote: Vote, runs: Sequence[Run], context: Context, ids: Sequence[MemoryId]) -> SignalColumn:
         """Return what one signal says of these candidates."""

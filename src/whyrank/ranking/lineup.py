@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import overload
 
 from ..columns import Lazily, MemoryId
-from ..hits import Hit
+from ..hits import Held, Hit
 from ..trail import Step
 
 
@@ -44,16 +44,26 @@ class Lineup(Hits):
     """Candidates in order, straight from fusion: places of a board that knows the hit of each."""
 
     def __init__(
-        self, places: Sequence[int], ids: Sequence[MemoryId], origins: Sequence[object], make: Callable[[int], Hit]
+        self,
+        places: Sequence[int],
+        ids: Sequence[MemoryId],
+        origins: Sequence[object],
+        memories: Mapping[MemoryId, Held],
+        make: Callable[[int, Held], Hit],
     ) -> None:
         self._places = places
         self._ids = ids
         self._origins = origins
+        self._memories = memories
         self._make = make
 
     def ids(self) -> list[MemoryId]:
         """Return the ids without making a hit."""
         return [self._ids[place] for place in self._places]
+
+    def held(self) -> list[Held]:
+        """Return the memories without making a hit."""
+        return [self._memories[self._ids[place]] for place in self._places]
 
     def origins(self) -> list[object]:
         """Return what each hit's source is."""
@@ -61,7 +71,8 @@ class Lineup(Hits):
 
     def hit(self, index: int) -> Hit:
         """Make one hit."""
-        return self._make(self._places[index])
+        place = self._places[index]
+        return self._make(place, self._memories[self._ids[place]])
 
     @property
     def top_tier(self) -> int:
@@ -73,7 +84,13 @@ class Lineup(Hits):
 
     def chosen(self, indices: Sequence[int]) -> Lineup:
         """Return some of them, in this order."""
-        return Lineup([self._places[index] for index in indices], self._ids, self._origins, self._make)
+        places = [self._places[index] for index in indices]
+        return Lineup(places, self._ids, self._origins, self._memories, self._make)
+
+    def holding(self, memories: Mapping[MemoryId, Held]) -> Lineup:
+        """Return the same with memories that were read in the meantime."""
+        known = memories if len(memories) >= len(self) else {**self._memories, **memories}
+        return Lineup(self._places, self._ids, self._origins, known, self._make)
 
 
 class Stepped(Hits):
@@ -127,6 +144,11 @@ class Joined(Hits):
 def ids_of(hits: Sequence[Hit]) -> list[MemoryId]:
     """Return the ids of hits, made or not."""
     return hits.ids() if isinstance(hits, Hits) else [hit.id for hit in hits]
+
+
+def held_by(hits: Sequence[Hit]) -> list[Held]:
+    """Return the memories of hits, made or not."""
+    return hits.held() if isinstance(hits, Lineup) else [hit.held for hit in hits]
 
 
 def top_tier(hits: Sequence[Hit]) -> int:

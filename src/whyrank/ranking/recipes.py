@@ -9,12 +9,13 @@ from functools import reduce
 from typing import Literal
 
 from ..errors import ConfigError
-from ..hits import Context, Ranking
+from ..hits import Context, Ranking, are_open
 from ..types import Join, Run
 from .boosts import PRESETS
 from .diversity import MMR
 from .entities import EntityBoost
 from .fusion import Fuse, Vote
+from .lineup import held_by
 from .normalisers import Above, BatchMax, Binary, Clamped, MinMax, ReciprocalRank, Saturating, Theoretical
 from .order import Stage
 from .reranking import Rerank
@@ -98,8 +99,7 @@ _GUARDS: tuple[Stage, ...] = (InScope(), Superseded(), NotExpired())
 
 def guarded(ranking: Ranking, context: Context) -> Ranking:
     """Look once more at the hits, now that their memories are read."""
-    where = context.query.where
-    if all(where.is_open_to(hit.memory) for hit in ranking.hits):
+    if are_open(held_by(ranking.hits), context.query.where):
         return ranking
     return reduce(lambda ranking, guard: guard(ranking, context), _GUARDS, ranking)
 

@@ -333,7 +333,11 @@ class Top:
             asked = f"results {self.offset + 1} to {end} were asked for"
             return Step("top", "drop", why=f"ranked {beyond[index] + 1}, and {asked}")
 
-        others = hits.chosen(beyond) if isinstance(hits, Lineup) else [hits[index] for index in beyond]
-        return Ranking(
-            tuple(hits[self.offset : end]), Joined(ranking.dropped, Stepped(others, "top", step)), ranking.notices
-        )
+        page = range(len(hits))[self.offset : end]
+        shown, others = _chosen(hits, page), _chosen(hits, beyond)
+        return Ranking(shown, Joined(ranking.dropped, Stepped(others, "top", step)), ranking.notices)
+
+
+def _chosen(hits: Sequence[Hit], indices: Sequence[int]) -> Sequence[Hit]:
+    """Return some hits, made no sooner than they are looked at."""
+    return hits.chosen(indices) if isinstance(hits, Lineup) else tuple(hits[index] for index in indices)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from ..columns import MemoryId, by_id
@@ -57,13 +56,13 @@ def judged(
     spoke = not cosines.keys().isdisjoint(ids)
     thresholds = _thresholds(embedder if spoke else None, calibration)
     curve = _Curve(thresholds, "cosine + coverage" if spoke else "coverage")
-    hits = tuple(
-        curve.judge(hit, max(0.0, cosines.get(hit.id, 0.0)) + coverages.get(hit.id, 0.0)) for hit in ranking.hits
-    )
+    # The ids of the hits come first, so that no hit has to be asked for its own.
+    evident = [max(0.0, cosines.get(key, 0.0)) + coverages.get(key, 0.0) for key in ids[: len(ranking.hits)]]
+    hits = tuple(map(curve.judge, ranking.hits, evident))
     tier = name_tier(max(top_tier(hits) for hits in answering))
     found = evidence(ids, cosines, coverages)
     verdict = _verdict(tier, found, thresholds) if ids else "nothing"
-    return Judgement(replace(ranking, hits=hits), verdict, found)
+    return Judgement(Ranking(hits, ranking.dropped, ranking.notices), verdict, found)
 
 
 def _thresholds(speaking: Embedder | None, calibration: Calibration | None) -> Thresholds:
@@ -81,7 +80,7 @@ def evidence(ids: Sequence[MemoryId], cosines: Mapping[MemoryId, float], coverag
 
 
 def _best(ids: Sequence[MemoryId], values: Mapping[MemoryId, float]) -> float:
-    return max((0.0, *(value for value in map(values.get, ids) if value is not None)))
+    return max((0.0, *filter(None, map(values.get, ids))))
 
 
 class _Curve:
@@ -96,13 +95,15 @@ class _Curve:
 
     def judge(self, hit: Hit, found: float) -> Hit:
         """Read a hit's confidence off the curve; a name that is the query is certain."""
-        tier = name_tier(hit.tier)
-        is_named = tier >= EXACT_TIER
-        curve = 1 / (1 + math.exp(-(self._low + self._slope * (found - self._weak))))
-        confidence = 1.0 if is_named else max(curve, CONFIDENCE_IN_A_SLIP if tier else 0.0)
-        reason = "its name is the query" if is_named else f"{self._measured} = {found:.3f}; {self._scale}"
-        note = Step("confidence", "note", confidence, f"{confidence:.0%}, {reason}")
-        return Hit(hit.held, hit.tier, hit.score, (*hit.trail, note), hit.beside, confidence)
+        held, tier, score, trail, beside, _ = hit
+        own = name_tier(tier) if tier else 0
+        if own >= EXACT_TIER:
+            confidence, reason = 1.0, "100%, its name is the query"
+        else:
+            curve = 1 / (1 + math.exp(-(self._low + self._slope * (found - self._weak))))
+            confidence = max(curve, CONFIDENCE_IN_A_SLIP) if own else curve
+            reason = f"{confidence:.0%}, {self._measured} = {found:.3f}; {self._scale}"
+        return Hit(held, tier, score, (*trail, Step("confidence", "note", confidence, reason)), beside, confidence)
 
 
 def _logit(share: float) -> float:

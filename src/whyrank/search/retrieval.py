@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ..analysis.names import MAX_WINDOW_WORDS, match_name, names_of
@@ -18,6 +17,7 @@ from ..ranking.recipes import Recipe
 from ..types import Analysis, Notice, Query, Run, Signal, Statistics
 from ..unitvectors import unit_rows
 from .asking import settled, understood
+from .calibration import Calibration
 from .mentions import with_boosts
 from .probes import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
 
@@ -30,15 +30,26 @@ class Stopwatch:
 
     milliseconds: dict[str, float] = field(default_factory=dict)
 
-    @contextmanager
-    def timing(self, stage: str) -> Iterator[None]:
+    def timing(self, stage: str) -> _Timing:
         """Add the time the block takes to a stage."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            spent = (time.perf_counter() - start) * 1000
-            self.milliseconds[stage] = self.milliseconds.get(stage, 0.0) + spent
+        return _Timing(self.milliseconds, stage)
+
+
+class _Timing:
+    """One block that is timed; a dozen of them stand in every search."""
+
+    __slots__ = ("_milliseconds", "_stage", "_start")
+
+    def __init__(self, milliseconds: dict[str, float], stage: str) -> None:
+        self._milliseconds = milliseconds
+        self._stage = stage
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        spent = (time.perf_counter() - self._start) * 1000
+        self._milliseconds[self._stage] = self._milliseconds.get(self._stage, 0.0) + spent
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,7 @@ class Retrieved:
     space: str
     notices: tuple[Notice, ...]
     probes: tuple[Probe, ...] = ()
+    calibration: Calibration | None = None  # of what the caller may see, in this space
 
     @property
     def total(self) -> int:
@@ -80,7 +92,8 @@ def retrieve(
             query, analysis = question.query, question.analysis
             probe = _with_typos(analysis.probe, analysis.terms, store, query, language)
             terms, statistics = _known_terms(analysis, store, query, language)
-            analysis = replace(analysis, probe=probe, terms=terms)
+            if probe is not analysis.probe or terms is not analysis.terms:
+                analysis = replace(analysis, probe=probe, terms=terms)
             probes = tuple(_in_known_terms(further, store, query, language) for further in probes)
             if recipe.plan.entities is not None:
                 analysis = with_boosts(analysis, recipe.plan.entities, statistics, store, query, language)
@@ -90,7 +103,9 @@ def retrieve(
                 runs += further_runs(probes, query, recipe.plan, store, space)
         with watch.timing("scoring"):
             context = _context(query, analysis, statistics, runs, store, vector, space, language)
-            context = replace(context, signals={**context.signals, **further_signals(probes, context, store, space)})
+            if probes:
+                further = further_signals(probes, context, store, space)
+                context = replace(context, signals={**context.signals, **further})
         if len(context.memories) < len(listed_by(runs)):
             runs = tuple(_inside(run, context, notices) for run in runs)
         notices = [*analysis.notices, *notices, *_run_notices(runs, context, recipe, vector, space)]
@@ -186,10 +201,12 @@ def _context(
     memories = store.held(listed_by(runs), query.where.scopes)
     signals = store.score(memories, analysis.asked, vector, space, query.where, analysis.repeats)
     names = _name_matches(analysis, runs, memories, language)
-    known = (match.name for match in names.values() if match.relation in ("equal", "same words", "in a sentence"))
+    known = [match.name for match in names.values() if match.relation in ("equal", "same words", "in a sentence")]
+    if known:
+        analysis = replace(analysis, entities=tuple(dict.fromkeys((*analysis.entities, *sorted(known)))))
     return Context(
         query=query,
-        analysis=replace(analysis, entities=tuple(dict.fromkeys((*analysis.entities, *sorted(known))))),
+        analysis=analysis,
         memories=memories,
         signals={signal.name: signal for signal in signals},
         names=names,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..columns import MemoryId
-from ..hits import Hit, Ranking, Results
+from ..hits import Context, Held, HeldMemories, Hit, Ranking, Results
 from ..ports import Embedder, Store
+from ..ranking.lineup import Lineup
 from ..ranking.order import keep
 from ..ranking.recipes import Recipe, guarded, rank
-from ..types import Memory, Notice, Query
+from ..types import Notice, Query
 from .budget import within_budget
 from .calibration import Calibration, calibration_for, notices_about
 from .confidence import judged
@@ -38,7 +39,7 @@ class Searcher:
             query, notices = within_limits(query)
             retrieved, ranking = self.ranked(query, recipe, watch)
             ranking = within_budget(ranking, query.max_tokens)
-            calibration = self.calibration(retrieved)
+            calibration = retrieved.calibration
             judgement = judged(ranking, self.embedder, retrieved.context.signals, calibration)
             ranking, verdict = judgement.ranking, judgement.verdict
             if query.strict and verdict == "nothing":
@@ -73,7 +74,7 @@ class Searcher:
         with watch.timing("ranking"):
             ranking = rank(retrieved.runs, retrieved.recipe, retrieved.context)
         with watch.timing("reading"):
-            ranking = guarded(self._read(ranking, query), retrieved.context)
+            ranking = guarded(self._read(ranking, retrieved.context), retrieved.context)
         return retrieved, ranking
 
     def retrieved(self, query: Query, recipe: Recipe, watch: Stopwatch) -> Retrieved:
@@ -81,18 +82,24 @@ class Searcher:
         retrieved = retrieve(query, recipe, self.store, self.embedder, self.language, watch)
         calibration = self.calibration(retrieved)
         if calibration is not None:
-            retrieved = replace(retrieved, context=replace(retrieved.context, least=calibration.least))
+            context = replace(retrieved.context, least=calibration.least)
+            retrieved = replace(retrieved, context=context, calibration=calibration)
         return gathered(retrieved, self.store, self.language)
 
-    def _read(self, ranking: Ranking, query: Query) -> Ranking:
+    def _read(self, ranking: Ranking, context: Context) -> Ranking:
         """Read what is shown, all at once; what is not shown is read when somebody looks at it."""
-        ids = [held.id for hit in ranking.hits for held in (hit.held, *hit.beside)]
-        memories = self.store.get(ids, query.where.scopes)
-        hits = tuple(_with_memories(hit, memories) for hit in ranking.hits)
-        return replace(ranking, hits=hits)
+        hits = ranking.hits
+        if isinstance(hits, Lineup):  # straight from fusion: none has others beside it
+            return Ranking(hits.holding(self._fetched(hits.ids(), context)), ranking.dropped, ranking.notices)
+        memories = self._fetched([held.id for hit in hits for held in (hit.held, *hit.beside)], context)
+        return Ranking(tuple(_with_memories(hit, memories) for hit in hits), ranking.dropped, ranking.notices)
+
+    def _fetched(self, ids: Sequence[MemoryId], context: Context) -> Mapping[MemoryId, Held]:
+        held = context.memories
+        return held.fetched(ids) if isinstance(held, HeldMemories) else self.store.get(ids, context.query.where.scopes)
 
 
-def _with_memories(hit: Hit, memories: Mapping[MemoryId, Memory]) -> Hit:
+def _with_memories(hit: Hit, memories: Mapping[MemoryId, Held]) -> Hit:
     beside = tuple(memories.get(held.id, held) for held in hit.beside)
     return Hit(memories.get(hit.id, hit.held), hit.tier, hit.score, hit.trail, beside, hit.confidence)
 

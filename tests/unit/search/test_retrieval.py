@@ -9,7 +9,7 @@ import pytest
 
 import whyrank
 from whyrank.columns import Candidate
-from whyrank.hits import Ranking
+from whyrank.hits import Context, Ranking
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
 from whyrank.ranking.recipes import recipe_named
@@ -49,9 +49,9 @@ def test_what_is_forgotten_while_a_search_runs_is_still_in_its_answer(
         forgotten = writer.add("the green tea pot")
         read = Searcher._read
 
-        def forget_first(searcher: Searcher, ranking: Ranking, query: Query) -> Ranking:
+        def forget_first(searcher: Searcher, ranking: Ranking, context: Context) -> Ranking:
             writer.forget(forgotten.id)
-            return read(searcher, ranking, query)
+            return read(searcher, ranking, context)
 
         monkeypatch.setattr(Searcher, "_read", forget_first)
         assert [hit.memory.text for hit in reader.search("tea")] == ["the green tea pot"]

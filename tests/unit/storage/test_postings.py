@@ -151,6 +151,30 @@ def test_reading_long_lists_only_where_they_can_win_changes_nothing(
         store.close()
 
 
+@given(st.lists(st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=6), min_size=1, max_size=9), asked_terms())
+@settings(max_examples=60, deadline=None)
+def test_scores_taken_from_the_sums_of_a_run_are_those_of_the_trail_to_the_bit(
+    texts: list[list[str]], terms: list[str]
+) -> None:
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+        store = SqliteStore(Path(place) / "memory.db", "postings")
+        for number, words in enumerate(texts):
+            entry = replace(entry_for(fact(f"m_{number}", " ".join(words)), "en"), letters=bool(number % 2))
+            store.write(Changes(put=[entry]))
+        ids = [f"m_{number}" for number in range(len(texts))]
+        listed = told(store.keyword(terms, EVERYTHING, None))
+        [simple] = store.score(ids, terms, None, "", EVERYTHING)
+        patch.setattr(scores.Scores, "is_simple", False)
+        opened = SqliteStore(Path(place) / "memory.db", "postings")
+        [term_by_term] = opened.score(ids, terms, None, "", EVERYTHING)
+        assert dict(simple.values) == dict(term_by_term.values)
+        assert dict(simple.coverage) == dict(term_by_term.coverage)
+        assert {key: tuple(simple.terms[key]) for key in ids} == {key: tuple(term_by_term.terms[key]) for key in ids}
+        assert listed == {key: value for key, value in simple.values.items() if value}
+        store.close()
+        opened.close()
+
+
 def filled(path: Path, count: int = 12) -> SqliteStore:
     store = SqliteStore(path, "postings")
     for number in range(count):

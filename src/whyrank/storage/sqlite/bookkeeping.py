@@ -60,8 +60,10 @@ class Bookkeeping:
 
     def dimensions(self, space: str) -> int | None:
         """Return how many numbers a vector of the space has, if it ever held one."""
-        rows = self._read("SELECT value FROM meta WHERE key = ?", (queue.dimensions_key(space),))
-        return int(rows[0][0]) if rows else None
+        with self.reading():
+            generation = self._database.generation()
+            value = self._notes.value(self._database.reader(), generation, queue.dimensions_key(space))
+        return int(value) if value is not None else None
 
     def drop_space(self, space: str) -> int:
         """Delete all vectors of a space in short transactions, then all that is known of it; return how many."""

@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,8 @@ connect = sqlite3.connect
 version = sqlite3.sqlite_version_info
 Row = tuple[Any, ...]
 
+_NESTED = nullcontext()  # a block inside another, which holds the snapshot
+
 
 class Database:
     """One SQLite file: a reading connection per thread, one writing connection behind a lock file."""
@@ -62,13 +64,14 @@ class Database:
             self._held.add(held)
         return held.connection
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
+        # A search opens dozens of blocks inside its own: those must cost nothing.
+        return _NESTED if self.reader().in_transaction else self._snapshot()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
         connection = self.reader()
-        if connection.in_transaction:
-            yield
-            return
         held: _Held = self._local.held
         with held.turn, translated(self.path):
             self._check_usable()  # it may have been closed while we waited

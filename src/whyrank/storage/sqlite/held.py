@@ -51,11 +51,16 @@ class Held:
         parts = (self.entries, self.vectors, self.given_signs)
         return sum(part.nbytes for part in parts if part is not None)
 
-    @property
+    @cached_property
     def has(self) -> Flags:
         """Tell which places have a vector."""
         held: Flags = self.entries > 0
         return held
+
+    @cached_property
+    def is_full(self) -> bool:
+        """Tell whether every place has a vector."""
+        return bool(self.has.all())
 
 
 def renewed(connection: Connection, space: str, shelf: Shelf, known: Held | None, whole: bool) -> Held:

@@ -69,7 +69,7 @@ class NameIndex:
         if only is not None:
             rows &= only
         scored: list[Scored] = []
-        for group, tie, names in _named(connection, rows, clause_for(where)):
+        for group, tie, names in _named(connection, rows, clause_for(where)) if rows else ():
             match = match_name(probe, names)
             if match is not None:
                 scored.append(Scored(proposal_score(match), tie, group))
@@ -79,8 +79,7 @@ class NameIndex:
         keys = {probe.key, *windows_by_key(probe)}
         if probe.typos:
             keys |= self._misspelt(connection, scope, probe.key)
-        rows = _select(connection, scope, "key", keys - {""})
-        rows |= _select(connection, scope, "sorted_words", {words_key(probe.words)})
+        rows = _called(connection, scope, sorted(keys - {""}), words_key(probe.words))
         if 0 < len(probe.words) <= PARTIAL_WORDS:
             rows |= _with_all_prefixes(connection, scope, probe.words)
         return rows
@@ -124,10 +123,12 @@ def _letters(keys: Sequence[str]) -> NDArray[np.uint64]:
     return letters
 
 
-def _select(connection: Connection, scope: str, column: str, values: set[str]) -> set[int]:
-    marks = ", ".join("?" * len(values))
+def _called(connection: Connection, scope: str, keys: Sequence[str], words: str) -> set[int]:
+    """Return the memories that have a name with one of these keys, or of these words in any order."""
     rows = connection.execute(
-        f"SELECT memory FROM names WHERE scope = ? AND {column} IN ({marks})", (scope, *sorted(values))
+        f"SELECT memory FROM names WHERE scope = ? AND key IN ({', '.join('?' * len(keys))}) "
+        "UNION ALL SELECT memory FROM names WHERE scope = ? AND sorted_words = ?",
+        (scope, *keys, scope, words),
     )
     return {row for (row,) in rows}
 

@@ -23,18 +23,21 @@ class Notes:
 
     def get(self, connection: Connection, generation: int, name: str) -> str | None:
         """Return the text under a name, if there is one."""
+        return self.value(connection, generation, _PREFIX + name)
+
+    def value(self, connection: Connection, generation: int, key: str) -> str | None:
+        """Return what the table holds under a key, a note or not."""
         since, known = self._read
         if since != generation:
             known = {}
             self._read = (generation, known)
-        if name not in known:
-            known[name] = self.stored(connection, name)
-        return known[name]
+        if key not in known:
+            known[key] = _value(connection, key)
+        return known[key]
 
     def stored(self, connection: Connection, name: str) -> str | None:
         """Return the text under a name as it stands in the file."""
-        row = connection.execute("SELECT value FROM meta WHERE key = ?", (_PREFIX + name,)).fetchone()
-        return row[0] if row else None
+        return _value(connection, _PREFIX + name)
 
     def all(self, connection: Connection, prefix: str) -> dict[str, str]:
         """Return all whose names begin so."""
@@ -44,6 +47,11 @@ class Notes:
             (len(_PREFIX) + 1, first, first + _LAST),
         ).fetchall()
         return dict(rows)
+
+
+def _value(connection: Connection, key: str) -> str | None:
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else None
 
 
 def raise_generation(connection: Connection) -> int:

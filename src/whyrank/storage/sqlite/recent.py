@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from ...columns import MemoryId
-from ...hits import HeldMemories
+from ...hits import Fetched, Held, HeldMemories
 from ...types import Memory
 from .connection import Connection
 from .records import code
-from .rows import SELECT, to_memory
+from .rows import SELECT, fetched
 
 _PLACES_KEPT = 2_000  # those of the last few searches; many more are slower to look up than to meet again
 _MEMORIES_KEPT = 20_000
 _PER_STATEMENT = 500
+UNMET = -1  # the place of what is not known
 
 Value = TypeVar("Value", int, str)
 
@@ -63,18 +64,26 @@ class Places(NamedTuple):
 class StoredMemories(HeldMemories):
     """Memories in their rows."""
 
-    def __init__(self, places: Places, read: Read) -> None:
+    def __init__(self, places: Places, read: Read, fetch: Callable[[Sequence[int]], Mapping[int, Fetched]]) -> None:
         ids, self.rows, _, origins = places
         super().__init__(ids, origins, lambda place: Stored(ids[place], places.rows[place], origins[place], read))
+        self._fetch = fetch
+
+    def fetched(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Held]:
+        """Return those of these that are there, their rows read at once."""
+        places = self.places
+        rows = [self.rows[places[identity]] for identity in ids]
+        found = self._fetch(rows)
+        return {identity: found[row] for identity, row in zip(ids, rows, strict=True) if row in found}
 
 
 class RecentMemories:
-    """Places by id and memories by row, for one generation of the file."""
+    """Places by id and memories by row, made when somebody looks at them, for one generation of the file."""
 
     def __init__(self) -> None:
         self._generation = -1
         self._met = _Met()
-        self._memories: dict[int, Memory] = {}
+        self._memories: dict[int, Fetched] = {}
         self._turn = threading.Lock()
 
     def learn(self, generation: int, places: Places) -> None:
@@ -88,7 +97,10 @@ class RecentMemories:
         """Return the places of those ids that exist."""
         with self._turn:
             self._prepare(generation)
-            unknown = [identity for identity in ids if identity not in self._met.numbers]
+            at = self._met.at(ids)
+            if UNMET not in at:
+                return self._met.places(ids, at)
+            unknown = [identity for identity, place in zip(ids, at, strict=True) if place == UNMET]
             for part, marks in _portions(unknown):
                 found = connection.execute(
                     f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})", part
@@ -96,18 +108,24 @@ class RecentMemories:
                 if found:
                     identities, rows, scopes, groupings = zip(*found, strict=True)
                     self._met.add(Places(identities, rows, scopes, [code(grouping) for grouping in groupings]))
-            return self._met.places(ids)
+            at = self._met.at(ids)
+            there = [identity for identity, place in zip(ids, at, strict=True) if place != UNMET]
+            return self._met.places(there, [place for place in at if place != UNMET])
 
     def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:
         """Return the memories of rows that exist."""
+        return {row: held.read() for row, held in self.fetched(connection, generation, rows).items()}
+
+    def fetched(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Fetched]:
+        """Return the same, each made when somebody looks at it."""
         with self._turn:
             self._prepare(generation)
             known = self._memories
             for part, marks in _portions([row for row in rows if row not in known]):
-                for row, *columns in connection.execute(
-                    f"SELECT m.row, {SELECT} FROM memories AS m WHERE m.row IN ({marks})", part
-                ):
-                    known[row] = to_memory(tuple(columns))
+                found = connection.execute(
+                    f"SELECT {SELECT}, m.row FROM memories AS m WHERE m.row IN ({marks})", part
+                ).fetchall()
+                known.update((columns[-1], fetched(columns)) for columns in found)
             return {row: known[row] for row in rows if row in known}
 
     def _prepare(self, generation: int) -> None:
@@ -134,13 +152,14 @@ class _Met:
         self._scopes += places.scopes
         self._origins += places.origins
 
-    def places(self, ids: Sequence[MemoryId]) -> Places:
-        """Return the places of those ids that are known."""
-        known = self.numbers
-        found = ids if all(identity in known for identity in ids) else [i for i in ids if i in known]
-        at = [*map(known.__getitem__, found)]
+    def at(self, ids: Sequence[MemoryId]) -> list[int]:
+        """Return where in the columns each of these ids stands; UNMET if it is not known."""
+        return [self.numbers.get(identity, UNMET) for identity in ids]
+
+    def places(self, ids: Sequence[MemoryId], at: Sequence[int]) -> Places:
+        """Return the places of ids that stand here in the columns."""
         rows, scopes, origins = self._rows, self._scopes, self._origins
-        return Places(found, [rows[i] for i in at], [scopes[i] for i in at], [origins[i] for i in at])
+        return Places(ids, [rows[i] for i in at], [scopes[i] for i in at], [origins[i] for i in at])
 
 
 def _portions(values: Sequence[Value]) -> Iterable[tuple[Sequence[Value], str]]:

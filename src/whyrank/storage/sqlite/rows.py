@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from operator import itemgetter
 
 from ...analysis.text import text_key
 from ...errors import StoreDamaged
+from ...hits import Fetched
 from ...ports import Entry
 from ...types import USUAL_IMPORTANCE, Memory, Order, Scope, Source
 from .connection import Row
@@ -19,6 +21,10 @@ COLUMNS = (
 )  # fmt: skip
 _NOTHING = "[]"
 DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash", "text_key")
+
+_LIMITS = ("valid_from", "valid_until", "expires", "superseded_by")
+_UNLIMITED = (None,) * len(_LIMITS)
+_limits = itemgetter(*(COLUMNS.index(name) for name in _LIMITS))
 
 SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
@@ -49,6 +55,11 @@ def to_row(entry: Entry, number: int) -> Row:
     )  # fmt: skip
 
 
+def fetched(row: Row) -> Fetched:
+    """Return the memory a row of SELECT holds, made when somebody looks at it."""
+    return Fetched(row[0], row[1], _limits(row) == _UNLIMITED, row, to_memory)
+
+
 def to_memory(row: Row) -> Memory:
     """Return the memory a row of SELECT holds."""
     try:
@@ -58,7 +69,7 @@ def to_memory(row: Row) -> Memory:
 
 
 def _memory(row: Row) -> Memory:
-    # Two hundred rows are read per search, so columns are taken by place; COLUMNS has their names.
+    # Dozens of rows are read per search, so columns are taken by place; COLUMNS has their names.
     (
         identity, scope, kind, text, name, title, slug, owner, aliases, summary, headings, path, start_line, end_line,
         content_hash, category, tags, entities, importance, created, date, evergreen, valid_from, valid_until, expires,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -174,18 +174,28 @@ def _ties_broken(
     connection: Connection, shelves: Sequence[Shelf], chosen: Chosen, order: Integers, scores: Sequence[float]
 ) -> Integers:
     """Order equal scores by content keys; whole keys are read only where their beginnings are equal or unknown."""
-    ties = _gathered(shelves, chosen, order, "tie")
-    ordered = sorted(range(len(order)), key=lambda i: (-scores[i], ties[i]))
-    alike = {
-        scores[one]
-        for one, other in pairwise(ordered)
-        if scores[one] == scores[other] and (ties[one] == ties[other] or not ties[one])
-    }
+    ties, ordered = _gathered(shelves, chosen, order, "tie"), [*range(len(order))]
+    alike: list[slice] = []
+    for tied in _ties(scores[: len(order)]):
+        ordered[tied] = sorted(ordered[tied], key=ties.__getitem__)
+        if any(ties[one] == ties[other] or not ties[one] for one, other in pairwise(ordered[tied])):
+            alike.append(tied)
     if alike:
         rows = _gathered(shelves, chosen, order, "row")
-        keys = content_keys(connection, [rows[i] for i in ordered if scores[i] in alike])
-        ordered.sort(key=lambda i: (-scores[i], keys.get(rows[i], (ties[i],)) if scores[i] in alike else ()))
+        keys = content_keys(connection, [rows[i] for tied in alike for i in ordered[tied]])
+        for tied in alike:
+            ordered[tied] = sorted(ordered[tied], key=lambda i: keys.get(rows[i], (ties[i],)))
     return order[ordered]
+
+
+def _ties(scores: Sequence[float]) -> Iterator[slice]:
+    """Yield where falling scores are equal to each other."""
+    begin = 0
+    for place in range(1, len(scores) + 1):
+        if place == len(scores) or scores[place] != scores[begin]:
+            if place - begin > 1:
+                yield slice(begin, place)
+            begin = place
 
 
 def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, tuple[object, ...]]:

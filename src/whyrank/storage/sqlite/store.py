@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
 from ...columns import Column, Listed, MemoryId
 from ...errors import NotFound, StoreError
+from ...hits import Fetched
 from ...matches import NameProbe
 from ...ports import Changes, StoreStatus, Vector
 from ...types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
@@ -127,7 +128,11 @@ class SqliteStore(Bookkeeping):
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
             places = self._recent.places(*view[:2], list(ids))
-        return StoredMemories(places.inside(visible), partial(self._read_again, visible))
+        return StoredMemories(places.inside(visible), partial(self._read_again, visible), self._fetch)
+
+    def _fetch(self, rows: Sequence[int]) -> dict[int, Fetched]:
+        with self.view() as view:
+            return self._recent.fetched(*view[:2], rows)
 
     def _read_again(self, visible: set[str], identity: MemoryId, row: int) -> Memory:
         with self.view() as view:
@@ -255,16 +260,22 @@ class SqliteStore(Bookkeeping):
         with self.view() as view:
             return view.keyword.statistics(view, terms, scopes)
 
-    @contextmanager
-    def view(self) -> Iterator[View]:
+    def view(self) -> AbstractContextManager[View]:
         """Hold one moment of the file, with what is kept in memory of it."""
+        return nullcontext(self._view()) if self._database.reader().in_transaction else self._viewing()
+
+    @contextmanager
+    def _viewing(self) -> Iterator[View]:
         with self.reading():
-            connection = self._database.reader()
-            generation = self._database.generation()
-            seen = self._seen
-            if seen is None or seen[0] != generation:
-                seen = self._seen = (generation, self._index(connection))
-            yield View(connection, generation, seen[1], self._catalogue, self._masks)
+            yield self._view()
+
+    def _view(self) -> View:
+        connection = self._database.reader()
+        generation = self._database.generation()
+        seen = self._seen
+        if seen is None or seen[0] != generation:
+            seen = self._seen = (generation, self._index(connection))
+        return View(connection, generation, seen[1], self._catalogue, self._masks)
 
     def drop_damaged_vectors(self, space: str) -> int:
         """Delete vectors that fail their checksum, so that they are made again; return how many."""

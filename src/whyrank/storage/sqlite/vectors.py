@@ -103,8 +103,11 @@ class VectorIndex:
             held = self._shelf(view.connection, space, shelf, whole=whole)
             places = shelf.places_of(numbers)
             there = places != NOWHERE
-            there[there] = held.has[places[there]]
-            found[there] = _cosines(view.connection, shelf, held, places[there], vector)
+            if not (held.is_full and there.all()):
+                there[there] = held.has[places[there]]
+                found[there] = _cosines(view.connection, shelf, held, places[there], vector)
+            else:
+                found = _cosines(view.connection, shelf, held, places, vector)
         cosines: list[float] = found.tolist()
         return cosines if not np.isnan(found).any() else [None if value != value else value for value in cosines]
 
@@ -142,10 +145,11 @@ class VectorIndex:
             known = self._held.get(name)
             if known is None or known.changed != shelf.changed:
                 known = self._held[name] = renewed(connection, space, shelf, known, whole)
+                self._held.move_to_end(name)
+                kept = sum(held.nbytes for held in self._held.values())
+                while kept > self._cache_bytes and len(self._held) > 1:
+                    kept -= self._held.popitem(last=False)[1].nbytes
             self._held.move_to_end(name)
-            kept = sum(held.nbytes for held in self._held.values())
-            while kept > self._cache_bytes and len(self._held) > 1:
-                kept -= self._held.popitem(last=False)[1].nbytes
             return known
 
     def _is_worth_it(self, space: str, shelf: Shelf) -> bool:
@@ -194,7 +198,8 @@ def _coarse(held: Held, mask: Flags | None, vector: Vector) -> Floats:
         return np.zeros(len(held.entries))
     # Row by row rather than as one product: BLAS would wake threads that go on spinning.
     cosines = np.vecdot(held.vectors, vector) + np.float32(_LIFT)
-    cosines[~held.has if mask is None else ~(held.has & mask)] = 0.0
+    if mask is not None or not held.is_full:
+        cosines[~held.has if mask is None else ~(held.has & mask)] = 0.0
     return cosines  # type: ignore[no-any-return]
 
 
@@ -239,12 +244,20 @@ def _nearest_by_numbers(signs: Sequence[Signs], places: Sequence[Integers], vect
 def _rescored(
     connection: Connection, shelves: Sequence[Shelf], held: Sequence[Held], chosen: Chosen, vector: Vector
 ) -> Chosen:
+    if len(shelves) == 1:
+        only = _cosines(connection, shelves[0], held[0], chosen.places, vector)
+        sound = np.isfinite(only)
+        return Chosen(chosen.shelves, chosen.places, only) if sound.all() else Chosen(*_at(chosen, sound), only[sound])
     scores = np.zeros(len(chosen.places))
     for number, (shelf, own) in enumerate(zip(shelves, held, strict=True)):
         here = chosen.shelves == number
         scores[here] = _cosines(connection, shelf, own, chosen.places[here], vector)
     sound = ~np.isnan(scores)
-    return Chosen(chosen.shelves[sound], chosen.places[sound], scores[sound])
+    return Chosen(*_at(chosen, sound), scores[sound])
+
+
+def _at(chosen: Chosen, kept: Flags) -> tuple[Integers, Integers]:
+    return chosen.shelves[kept], chosen.places[kept]
 
 
 def _cosines(connection: Connection, shelf: Shelf, held: Held, places: Integers, vector: Vector) -> Floats:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from ....ports import Entry
 from ....trail import TermTable
 from ....types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
 from ...fields import FIELDS, WORDS, Field
-from ..catalogue import NOWHERE, Flags, Integers, Shelf, damage
+from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf, damage
 from ..connection import Connection, run_script
 from ..keyword import Found, View, both
 from ..selection import best_rows
@@ -171,19 +173,20 @@ class PostingsIndex:
         shelves = view.shelves(scopes)
         scores = self._scores(view, shelves, terms, repeats)
         numbers = np.array(rows, np.int64)
-        labels = scores.labels
-        addends = np.zeros((len(labels), len(rows)))
-        covered = np.zeros(len(rows))
-        for number, shelf in enumerate(shelves):
-            places = shelf.places_of(numbers)
-            here = np.flatnonzero(places != NOWHERE)
-            found = scores.addends(number, places[here])
-            addends[:, here] = found
-            covered[here] = scores.covered(number, places[here], found)
+        placed = [_Placed(number, *_standing(shelf, numbers)) for number, shelf in enumerate(shelves)]
+        addends = Addends(scores, placed, len(rows))
+        values, covered = np.zeros(len(rows)), np.zeros(len(rows))
+        for number, here, places in placed:
+            if scores.is_simple:
+                values[here], covered[here] = scores.simply(number, places)
+            else:
+                covered[here] = scores.covered(number, places, addends.table[:, here])
         covered /= scores.bound(terms) or 1.0
-        # Row by row from the first term to the last: the order in which the trail adds them up.
-        values = Column(ids, folded(addends).tolist())
-        return Signal("keyword", values, Column(ids, covered.tolist()), TermTable(labels, ids, addends.T))
+        if not scores.is_simple:
+            # Row by row from the first term to the last: the order in which the trail adds them up.
+            values = folded(addends.table)
+        terms_of = TermTable(scores.labels, ids, addends)
+        return Signal("keyword", Column(ids, values.tolist()), Column(ids, covered.tolist()), terms_of)
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""
@@ -245,6 +248,40 @@ class PostingsIndex:
             "answer; they are mended as this store is written to"
         )
         return [Notice("index-damaged", message)]
+
+
+class _Placed(NamedTuple):
+    """Which of some rows stand on a shelf, and where."""
+
+    shelf: int
+    here: Integers
+    places: Integers
+
+
+def _standing(shelf: Shelf, rows: Integers) -> tuple[Integers, Integers]:
+    places = shelf.places_of(rows)
+    here = np.flatnonzero(places != NOWHERE)
+    return here, places[here]
+
+
+class Addends:
+    """What each term adds to each of some rows: looked up when somebody reads it, as few trails are."""
+
+    def __init__(self, scores: Scores, placed: Sequence[_Placed], count: int) -> None:
+        self._scores = scores
+        self._placed = placed
+        self._count = count
+
+    @cached_property
+    def table(self) -> Floats:
+        """Return a row for each term, a column for each row."""
+        addends = np.zeros((len(self._scores.labels), self._count))
+        for number, here, places in self._placed:
+            addends[:, here] = self._scores.addends(number, places)
+        return addends
+
+    def __getitem__(self, place: int) -> Floats:
+        return self.table[:, place]
 
 
 def _moment(shelves: Sequence[Shelf]) -> tuple[tuple[str, int], ...]:

@@ -36,6 +36,11 @@ class Postings(NamedTuple):
     places: Integers
     frequencies: Floats
 
+    def only(self, wanted: Flags) -> Postings:
+        """Return those of some places."""
+        kept = np.flatnonzero(wanted[self.places])
+        return Postings(self.places[kept], self.frequencies[kept])
+
 
 NOTHING = Postings(np.zeros(0, np.int64), np.zeros(0))
 

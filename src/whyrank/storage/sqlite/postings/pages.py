@@ -101,8 +101,7 @@ def list_of(page: Page, key: int, first: int) -> Listed | None:
         return None
     begin, end = (int(page.ends[place - 1]) if place else 0), int(page.ends[place])
     low, high = (int(page.follower_ends[place - 1]) if place else 0), int(page.follower_ends[place])
-    numbers = page.offsets[begin:end].astype(np.int64)
-    numbers += first
+    numbers = np.add(page.offsets[begin:end], first, dtype=np.int64)
     return Listed(numbers, page.frequencies[begin:end], page.followers[low:high])
 
 

@@ -161,7 +161,38 @@ class Scores:
 
     @cached_property
     def _base(self) -> list[Floats]:
+        if self.is_simple:
+            return [self._with_rest(shelf, words) for shelf, words in enumerate(self._worded)]
         return [self._summed(shelf, self._short) for shelf in range(len(self.library.shelves))]
+
+    @cached_property
+    def is_simple(self) -> bool:
+        """Tell whether a place's own words, then its pairs and letters, added up in this order, are all there is to it.
+
+        So it is in small stores where no memory has surroundings, for a question without dates and repeats.
+        """
+        if self.library.count >= LONG_FROM or self.speaker is not None:
+            return False
+        return all(asked.around == "own" and asked.field is not DATES and asked.often == 1 for asked in self.terms)
+
+    @cached_property
+    def _worded(self) -> list[Floats]:
+        """Return what words alone give to every place."""
+        words = [i for i in self._short if self.terms[i].field is WORDS]
+        return [self._summed(shelf, words) for shelf in range(len(self.library.shelves))]
+
+    def _with_rest(self, shelf: int, words: Floats) -> Floats:
+        """Add what pairs and letters give, one after the other: the order in which a trail adds them up."""
+        rest = [i for i in self._short if self.terms[i].field is not WORDS]
+        totals = words.copy()
+        for (field, around), numbers in self._by_kind(rest).items():
+            np.add.at(totals, *self._given(shelf, field, around, *self._joined(shelf, numbers)))
+        return totals
+
+    def simply(self, shelf: int, places: Integers) -> tuple[Floats, Floats]:
+        """Return the scores of places, and what the words of each score without any weight, if all is simple."""
+        weights = _own_weights(self.library, self.library.shelves[shelf], WORDS, places)
+        return self._base[shelf][places], self._worded[shelf][places] / weights
 
     def totals(self, allowed: Sequence[Flags | None], wanted: int | None) -> list[Floats]:
         """Return a score for every place; 0 also for those that cannot be among the best `wanted` that are allowed.
@@ -201,9 +232,9 @@ class Scores:
         if needed <= 0.0:
             return base + self._summed(shelf, self._long)
         able = base >= needed
-        totals = self._summed(shelf, self._long, able)
-        totals += base
-        totals *= able
+        places = np.flatnonzero(able)
+        totals = np.zeros(len(base))
+        totals[places] = self._summed(shelf, self._long, able)[places] + base[places]
         return totals
 
     @cached_property
@@ -222,14 +253,8 @@ class Scores:
         home = self.library.shelves[shelf]
         addends: dict[Around, list[tuple[Integers, Floats]]] = {"own": [], "file": [], "nearby": []}
         for (field, around), numbers in self._by_kind(chosen).items():
-            texts, frequencies, idf = self._joined(shelf, numbers)
-            if able is not None:
-                kept = np.flatnonzero(_files_of(home, able)[texts] if around == "file" else able[texts])
-                texts, frequencies, idf = texts[kept], frequencies[kept], idf[kept]
-            values = self.library.texts(field, around).scores(shelf, texts, frequencies, idf)
-            if around == "own":
-                values *= _own_weights(self.library, home, field, texts)
-            addends[around].append((texts, values))
+            wanted = _files_of(home, able) if able is not None and around == "file" else able
+            addends[around].append(self._given(shelf, field, around, *self._joined(shelf, numbers, wanted)))
         totals = _added_up(addends["own"], len(home))
         if addends["file"]:
             totals += _added_up(addends["file"], home.files.count + 1)[home.files.of]
@@ -237,8 +262,22 @@ class Scores:
             totals += _added_up(addends["nearby"], len(home))
         return totals
 
-    def _joined(self, shelf: int, numbers: Sequence[int]) -> tuple[Integers, Floats, Floats]:
+    def _given(
+        self, shelf: int, field: Field, around: Around, texts: Integers, frequencies: Floats, idf: Floats
+    ) -> tuple[Integers, Floats]:
+        """Return texts that hold terms, and what that gives each."""
+        values = self.library.texts(field, around).scores(shelf, texts, frequencies, idf)
+        if around == "own":
+            values *= _own_weights(self.library, self.library.shelves[shelf], field, texts)
+        return texts, values
+
+    def _joined(
+        self, shelf: int, numbers: Sequence[int], wanted: Flags | None = None
+    ) -> tuple[Integers, Floats, Floats]:
+        """Join lists of terms: the texts (if given, of those wanted), how often each, and how much the term tells."""
         found = [self.terms[i].postings[shelf] for i in numbers]
+        if wanted is not None:
+            found = [postings.only(wanted) for postings in found]
         idf = np.repeat([self.terms[i].idf for i in numbers], [len(postings.places) for postings in found])
         texts = np.concatenate([postings.places for postings in found])
         return texts, np.concatenate([postings.frequencies for postings in found]), idf
