@@ -21,9 +21,9 @@ _TEA = (
 
 def doors(lab: Lab) -> Iterator[Trial]:
     """15: the same question has the same answer through every door."""
-    notes = [
-        planted(id, text, {"tea": round(0.7 - 0.1 * i, 1)}) for i, (id, text) in enumerate(_TEA)
-    ] + everyday(30, lab.seed)
+    notes = [planted(id, text, {"tea": round(0.7 - 0.1 * i, 1)}) for i, (id, text) in enumerate(_TEA)] + everyday(
+        30, lab.seed
+    )
     questions = [Question("green tea"), Question("what is to be done about tea?", limit=3)]
     corpus = Corpus(tuple(notes), {question.text: "tea" for question in questions})
     with lab.planted(corpus, own_model=True) as engine:

@@ -191,8 +191,6 @@ class NeverNothing(Sound):
         return "found"
 
 
-
-
 FLAWS: Mapping[int, type[Sound]] = {
     number: flaw
     for number, flaw in enumerate(

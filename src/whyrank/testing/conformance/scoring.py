@@ -10,17 +10,23 @@ from .meanings import Corpus, Planted
 from .trial import Lab, Trial, among, before, quoted, told
 
 _MANY = 24  # notes between the strongest and the weakest match, so that ranks tell them apart too
-_VOYAGE = Question("ferry harbour lantern compass", limit=30)
+_VOYAGE = Question("ferry harbour", limit=30)
+_STRONG = "ferry, harbour; ferry, harbour; ferry, harbour; ferry, harbour"
+_RAMBLING = (
+    "Because the ferry was late again we sat on a bench by the harbour for most of the morning, talked about the book "
+    "that Ines had left at home, counted the gulls on the roof, ate what was left of the bread and the cheese, and then "
+    "walked back up the hill to see whether anybody had found the key that was lost the evening before"
+)
 
 
 def sign(lab: Lab) -> Iterator[Trial]:
     """1: how strongly words match counts, so that the order is not the vectors' alone."""
-    weak_nearer = lab.ask(_graded(strong=0.60, weak=0.62, strong_first=False), _VOYAGE)
-    strong_nearer = lab.ask(_graded(strong=0.62, weak=0.60, strong_first=True), _VOYAGE)
-    follows = _first_of(weak_nearer) == "one-word" and _first_of(strong_nearer) == "four-words"
+    weak_nearer = lab.ask(_graded(lab, strong=0.60, weak=0.62, strong_first=False), _VOYAGE)
+    strong_nearer = lab.ask(_graded(lab, strong=0.62, weak=0.60, strong_first=True), _VOYAGE)
+    follows = _first_of(weak_nearer) == "weak-match" and _first_of(strong_nearer) == "strong-match"
     yield Trial(
         bool(weak_nearer.ids and strong_nearer.ids) and not follows,
-        f"{quoted(_VOYAGE)}, of a note with four of its words and one with one; first the one, then the other is nearer "
+        f"{quoted(_VOYAGE)}, of a short note that holds its words four times and a long one that holds them once; first the long, then the short one is nearer "
         "by a cosine of 0.02, and stored first",
         "an order that depends on how strongly the words match",
         f"of the two {_first_of(weak_nearer)} first, then {_first_of(strong_nearer)} first",
@@ -29,22 +35,24 @@ def sign(lab: Lab) -> Iterator[Trial]:
 
 def upside_down(lab: Lab) -> Iterator[Trial]:
     """2: the better match never has the lower score."""
-    answer = lab.ask(_graded(strong=0.62, weak=0.60, strong_first=True), _VOYAGE)
-    yield before(answer, "four-words", "one-word", _VOYAGE, "it matches more words and is nearer by vector")
+    answer = lab.ask(_graded(lab, strong=0.62, weak=0.60, strong_first=True), _VOYAGE)
+    yield before(answer, "strong-match", "weak-match", _VOYAGE, "it matches better and is nearer by vector")
 
 
-def _graded(strong: float, weak: float, *, strong_first: bool) -> Corpus:
-    four = planted("four-words", "The ferry left the harbour with a lantern and a compass", {"voyage": strong})
-    one = planted("one-word", "The ferry was late because of the fog and the wind", {"voyage": weak})
+def _graded(lab: Lab, strong: float, weak: float, *, strong_first: bool) -> Corpus:
+    """All matches hold all the words, so that it does not matter how they are joined."""
+    best = planted("strong-match", _STRONG, {"voyage": strong})
+    worst = planted("weak-match", _RAMBLING, {"voyage": weak})
     between = [
-        planted(f"two-words-{i}", f"The ferry and the harbour were closed, bulletin {i}") for i in range(_MANY)
+        planted(f"match-{i}", f"The ferry leaves the harbour with bulletin {i} and a crew of nine")
+        for i in range(_MANY)
     ]
-    ends = (four, one) if strong_first else (one, four)
-    return Corpus((*ends, *between), {_VOYAGE.text: "voyage"})
+    ends = (best, worst) if strong_first else (worst, best)
+    return Corpus((*ends, *between, *everyday(60, lab.seed)), {_VOYAGE.text: "voyage"})
 
 
 def _first_of(answer: Answer) -> str:
-    return next((id for id in answer.ids if id in ("four-words", "one-word")), "neither")
+    return next((id for id in answer.ids if id in ("strong-match", "weak-match")), "neither")
 
 
 _MEETING = (

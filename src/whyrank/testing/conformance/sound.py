@@ -14,7 +14,9 @@ from .adapter import ABILITIES, Adapter, Answer, Door, Found, Note, Question, Se
 if TYPE_CHECKING:
     from ...ports import Vector
 
-_STOP_WORDS = frozenset("a am and as at by de der for i ich im in is it la me of on or the this to was what when".split())
+_STOP_WORDS = frozenset(
+    "a am and as at by de der for i ich im in is it la me of on or the this to was what when".split()
+)
 _NO_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 VECTOR_SHARE = 0.6
 _K1, _B = 1.2, 0.75  # Robertson and Zaragoza, 2009

@@ -200,4 +200,3 @@ def with_recipe(recipe: str) -> type[Whyrank]:
             "__doc__": f"whyrank with the recipe {recipe}.",
         },
     )
-
