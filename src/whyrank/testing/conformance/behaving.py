@@ -56,7 +56,7 @@ def limits(lab: Lab) -> Iterator[Trial]:
     text = "orchestra rehearsal schedule"
     corpus = Corpus(
         (
-            planted("by-words", "orchestra rehearsal schedule: orchestra, rehearsal, schedule"),
+            planted("by-words", "orchestra rehearsal schedule and once more orchestra rehearsal schedule"),
             planted("by-vector", "When the string players meet", {"music": 0.9}),
             planted("by-both", "The rehearsal schedule of the orchestra hangs in the hall", {"music": 0.85}),
             *everyday(30, lab.seed, {"music": 0.2}),

@@ -17,11 +17,11 @@ _ASKED = (
     ),
     (
         "was soll ich machen, wenn der Drucker im Keller wieder streikt?",
-        "Drucker: Strom aus, bis zehn warten, dann klemmt nichts mehr",
+        "Wenn der Drucker klemmt hilft Strom aus und bis zehn warten",
     ),
     (
         "donde puedo encontrar el manual de la caldera cuando hace mucho viento?",
-        "Manual y garantia de la caldera: carpeta verde del pasillo",
+        "el manual y la garantia de la caldera estan en la carpeta verde",
     ),
 )
 _NEAR, _FAR = 0.3, 0.15  # cosines of notes that are not meant and of the one that is: the words have to bring it
@@ -42,7 +42,7 @@ _MANY = 300  # notes nearer by vector than the one that is meant: more than any 
 def own_candidates(lab: Lab) -> Iterator[Trial]:
     """6: what only the keyword run lists is a candidate."""
     question = Question("ticket zqx4471")
-    meant = planted("ticket", "Ticket zqx4471: count the crates of lemons every week", {"ticket": 0.12})
+    meant = planted("ticket", "ticket zqx4471 asks to count the crates of lemons every week", {"ticket": 0.12})
     corpus = Corpus((*everyday(_MANY, lab.seed, {"ticket": _NEAR}), meant), {question.text: "ticket"})
     why = f"it alone holds the words; {_MANY} notes are nearer by vector"
     yield among(lab.ask(corpus, question), "ticket", 5, question, why)
@@ -70,7 +70,7 @@ def starved_scope(lab: Lab) -> Iterator[Trial]:
     """11: a small scope keeps its results, however good the others' are."""
     question = Question("tea ceremony bowl", limit=_FEW, scope="few")
     crowd = [
-        planted(f"crowd-{i}", f"tea ceremony, the bowl of the tea ceremony, {i}", {"tea": 0.7}, scope="many")
+        planted(f"crowd-{i}", f"tea ceremony and the bowl of the tea ceremony number {i}", {"tea": 0.7}, scope="many")
         for i in range(_CROWD)
     ]
     few = [

@@ -11,7 +11,7 @@ from .trial import Lab, Trial, among, before, quoted, told
 
 _MANY = 24  # notes between the strongest and the weakest match, so that ranks tell them apart too
 _VOYAGE = Question("ferry harbour", limit=30)
-_STRONG = "ferry, harbour; ferry, harbour; ferry, harbour; ferry, harbour"
+_STRONG = " ".join(["ferry harbour"] * 4)
 _RAMBLING = (
     "Because the ferry was late again we sat on a bench by the harbour for most of the morning, talked about the book "
     "that Ines had left at home, counted the gulls on the roof, ate what was left of the bread and the cheese, and then "
@@ -56,8 +56,8 @@ def _first_of(answer: Answer) -> str:
 
 
 _MEETING = (
-    "At the yearly meeting, once there was a quorum, the treasurer said that the audit of the ledger had shown a surplus "
-    "from the levy, because the new tariff was paid by more people than anybody had hoped for"
+    "At the yearly meeting there was a quorum when the treasurer said that the audit of the ledger had shown a surplus "
+    "from the levy because the new tariff was paid by more people than anybody had hoped for"
 )
 
 
