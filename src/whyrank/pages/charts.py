@@ -10,7 +10,7 @@ from .scales import Axis, short
 from .style import SERIES
 
 _WIDTH, _HEIGHT = 420.0, 280.0  # of the drawing; it is scaled to the page
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 12.0, 10.0, 42.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 18.0, 10.0, 42.0
 _BAR = 100.0  # a bar's own width, stretched to the page
 
 

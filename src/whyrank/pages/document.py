@@ -75,7 +75,7 @@ def table(
 
 def _cells(row: Sequence[Child], words: int) -> Iterable[Markup]:
     yield element("th", row[0], scope="row") if words else element("td", row[0], class_="n")
-    yield from (element("td", cell, class_=None if at < words else "n") for at, cell in enumerate(row[1:], 1))
+    yield from (element("td", cell, class_="w" if at < words else "n") for at, cell in enumerate(row[1:], 1))
 
 
 def facts(pairs: Mapping[str, Child]) -> Markup:

@@ -33,12 +33,14 @@ dl.facts{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem}
 dl.facts dt{color:var(--dim)}
 dl.facts dd{margin:0}
 .wide{overflow-x:auto;margin:.6rem 0}
-table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
+table{border-collapse:collapse;font-size:.9rem;overflow-wrap:break-word;font-variant-numeric:tabular-nums}
 caption{text-align:left;color:var(--dim);padding-bottom:.3rem}
 th,td{padding:.28rem .7rem;border-bottom:1px solid var(--rule);text-align:left;vertical-align:top}
 thead th{border-bottom:2px solid var(--rule);color:var(--dim);font-weight:600;vertical-align:bottom}
 th.n,td.n{text-align:right;white-space:nowrap}
 td{min-width:2rem}
+tbody th,td.w{min-width:6.5rem;max-width:26rem}
+td.w{min-width:12rem}
 tr.ours th,tr.ours td{font-weight:650;background:var(--card)}
 tbody th{font-weight:500}
 figure{margin:.8rem 0;max-width:44rem}
@@ -48,9 +50,10 @@ align-items:center;font-size:.9rem;font-variant-numeric:tabular-nums}
 .bars svg{width:100%;height:1.1rem;display:block;overflow:visible}
 .bars .v{text-align:right}
 .track{fill:var(--card)}
+.bars rect:not(.track){opacity:.62}
 .whisker{stroke:var(--fg);stroke-width:1.5;fill:none}
 .mark{stroke:var(--warn);stroke-width:2}
-.chart{width:100%;max-width:38rem;height:auto;display:block;font-size:12px}
+.chart{width:100%;max-width:33rem;height:auto;display:block;font-size:12px}
 .chart text{fill:var(--dim)}
 .grid{stroke:var(--rule);stroke-width:1}
 .zero{stroke:var(--dim);stroke-width:1}

@@ -67,9 +67,9 @@ def test_lines_have_a_legend_dots_and_spots_that_say_their_figures() -> None:
     assert "ours: 2 at 10" in parsed.text
     assert [a["class"] for tag, a in parsed.tags if tag == "circle"] == ["f0", "f0"]
     assert parsed.text.endswith("ours theirs")
-    # 420 × 280 with 52 left, 12 right, 10 above, 42 below: (10, 2.0) is at 408 and 280 − 42 − 2/3 · 228 = 86.
+    # 420 × 280 with 52 left, 18 right, 10 above, 42 below: (10, 2.0) is at 402 and 280 − 42 − 2/3 · 228 = 86.
     [ours] = [a["points"] for tag, a in parsed.tags if tag == "polyline" and "strong" in a["class"]]
-    assert ours == "52.0,162.0 408.0,86.0"
+    assert ours == "52.0,162.0 402.0,86.0"
 
 
 def test_more_lines_than_colours_are_told_apart_by_dashes() -> None:
