@@ -21,6 +21,13 @@ A throw-away store is built; the keyword-only, vector-only and ceiling lines are
 
   whyrank eval "$DATA/scifact" --recipe default --recipe rrf
 
+--html writes a page to look at: intervals, kinds, wins and losses, the worst queries with their trails. --keep writes
+the figures of every query, so that another version or another setting can be held against them later.
+
+  whyrank eval "$DATA/scifact" --keep before.json
+  whyrank eval "$DATA/scifact" --against before.json --html page.html
+  whyrank eval --from after.json --against before.json --html page.html     without measuring again
+
 With --abstention, measure instead how well a search says that nothing relevant is there: the set's own questions are
 answerable, those of other sets are not, nor are those of its other scopes, with and without their speakers' names
 replaced by those of the scope asked.
@@ -60,7 +67,7 @@ not installed, or takes longer than --patience to build, is skipped by name. pip
 
 
 def _eval(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sets", nargs="+", metavar="SET", help="folders of evaluation sets")
+    parser.add_argument("sets", nargs="*", metavar="SET", help="folders of evaluation sets")
     parser.add_argument("--recipe", action="append", metavar="R", help="a recipe to measure; may be repeated")
     parser.add_argument(
         "--abstention",
@@ -70,6 +77,10 @@ def _eval(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plot", metavar="FILE", help="draw the curves of --abstention (.png or .svg; one set only)")
     parser.add_argument("--run-out", metavar="FILE", help="write a TREC run of the first recipe (one set only)")
+    parser.add_argument("--html", metavar="FILE", help="write a page that opens without network")
+    parser.add_argument("--keep", metavar="FILE", help="keep the results, with the figures of every query, as JSON")
+    parser.add_argument("--against", metavar="FILE", help="compare with results that were kept, query by query")
+    parser.add_argument("--from", dest="kept", metavar="FILE", help="show results that were kept; no SET is measured")
 
 
 def _pin(parser: argparse.ArgumentParser) -> None:
