@@ -24,14 +24,16 @@ _ASKED = (
         "el manual y la garantia de la caldera estan en la carpeta verde",
     ),
 )
-_NEAR, _FAR = 0.3, 0.15  # cosines of notes that are not meant and of the one that is: the words have to bring it
+# Cosines of notes that are not meant and of the one that is: the words have to bring it, but need not weigh much.
+_NEAR, _FAR = 0.4, 0.35
+_SOME = 12  # notes nearer than the one that is meant: fewer than any usual pool
 
 
 def joined_words(lab: Lab) -> Iterator[Trial]:
     """5: a question finds a note that holds some of its words."""
     for question_text, text in _ASKED:
         question = Question(question_text)
-        notes = (planted("shares-words", text, {"asked": _FAR}), *everyday(20, lab.seed, {"asked": _NEAR}))
+        notes = (planted("shares-words", text, {"asked": _FAR}), *everyday(_SOME, lab.seed, {"asked": _NEAR}))
         answer = lab.ask(Corpus(notes, {question.text: "asked"}), question)
         yield among(answer, "shares-words", 5, question, "it shares content words with the question, no other does")
 
@@ -42,7 +44,7 @@ _MANY = 300  # notes nearer by vector than the one that is meant: more than any 
 def own_candidates(lab: Lab) -> Iterator[Trial]:
     """6: what only the keyword run lists is a candidate."""
     question = Question("ticket zqx4471")
-    meant = planted("ticket", "ticket zqx4471 asks to count the crates of lemons every week", {"ticket": 0.12})
+    meant = planted("ticket", "ticket zqx4471 asks to count the crates of lemons every week", {"ticket": _FAR})
     corpus = Corpus((*everyday(_MANY, lab.seed, {"ticket": _NEAR}), meant), {question.text: "ticket"})
     why = f"it alone holds the words; {_MANY} notes are nearer by vector"
     yield among(lab.ask(corpus, question), "ticket", 5, question, why)
@@ -70,11 +72,11 @@ def starved_scope(lab: Lab) -> Iterator[Trial]:
     """11: a small scope keeps its results, however good the others' are."""
     question = Question("tea ceremony bowl", limit=_FEW, scope="few")
     crowd = [
-        planted(f"crowd-{i}", f"tea ceremony and the bowl of the tea ceremony number {i}", {"tea": 0.7}, scope="many")
+        planted(f"crowd-{i}", f"tea ceremony and the bowl of the tea ceremony number {i}", {"tea": 0.8}, scope="many")
         for i in range(_CROWD)
     ]
     few = [
-        planted(f"few-{i}", f"a bowl for the next tea ceremony stands on shelf {i}", {"tea": 0.3}, scope="few")
+        planted(f"few-{i}", f"a bowl for the next tea ceremony stands on shelf {i}", {"tea": 0.6}, scope="few")
         for i in range(_FEW)
     ]
     answer = lab.ask(Corpus((*crowd, *few), {question.text: "tea"}), question)
@@ -125,7 +127,7 @@ def length_of_vectors(lab: Lab) -> Iterator[Trial]:
             ),
             {question.text: "dog"},
         )
-        why = f"its cosine is 0.9, all others' are 0.3; its vector has length {meant:g}, theirs {others:g}"
+        why = f"its cosine is 0.9, all others' are {_NEAR}; its vector has length {meant:g}, theirs {others:g}"
         yield among(lab.ask(corpus, question), "the-dog", 1, question, why)
 
 
@@ -157,7 +159,7 @@ _HARMLESS = (
 def hostile_text(lab: Lab) -> Iterator[Trial]:
     """14: no question raises, and signs in it do not hide what its words find."""
     meant = planted("lantern", "The lantern hangs behind the door of block C; don't move it", {"asked": _FAR})
-    corpus = Corpus((meant, *everyday(20, lab.seed, {"asked": _NEAR})), dict.fromkeys((*_HOSTILE, *_HARMLESS), "asked"))
+    corpus = Corpus((meant, *everyday(_SOME, lab.seed, {"asked": _NEAR})), dict.fromkeys((*_HOSTILE, *_HARMLESS), "asked"))
     has_words = lab.promises("words")
     with lab.planted(corpus) as engine:
         for text in (*_HOSTILE, *_HARMLESS):

@@ -13,6 +13,8 @@ from .served import EmbeddingServer
 os.environ["MEM0_TELEMETRY"] = "False"  # read when it is loaded
 _EVERYBODY = "everybody"  # the user of notes without a scope; a search must name one
 
+_NO_SAY = "Milvus Lite gives its BM25 with a minus, of which mem0 keeps nothing: over this store words have no say"
+
 
 class Mem0(Adapter):
     """mem0 with `infer=False`, given our embedder as an OpenAI-compatible server."""
@@ -25,6 +27,14 @@ class Mem0(Adapter):
     packages = ("mem0ai", "pymilvus", "milvus-lite")
     install = "pip install mem0ai pymilvus milvus-lite"
     call = 'memory.search(q, filters={"user_id": …}, top_k=n, threshold=…)'
+    choices = {
+        1: _NO_SAY,
+        5: _NO_SAY,
+        6: "candidates come from the vectors; words only raise their scores",
+        8: "the threshold (0.1 unless said otherwise) is held against the cosine alone",
+        12: _NO_SAY,
+        14: _NO_SAY,
+    }
     promises = frozenset({"words", "vectors", "relevance", "threshold", "scopes", "abstention", "doors"})
 
     def open(self, setup: Setup) -> None:

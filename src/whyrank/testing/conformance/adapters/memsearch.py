@@ -39,6 +39,7 @@ class Memsearch(Adapter):
         self._memory: Any = MemSearch(
             [self._notes],
             embedding_provider="openai",
+            embedding_model="given",  # of a name it does not know it asks the dimension
             embedding_base_url=self._server.url,
             embedding_api_key="none",
             milvus_uri=str(setup.folder / "milvus.db"),

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import sys
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +29,12 @@ class Memweave(Adapter):
 
     def open(self, setup: Setup) -> None:
         """Open an empty workspace."""
+        _allow_extensions()
         from memweave import MemoryConfig, MemWeave
 
         self._folder = setup.folder
         self._loop = asyncio.new_event_loop()
-        config = MemoryConfig(workspace_dir=str(setup.folder))
+        config = MemoryConfig(workspace_dir=str(setup.folder), progress=False)
         self._memory: Any = MemWeave(config, embedding_provider=_Given(setup.embed))
         self._files: dict[str, Path] = {}
         self._run(self._memory.open())
@@ -64,6 +69,13 @@ class Memweave(Adapter):
 
     def _run(self, awaited: Any) -> Any:
         return self._loop.run_until_complete(awaited)
+
+
+def _allow_extensions() -> None:
+    """Put pysqlite3 in the place of a Python's own SQLite that cannot load extensions: it has to load sqlite-vec."""
+    if hasattr(sqlite3.Connection, "enable_load_extension") or find_spec("pysqlite3") is None:
+        return
+    sys.modules["sqlite3"] = import_module("pysqlite3")
 
 
 class _Given:

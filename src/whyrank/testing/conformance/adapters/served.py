@@ -37,8 +37,6 @@ def _handler(embed: Embed) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         """One exchange."""
 
-        protocol_version = "HTTP/1.1"
-
         def do_POST(self) -> None:  # noqa: N802 - the name is http.server's
             """Embed what was sent."""
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

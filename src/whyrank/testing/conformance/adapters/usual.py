@@ -22,6 +22,7 @@ _POOL = 4  # candidates of each run for every result
 _VECTOR, _TEXT = 0.7, 0.3
 _MINIMUM = 0.35
 _RANK_CONSTANT = 60
+_LIGHT_WORDS = "with weights of 0.7 and 0.3 the first by words alone (0.3/61) comes after the first 81 by vector"
 
 
 class _Usual(Adapter):
@@ -97,6 +98,7 @@ class After(_Usual):
     about = "FTS5 and numpy as the source documents mend it: OR, reciprocal ranks (60), scaled to 0..1"
     call = "0.7/(60 + rank) + 0.3/(60 + rank), divided by 1/61, words joined by OR"
     promises = frozenset({"words", "vectors", "threshold"})
+    choices = dict.fromkeys((5, 6, 12, 14), _LIGHT_WORDS) | {9: "the scale of the threshold was left open"}
 
     def search(self, question: Question) -> Answer:
         """Fuse the ranks."""

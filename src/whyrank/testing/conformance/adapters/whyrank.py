@@ -179,7 +179,8 @@ _LACKING: Mapping[str, Mapping[Ability, str]] = {
 }
 _SHOWN_ON_PURPOSE = "this recipe reproduces the faults on purpose, so that one can see what they cost"
 _CHOICES: Mapping[str, Mapping[int, str]] = {
-    "openclaw-2026-02": dict.fromkeys((1, 2, 5, 7, 8, 12, 14), _SHOWN_ON_PURPOSE),
+    "openclaw-2026-02": dict.fromkeys(range(1, 19), _SHOWN_ON_PURPOSE),
+    "openvault": {7: "in its formula a cosine below 0.5 counts as nothing"},
 }
 
 
