@@ -159,7 +159,9 @@ _HARMLESS = (
 def hostile_text(lab: Lab) -> Iterator[Trial]:
     """14: no question raises, and signs in it do not hide what its words find."""
     meant = planted("lantern", "The lantern hangs behind the door of block C; don't move it", {"asked": _FAR})
-    corpus = Corpus((meant, *everyday(_SOME, lab.seed, {"asked": _NEAR})), dict.fromkeys((*_HOSTILE, *_HARMLESS), "asked"))
+    corpus = Corpus(
+        (meant, *everyday(_SOME, lab.seed, {"asked": _NEAR})), dict.fromkeys((*_HOSTILE, *_HARMLESS), "asked")
+    )
     has_words = lab.promises("words")
     with lab.planted(corpus) as engine:
         for text in (*_HOSTILE, *_HARMLESS):

@@ -191,29 +191,24 @@ class NeverNothing(Sound):
         return "found"
 
 
-FLAWS: Mapping[int, type[Sound]] = {
-    number: flaw
-    for number, flaw in enumerate(
-        (
-            FlatWords,
-            UpsideDown,
-            Unbounded,
-            BatchMax,
-            AllWords,
-            VectorCandidates,
-            AbsentIsZero,
-            MinimumOnTheSum,
-            MinimumOnRanks,
-            BuriedNames,
-            LateFilter,
-            AsciiWords,
-            RawProducts,
-            BrittleSyntax,
-            OtherDoor,
-            Unreplaced,
-            PoolByLimit,
-            NeverNothing,
-        ),
-        1,
-    )
-}
+_BY_NUMBER = (
+    FlatWords,
+    UpsideDown,
+    Unbounded,
+    BatchMax,
+    AllWords,
+    VectorCandidates,
+    AbsentIsZero,
+    MinimumOnTheSum,
+    MinimumOnRanks,
+    BuriedNames,
+    LateFilter,
+    AsciiWords,
+    RawProducts,
+    BrittleSyntax,
+    OtherDoor,
+    Unreplaced,
+    PoolByLimit,
+    NeverNothing,
+)
+FLAWS: Mapping[int, type[Sound]] = dict(enumerate(_BY_NUMBER, 1))

@@ -14,7 +14,7 @@ _VOYAGE = Question("ferry harbour", limit=30)
 _STRONG = " ".join(["ferry harbour"] * 4)
 _RAMBLING = (
     "Because the ferry was late again we sat on a bench by the harbour for most of the morning, talked about the book "
-    "that Ines had left at home, counted the gulls on the roof, ate what was left of the bread and the cheese, and then "
+    "that Ines had left at home, counted the gulls on the roof, ate what was left of the bread and cheese, and then "
     "walked back up the hill to see whether anybody had found the key that was lost the evening before"
 )
 
@@ -26,8 +26,8 @@ def sign(lab: Lab) -> Iterator[Trial]:
     follows = _first_of(weak_nearer) == "weak-match" and _first_of(strong_nearer) == "strong-match"
     yield Trial(
         bool(weak_nearer.ids and strong_nearer.ids) and not follows,
-        f"{quoted(_VOYAGE)}, of a short note that holds its words four times and a long one that holds them once; first the long, then the short one is nearer "
-        "by a cosine of 0.02, and stored first",
+        f"{quoted(_VOYAGE)}, of a short note that holds its words four times and a long one that holds them once; "
+        "first the long, then the short one is nearer by a cosine of 0.02, and stored first",
         "an order that depends on how strongly the words match",
         f"of the two {_first_of(weak_nearer)} first, then {_first_of(strong_nearer)} first",
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...ports import Vector
 
 _STOP_WORDS = frozenset(
-    "a am and as at by de der for i ich im in is it la me of on or the this to was what when".split()
+    re.findall(r"\w+", "a am and as at by de der for i ich im in is it la me of on or the this to was what when")
 )
 _NO_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 VECTOR_SHARE = 0.6
@@ -25,7 +25,7 @@ _WEAK, _FOUND = 0.3, 0.6  # evidence: the cosine plus the share of the question'
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A candidate: its word score, the share of the question that it matched, its cosine, and whether it is named so."""
+    """A candidate: its word score, the share of the question it matched, its cosine, whether it is called so."""
 
     note: Note
     words: float

@@ -38,7 +38,7 @@ CHECKS: tuple[Check, ...] = (
     Check(4, "a lone weak hit looks certain", "weak matches are called weak", ("relevance",), scoring.lone_weak_hit),
     Check(5, "all words must match", "some words of a question are enough", ("words",), finding.joined_words),
     Check(6, "candidates by vector alone", "every run brings candidates", _BOTH, finding.own_candidates),
-    Check(7, "a run without hits counts as zero", "a run that found nothing changes nothing", _BOTH, scoring.missing_run),
+    Check(7, "a run without hits counts as zero", "a run without hits changes nothing", _BOTH, scoring.missing_run),
     Check(8, "a minimum drops keyword hits", "no hit is lost for a signal it lacks", _BOTH, scoring.minimum_on_the_sum),
     Check(9, "a threshold on rank scores", "a threshold means what it says", ("threshold",), scoring.minimum_on_ranks),
     Check(10, "an exact name is buried", "an exact name comes first", ("names",), finding.buried_name),
@@ -47,9 +47,9 @@ CHECKS: tuple[Check, ...] = (
     Check(13, "vectors must be unit length", "direction counts, not length", ("vectors",), finding.length_of_vectors),
     Check(14, "signs break the query", "no question raises or is silenced", (), finding.hostile_text),
     Check(15, "doors rank differently", "one answer through every door", ("doors",), behaving.doors),
-    Check(16, "the replaced outranks its correction", "what was replaced is gone", ("supersession",), behaving.superseded),
+    Check(16, "the replaced comes back first", "what was replaced is gone", ("supersession",), behaving.superseded),
     Check(17, "the limit changes the first hit", "one result is the head of many", (), behaving.limits),
-    Check(18, "ten results to nothing relevant", "nothing is called nothing", ("abstention",), behaving.nothing_relevant),
+    Check(18, "nothing relevant, ten results", "nothing is called nothing", ("abstention",), behaving.nothing_relevant),
 )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def _tried(check: Check, lab: Lab) -> Iterator[Trial]:
 
 
 def _broken(lab: Lab) -> str:
-    """Say why an engine cannot be judged: what it was given it must find, and what it was told to delete it must not."""
+    """Say why an engine cannot be judged: it must find what it was given, and not what it was told to delete."""
     question = Question("the walrus naps on the pier", limit=3)
     notes = (planted("walrus", "The walrus naps on the pier", {"walrus": 0.95}), *everyday(6, lab.seed))
     try:

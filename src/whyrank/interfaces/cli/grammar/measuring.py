@@ -14,6 +14,7 @@ def add_verbs(family: Family) -> None:
     _check(verb(family, "check", "look whether pinned answers are still found", _CHECK))
     _tune(verb(family, "tune", "fit the ranking to these memories", _TUNE))
     _bench(verb(family, "bench", "measure speed beside other engines", _BENCH))
+    _conformance(verb(family, "conformance", "see which of the field's mistakes an engine makes", _CONFORMANCE))
 
 
 _EVAL = """Measure recipes on a folder with corpus.jsonl (or files/), queries.jsonl and qrels.tsv.
@@ -64,6 +65,18 @@ not installed, or takes longer than --patience to build, is skipped by name. pip
   whyrank bench --sizes 10k,100k --peers fts5+numpy,tantivy
   whyrank bench --sizes 10k,100k,1m --out docs/benchmarks
   whyrank bench --peers none --scopes 100x1000      one scope of many, beside a store of its own"""
+
+_CONFORMANCE = """Put engines to the eighteen checks that hybrid search is known to fail, on planted notes, offline. An
+engine is asked only what it promises; what it does not promise is "not applicable", never passed. Every outcome comes
+with what was asked, what was expected and what came back. The exit status is 18 when an engine fails a check, so that
+it can stand in CI. Engines that are not installed are skipped by name, with the command that installs them.
+
+  whyrank conformance                                         whyrank itself
+  whyrank conformance --engine lancedb --engine chroma        others; --engine all: every one there is an adapter for
+  whyrank conformance --engine my_adapter:MyEngine            your own: five methods and a declaration
+  whyrank conformance --list                                  what there is, and what is missing
+  whyrank conformance --engine all --out results --html page.html
+  whyrank conformance --from results                          what was kept, without running anything"""
 
 
 def _eval(parser: argparse.ArgumentParser) -> None:
@@ -127,3 +140,16 @@ def _bench(parser: argparse.ArgumentParser) -> None:
         "--scopes", nargs="?", const="1000x1000", metavar="SxM", help="also S scopes of M memories (1000x1000)"
     )
     parser.add_argument("--out", metavar="FOLDER", help="write results.json, index.md and plots there")
+
+
+def _conformance(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--engine", action="append", metavar="NAME", help="an engine, all, or module:Class; may be repeated (whyrank)"
+    )
+    parser.add_argument("--list", action="store_true", help="name the engines there are adapters for")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of the everyday notes (1)")
+    parser.add_argument("--html", metavar="FILE", help="write a page that opens without network")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="keep each engine's report there, and write FOLDER.md of all that are kept"
+    )
+    parser.add_argument("--from", dest="kept", metavar="FOLDER", help="show reports that were kept; nothing is run")

@@ -45,7 +45,7 @@ UNASKED: Mapping[str, str] = {
     "engram-search": "fetches its embedder and its cross-encoder from a hub",
     "qmd": "is written for Node, and fetches its models from a hub",
     "OpenClaw": "is written for Node; its recipe is asked as fts5+numpy before and as whyrank-openclaw-2026-02",
-    "qdrant-client (local mode)": "has no BM25 of its own without files from a hub; Qdrant's engine is asked as qdrant-edge",
+    "qdrant-client (local mode)": "its BM25 needs files from a hub; Qdrant's engine is asked as qdrant-edge",
 }
 
 

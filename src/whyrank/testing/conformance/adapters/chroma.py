@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
-from ..adapter import Adapter, Answer, Found, Note, Question, Setup
+from ..adapter import Ability, Adapter, Answer, Found, Note, Question, Setup
 
 
 class Chroma(Adapter):
@@ -16,8 +16,10 @@ class Chroma(Adapter):
     packages = ("chromadb",)
     call = "collection.query(query_embeddings=[v], n_results=n, where={…})"
     promises = frozenset({"vectors", "scopes"})
-    reasons = {"words": "in the process it searches vectors; words are a filter on documents, not a run"}
-    choices = {13: "the metric is a setting; its default is L2, for which lengths count"}
+    reasons: ClassVar[Mapping[Ability, str]] = {
+        "words": "in the process it searches vectors; words are a filter on documents, not a run"
+    }
+    choices: ClassVar[Mapping[int, str]] = {13: "the metric is a setting; its default is L2, for which lengths count"}
 
     def open(self, setup: Setup) -> None:
         """Make an empty collection."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from ..adapter import Adapter, Answer, Found, Note, Question, Setup
 
@@ -19,7 +19,7 @@ class Joiner(Adapter):
     packages = ("haystack-ai",)
     call = 'DocumentJoiner(join_mode="reciprocal_rank_fusion", top_k=n).run([bm25.run(…), vectors.run(…)])'
     promises = frozenset({"words", "vectors", "scopes"})
-    choices = {
+    choices: ClassVar[Mapping[int, str]] = {
         13: "the similarity is a setting of the store; its default is the dot product, for which lengths count",
         17: "each retriever has a top_k of its own (10 as they come)",
     }

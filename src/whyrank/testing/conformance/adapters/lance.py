@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ..adapter import Adapter, Answer, Door, Found, Note, Question, Setup
 
@@ -20,8 +20,8 @@ class LanceDb(Adapter):
     packages = ("lancedb", "pyarrow")
     call = 'table.search(query_type="hybrid").vector(v).text(q).where(…).limit(n)'
     promises = frozenset({"words", "vectors", "scopes", "doors"})
-    choices = {
-        12: "the full-text index splits at spaces and signs; tokenizers for Chinese and Japanese (jieba, lindera, ngram) "
+    choices: ClassVar[Mapping[int, str]] = {
+        12: "the full-text index splits at spaces and signs; other tokenizers (ngram, jieba, lindera) "
         "are a setting of the index",
         13: "the metric is a setting; its default is L2, for which lengths count",
         17: "each run brings as many candidates as results are asked for",

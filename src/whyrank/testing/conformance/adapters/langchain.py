@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from ..adapter import Adapter, Answer, Door, Embed, Found, Note, Question, Setup
+from ..adapter import Ability, Adapter, Answer, Door, Embed, Found, Note, Question, Setup
 
 
 class Ensemble(Adapter):
@@ -17,8 +17,8 @@ class Ensemble(Adapter):
     packages = ("langchain-classic", "langchain-community", "rank-bm25")
     call = "EnsembleRetriever(retrievers=[bm25, vectors], weights=[0.5, 0.5]).invoke(q)[:n], each with k=n"
     promises = frozenset({"words", "vectors", "doors"})
-    reasons = {"scopes": "its BM25 retriever takes no filter"}
-    choices = {
+    reasons: ClassVar[Mapping[Ability, str]] = {"scopes": "its BM25 retriever takes no filter"}
+    choices: ClassVar[Mapping[int, str]] = {
         12: "words are split at spaces unless a preprocess_func is given",
         14: "words are split at spaces unless a preprocess_func is given, so that signs stay part of them",
         17: "each retriever has a k of its own; its documentation uses a small one",

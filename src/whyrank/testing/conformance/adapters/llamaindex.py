@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ..adapter import Adapter, Answer, Door, Embed, Found, Note, Question, Setup
 
@@ -17,8 +17,8 @@ class Fusion(Adapter):
     packages = ("llama-index-core", "llama-index-retrievers-bm25")
     call = 'QueryFusionRetriever([…, …], mode="reciprocal_rerank", num_queries=1, similarity_top_k=n).retrieve(q)'
     promises = frozenset({"words", "vectors", "doors", "scopes"})
-    choices = {
-        12: "its BM25 retriever takes words of two or more letters between spaces; token_pattern and language are settings",
+    choices: ClassVar[Mapping[int, str]] = {
+        12: "its BM25 retriever splits at spaces and signs; token_pattern and language are settings",
         17: "each retriever has a similarity_top_k of its own; its documentation uses that of the results",
     }
 

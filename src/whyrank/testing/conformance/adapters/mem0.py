@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ..adapter import Adapter, Answer, Door, Found, Note, Question, Setup
 from .served import EmbeddingServer
@@ -27,7 +27,7 @@ class Mem0(Adapter):
     packages = ("mem0ai", "pymilvus", "milvus-lite")
     install = "pip install mem0ai pymilvus milvus-lite"
     call = 'memory.search(q, filters={"user_id": …}, top_k=n, threshold=…)'
-    choices = {
+    choices: ClassVar[Mapping[int, str]] = {
         1: _NO_SAY,
         5: _NO_SAY,
         6: "candidates come from the vectors; words only raise their scores",

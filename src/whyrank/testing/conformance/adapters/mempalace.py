@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ..adapter import Adapter, Answer, Found, Note, Question, Setup
 from .served import EmbeddingServer
@@ -22,7 +22,9 @@ class MemPalace(Adapter):
     install = "pip install mempalace"
     call = "search_memories(q, palace, wing=…, n_results=n)"
     promises = frozenset({"words", "vectors", "scopes"})
-    choices = {6: "candidates come from the vectors unless candidate_strategy is union; its documentation says so"}
+    choices: ClassVar[Mapping[int, str]] = {
+        6: "candidates come from the vectors unless candidate_strategy is union; its documentation says so"
+    }
 
     def open(self, setup: Setup) -> None:
         """Make an empty palace."""

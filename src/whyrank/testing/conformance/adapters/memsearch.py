@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ..adapter import Adapter, Answer, Found, Note, Question, Setup
 from .served import EmbeddingServer
@@ -22,7 +22,7 @@ class Memsearch(Adapter):
     install = "pip install memsearch milvus-lite"
     call = "await mem.search(q, top_k=n, source_prefix=…)"
     promises = frozenset({"words", "vectors", "scopes"})
-    choices = {
+    choices: ClassVar[Mapping[int, str]] = {
         12: "the text field has Milvus's standard analyzer, which splits at spaces",
         17: "each run brings as many candidates as results are asked for",
     }

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from ..adapter import Adapter, Answer, Embed, Found, Note, Question, Setup
+from ..adapter import Ability, Adapter, Answer, Embed, Found, Note, Question, Setup
 
 _EVERYBODY = "notes"  # the folder, and so the source, of notes without a scope
 
@@ -25,7 +25,7 @@ class Memweave(Adapter):
     install = "pip install memweave (it needs Python 3.12)"
     call = "await mem.search(q, max_results=n, min_score=…, source_filter=…)"
     promises = frozenset({"words", "vectors", "relevance", "threshold", "scopes", "abstention"})
-    reasons = {"doors": "its command line cannot be given our embedder"}
+    reasons: ClassVar[Mapping[Ability, str]] = {"doors": "its command line cannot be given our embedder"}
 
     def open(self, setup: Setup) -> None:
         """Open an empty workspace."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from ..adapter import Adapter, Answer, Found, Note, Question, Setup
 
@@ -18,7 +18,7 @@ class MilvusLite(Adapter):
     packages = ("pymilvus", "milvus-lite")
     call = "client.hybrid_search(name, [AnnSearchRequest(…, limit=n) × 2], ranker=RRFRanker(), limit=n)"
     promises = frozenset({"words", "vectors", "scopes"})
-    choices = {
+    choices: ClassVar[Mapping[int, str]] = {
         12: "the analyzer of a text field is a setting (chinese, jieba, lindera); the standard one splits at spaces",
         17: "each request has a limit of its own; its documentation uses that of the results",
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from ..adapter import Adapter, Answer, Found, Ids, Note, Question, Setup
 
@@ -19,7 +19,9 @@ class QdrantEdge(Adapter):
     packages = ("qdrant-edge-py",)
     call = "shard.query(QueryRequest(prefetches=[Prefetch(limit=20, …) × 2], query=Fusion.Rrf(k=2), limit=n))"
     promises = frozenset({"words", "vectors", "scopes"})
-    choices = {12: "its tokenizer splits at word boundaries; others (multilingual) are a setting of Bm25"}
+    choices: ClassVar[Mapping[int, str]] = {
+        12: "its tokenizer splits at word boundaries; others (multilingual) are a setting of Bm25"
+    }
 
     def open(self, setup: Setup) -> None:
         """Make an empty shard."""

@@ -37,7 +37,7 @@ def _handler(embed: Embed) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         """One exchange."""
 
-        def do_POST(self) -> None:  # noqa: N802 - the name is http.server's
+        def do_POST(self) -> None:
             """Embed what was sent."""
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             body = json.dumps(_answer(embed, asked)).encode()

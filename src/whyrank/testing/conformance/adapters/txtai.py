@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ..adapter import Adapter, Answer, Door, Found, Note, Question, Setup
 
@@ -19,7 +19,9 @@ class Txtai(Adapter):
     install = "pip install txtai (it brings torch, so it is no part of the extra)"
     call = 'embeddings.search("SELECT id, score FROM txtai WHERE similar(:text) AND score >= … AND scope = …", n)'
     promises = frozenset({"words", "vectors", "relevance", "threshold", "scopes", "doors"})
-    choices = {11: "similar() has candidates before the other conditions are looked at; how many is its argument"}
+    choices: ClassVar[Mapping[int, str]] = {
+        11: "similar() has candidates before the other conditions are looked at; how many is its argument"
+    }
 
     def open(self, setup: Setup) -> None:
         """Make an empty index."""

@@ -1,4 +1,4 @@
-"""The usual recipe on SQLite: FTS5 and a matrix of vectors, as it was in the field before its faults were named, and after.
+"""The usual recipe on SQLite, FTS5 and a matrix of vectors: before its faults were named, and after.
 
 Written anew from the formulae that were published with the reports; no engine's code is in it.
 """
@@ -6,8 +6,8 @@ Written anew from the formulae that were published with the reports; no engine's
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class Before(_Usual):
             id: _VECTOR * max(0.0, cosines.get(id, 0.0)) + _TEXT * words.get(id, 0.0) for id in (*cosines, *words)
         }
         least = _MINIMUM if question.minimum is None else question.minimum
-        ranked = sorted((id for id in scores if scores[id] >= least), key=lambda id: -scores[id])
+        ranked = sorted((id for id in scores if scores[id] >= least), key=lambda one: -scores[one])
         return Answer(tuple(Found(id, min(1.0, scores[id])) for id in ranked[: question.limit]))
 
 
@@ -98,7 +98,9 @@ class After(_Usual):
     about = "FTS5 and numpy as the source documents mend it: OR, reciprocal ranks (60), scaled to 0..1"
     call = "0.7/(60 + rank) + 0.3/(60 + rank), divided by 1/61, words joined by OR"
     promises = frozenset({"words", "vectors", "threshold"})
-    choices = dict.fromkeys((5, 6, 12, 14), _LIGHT_WORDS) | {9: "the scale of the threshold was left open"}
+    choices: ClassVar[Mapping[int, str]] = dict.fromkeys((5, 6, 12, 14), _LIGHT_WORDS) | {
+        9: "the scale of the threshold was left open"
+    }
 
     def search(self, question: Question) -> Answer:
         """Fuse the ranks."""
@@ -112,5 +114,5 @@ class After(_Usual):
             for rank, (id, _) in enumerate(run, 1):
                 scores[id] = scores.get(id, 0.0) + weight * (_RANK_CONSTANT + 1) / (_RANK_CONSTANT + rank)
         least = question.minimum or 0.0
-        ranked = sorted((id for id in scores if scores[id] >= least), key=lambda id: -scores[id])
+        ranked = sorted((id for id in scores if scores[id] >= least), key=lambda one: -scores[one])
         return Answer(tuple(Found(id) for id in ranked[: question.limit]))
