@@ -14,9 +14,11 @@ from whyrank import errors
 from whyrank.config import WORKSPACE_FILE, load
 from whyrank.embedding.prompts import PROMPTS
 from whyrank.interfaces.cli.parser import build
-from whyrank.interfaces.failures import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
+from whyrank.interfaces.failures import FAILURES, NOT_CONFORMING, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
 from whyrank.ranking.recipes import RECIPES
 from whyrank.settings import SETTINGS
+from whyrank.testing.conformance.report import as_markdown
+from whyrank.testing.conformance.session import kept
 
 ROOT = Path(__file__).parent.parent.parent
 REFERENCE = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
@@ -81,7 +83,8 @@ def test_the_page_on_stores_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    "name", ["why-not-that-one", "rerank", "come-from-another-system", "providers", "extract-facts", "facts"]
+    "name",
+    ["why-not-that-one", "rerank", "come-from-another-system", "providers", "extract-facts", "facts", "conformance"],
 )
 def test_the_pages_with_an_example_say_what_it_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -129,6 +132,11 @@ def test_the_page_on_agents_says_what_they_see(tmp_path: Path, monkeypatch: pyte
     assert run(code) == said
 
 
+def test_the_page_of_the_conformance_suite_is_made_of_the_reports_beside_it() -> None:
+    page = (ROOT / "docs/conformance.md").read_text(encoding="utf-8")
+    assert page == as_markdown(kept(ROOT / "docs/conformance"), "conformance/")
+
+
 def test_every_verb_and_option_is_in_the_reference() -> None:
     verbs = next(action for action in build()._actions if action.dest == "verb").choices
     assert verbs
@@ -170,7 +178,14 @@ def test_every_error_is_in_the_reference() -> None:
 
 
 def test_every_exit_status_is_in_the_reference() -> None:
-    for failure in (*(failure for _, failure in FAILURES), PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING):
+    for failure in (
+        *(failure for _, failure in FAILURES),
+        PARTLY_READ,
+        PINS_LOST,
+        TRAIL_BROKEN,
+        WAITING,
+        NOT_CONFORMING,
+    ):
         assert f"| {failure.exit_status} | `{failure.code}` |" in REFERENCE
 
 

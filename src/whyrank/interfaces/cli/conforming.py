@@ -12,7 +12,7 @@ from ..failures import NOT_CONFORMING, OK
 from . import output
 
 if TYPE_CHECKING:
-    from ...testing.conformance.outcome import Conformance
+    from ...testing.conformance.outcome import Conformance, Report
 
 
 def conformance(asked: argparse.Namespace) -> int:
@@ -24,7 +24,7 @@ def conformance(asked: argparse.Namespace) -> int:
     _check_places(asked)
     found = _kept(asked) if asked.kept else _run(asked)
     if asked.out:
-        _write(found, Path(asked.out))
+        _write_page(found, Path(asked.out))
     if asked.html:
         from ...testing.conformance.page import page_of
 
@@ -35,8 +35,8 @@ def conformance(asked: argparse.Namespace) -> int:
 
 def _check_places(asked: argparse.Namespace) -> None:
     """Refuse now what could not be written after minutes of work."""
-    if asked.kept and (asked.out or asked.engine):
-        raise ConfigError("--from shows what was kept", "leave out --engine and --out")
+    if asked.kept and asked.engine:
+        raise ConfigError("--from shows what was kept", "leave out --engine")
     if asked.html and not Path(asked.html).absolute().parent.is_dir():
         raise ConfigError(f"there is no folder for {asked.html}", "make it first")
     if asked.out:
@@ -45,9 +45,13 @@ def _check_places(asked: argparse.Namespace) -> None:
 
 def _run(asked: argparse.Namespace) -> Conformance:
     from ...testing.conformance.adapters import chosen
-    from ...testing.conformance.session import run
+    from ...testing.conformance.session import keep, run
 
-    found = run(chosen(asked.engine), seed=asked.seed, tell=_progress)
+    def done(report: Report) -> None:
+        if asked.out:  # at once: a later engine may bring the process down
+            keep([report], Path(asked.out))
+
+    found = run(chosen(asked.engine), seed=asked.seed, tell=_progress, done=done)
     if not found.reports:
         raise MissingExtra("none of these engines can run here", "; ".join(one.reason for one in found.skipped))
     return found
@@ -65,8 +69,8 @@ def _kept(asked: argparse.Namespace) -> Conformance:
     return Conformance(kept(Path(asked.kept)))
 
 
-def _write(found: Conformance, folder: Path) -> None:
-    """Keep the reports, and make the page beside the folder of all that are kept there."""
+def _write_page(found: Conformance, folder: Path) -> None:
+    """Keep the reports in a folder, and make the page beside it of all that are kept there."""
     from ...testing.conformance.report import as_markdown
     from ...testing.conformance.session import keep, kept
 

@@ -38,7 +38,7 @@ def joined_words(lab: Lab) -> Iterator[Trial]:
         yield among(answer, "shares-words", 5, question, "it shares content words with the question, no other does")
 
 
-_MANY = 300  # notes nearer by vector than the one that is meant: more than any usual pool
+_MANY = 160  # notes nearer by vector than the one that is meant: more than any usual pool
 
 
 def own_candidates(lab: Lab) -> Iterator[Trial]:
@@ -65,7 +65,7 @@ def buried_name(lab: Lab) -> Iterator[Trial]:
             yield among(engine.search(question), "the-named", 1, question, why)
 
 
-_CROWD, _FEW = 294, 6  # notes of a large scope, and of one with two per cent of all
+_CROWD, _FEW = 147, 3  # notes of a large scope, and of one with two per cent of all
 
 
 def starved_scope(lab: Lab) -> Iterator[Trial]:

@@ -9,7 +9,7 @@ from .corpora import everyday, planted
 from .meanings import Corpus, Planted
 from .trial import Lab, Trial, among, before, quoted, told
 
-_MANY = 24  # notes between the strongest and the weakest match, so that ranks tell them apart too
+_MANY = 20  # notes between the strongest and the weakest match, so that ranks tell them apart too
 _VOYAGE = Question("ferry harbour", limit=30)
 _STRONG = " ".join(["ferry harbour"] * 4)
 _RAMBLING = (
@@ -48,7 +48,7 @@ def _graded(lab: Lab, strong: float, weak: float, *, strong_first: bool) -> Corp
         for i in range(_MANY)
     ]
     ends = (best, worst) if strong_first else (worst, best)
-    return Corpus((*ends, *between, *everyday(60, lab.seed)), {_VOYAGE.text: "voyage"})
+    return Corpus((*ends, *between, *everyday(36, lab.seed)), {_VOYAGE.text: "voyage"})
 
 
 def _first_of(answer: Answer) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ...errors import BadDataset
@@ -14,8 +14,14 @@ from .outcome import FORMAT, Conformance, Report, Skipped, report_from
 from .suite import Tell, examine
 
 
-def run(names: Sequence[str], *, seed: int = 1, tell: Tell = lambda _: None) -> Conformance:
-    """Put the engines of these names to the checks; one that is not installed is skipped by name."""
+def run(
+    names: Sequence[str],
+    *,
+    seed: int = 1,
+    tell: Tell = lambda _: None,
+    done: Callable[[Report], None] = lambda _: None,
+) -> Conformance:
+    """Put the engines of these names to the checks; each report is `done` at once, an engine that is absent skipped."""
     reports: list[Report] = []
     skipped: list[Skipped] = []
     for name in names:
@@ -25,6 +31,7 @@ def run(names: Sequence[str], *, seed: int = 1, tell: Tell = lambda _: None) -> 
             skipped.append(Skipped(name, missing))
             continue
         reports.append(examine(make, seed=seed, tell=tell))
+        done(reports[-1])
     return Conformance(tuple(reports), tuple(skipped))
 
 

@@ -15,6 +15,7 @@ class Fusion(Adapter):
     name = "llamaindex-fusion"
     about = "LlamaIndex's QueryFusionRetriever over VectorStoreIndex and BM25Retriever, reciprocal ranks, one query"
     packages = ("llama-index-core", "llama-index-retrievers-bm25")
+    install = "pip install llama-index-retrievers-bm25 (in an environment of its own: it asks for an older pystemmer)"
     call = 'QueryFusionRetriever([…, …], mode="reciprocal_rerank", num_queries=1, similarity_top_k=n).retrieve(q)'
     promises = frozenset({"words", "vectors", "doors", "scopes"})
     choices: ClassVar[Mapping[int, str]] = {
