@@ -112,7 +112,9 @@ class Adapter:
     call: ClassVar[str] = ""  # the exact call that searches
     promises: ClassVar[frozenset[Ability]] = frozenset({"words", "vectors"})
     reasons: ClassVar[Mapping[Ability, str]] = {}  # why an ability is not promised, where more is to be said
-    choices: ClassVar[Mapping[int, str]] = {}  # by number of check: why a failure is a design choice
+    choices: ClassVar[
+        Mapping[int, str]
+    ] = {}  # by number of check: which design choice or known cause is behind a failure
 
     def open(self, setup: Setup) -> None:
         """Make an empty engine in the folder."""

@@ -21,7 +21,7 @@ class Outcome:
     expected: str = ""
     got: str = ""
     reason: str = ""  # why it is not applicable
-    choice: str = ""  # why a failure is a design choice
+    choice: str = ""  # which design choice or known cause is behind a failure
     trials: int = 0
     failed: int = 0
 

@@ -75,5 +75,5 @@ def _engine(report: Report) -> Markup:
 
 def _evidence(outcome: Outcome) -> Markup:
     headline = joined(_mark(outcome), f" {outcome.check}, {outcome.title}")
-    choice = paragraph(f"By design: {outcome.choice}.") if outcome.choice else None
+    choice = paragraph(f"Why: {outcome.choice}.") if outcome.choice else None
     return folded(headline, paragraph(foreign(outcome.evidence)), choice, is_open=outcome.state == "failed")

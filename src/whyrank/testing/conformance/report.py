@@ -47,7 +47,7 @@ def _told(report: Report, *, every: bool) -> Iterator[str]:
         if outcome.state != "passed" and (every or outcome.state == "failed"):
             yield f"       {outcome.evidence}"
         if outcome.choice:
-            yield f"       By design: {outcome.choice}."
+            yield f"       Why: {outcome.choice}."
 
 
 def _headline(outcome: Outcome) -> str:
@@ -88,8 +88,8 @@ _INTRODUCTION = """Made by `whyrank conformance --out` from the reports in [{res
 Eighteen mistakes that hybrid search is known for, as checks over planted notes that any engine can be put to. Each
 engine runs with its documented defaults, in its own process, offline, and with the same planted embedder, in which the
 cosine of every note to every question is written down. It is asked only what its documentation promises:
-✓ passed, ✗ failed, – not applicable, because it does not promise it (never counted as passed). A failure that is a
-design choice says so below. [How to put your own engine to it](how-to/conformance.md)."""
+✓ passed, ✗ failed, – not applicable, because it does not promise it (never counted as passed). Where a failure is a
+design choice or its cause is known, that stands beside it. [How to put your own engine to it](how-to/conformance.md)."""
 
 _NOT_SAID = """## What this table does not say
 
@@ -97,7 +97,9 @@ _NOT_SAID = """## What this table does not say
   it is no measure of how well it finds. For that, [measure on your own data](how-to/measure.md).
 - Whoever promises less is asked less. A dash is no fault: Chroma and LanceDB are databases, and names, verdicts and
   replaced facts are left to whoever builds on them.
-- Where others do better: Qdrant Edge answers hybrid questions in less CPU time ([benchmarks](benchmarks/index.md)).
+- Where others do better: where one word of a question stands in one note, and another has its meaning (cosine 0.6),
+  txtai, LanceDB and memweave put the meaning first (asked on 2026-11-15); whyrank, Qdrant Edge, Milvus Lite, LlamaIndex
+  and Haystack the word. Qdrant Edge answers hybrid questions in less CPU time ([benchmarks](benchmarks/index.md)).
   txtai takes one threshold between 0 and 1 for words and vectors together; whyrank's reads cosine and coverage
   apart, and a full match by words alone has a coverage of about 0.45, so that 0.5 loses it.
 - The checks look from outside. An engine with a mistake in a part that no answer shows passes."""
@@ -154,7 +156,7 @@ def _markdown_engine(report: Report) -> Iterator[str]:
 
 def _sentence(outcome: Outcome) -> str:
     said = outcome.evidence.replace("|", "\\|")
-    return f"{said}. *By design: {outcome.choice}.*" if outcome.choice else f"{said}."
+    return f"{said}. *Why: {outcome.choice}.*" if outcome.choice else f"{said}."
 
 
 def _reasons(report: Report) -> dict[str, list[int]]:

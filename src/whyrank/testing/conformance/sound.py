@@ -73,7 +73,7 @@ class Sound(Adapter):
         terms = self.terms(question.text)
         candidates = self.candidates(question, terms)
         ranked = self.kept(self.fused(candidates), question)
-        best = max((one.evidence for one in map(_judged, candidates)), default=0.0)
+        best = max(map(_evidence, candidates), default=0.0)
         hits = tuple(Found(one.note.id, self.relevance(one, candidates)) for one in ranked[: question.limit])
         return Answer(hits, self.verdict(best) if hits else "nothing")
 
@@ -192,13 +192,8 @@ class Sound(Adapter):
         return scores, coverage
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    evidence: float
-
-
-def _judged(one: Scored) -> _Judged:
-    return _Judged(max(0.0, one.cosine) + one.coverage)
+def _evidence(one: Scored) -> float:
+    return max(0.0, one.cosine) + one.coverage
 
 
 def _idf(found: int, count: int) -> float:

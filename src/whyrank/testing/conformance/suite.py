@@ -43,7 +43,7 @@ CHECKS: tuple[Check, ...] = (
     Check(9, "a threshold on rank scores", "a threshold means what it says", ("threshold",), scoring.minimum_on_ranks),
     Check(10, "an exact name is buried", "an exact name comes first", ("names",), finding.buried_name),
     Check(11, "filters run after the cut", "a small scope keeps its results", ("scopes",), finding.starved_scope),
-    Check(12, "ASCII words only", "words are found in every script", ("words",), finding.other_scripts),
+    Check(12, "words of other scripts are lost", "words are found in every script", ("words",), finding.other_scripts),
     Check(13, "vectors must be unit length", "direction counts, not length", ("vectors",), finding.length_of_vectors),
     Check(14, "signs break the query", "no question raises or is silenced", (), finding.hostile_text),
     Check(15, "doors rank differently", "one answer through every door", ("doors",), behaving.doors),

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from whyrank.testing.conformance import Report, examine
+from whyrank.testing.conformance import Question, Report, examine
 from whyrank.testing.conformance.adapters import ENGINES, engine_named
 from whyrank.testing.conformance.adapters.served import EmbeddingServer
+from whyrank.testing.conformance.corpora import everyday, planted
+from whyrank.testing.conformance.meanings import Corpus
+from whyrank.testing.conformance.trial import Lab
 
 OURS = [name for name in ENGINES if name.startswith("whyrank")]
 PEERS = [name for name in ENGINES if name not in OURS]
@@ -27,6 +31,16 @@ def test_whyrank_passes_all_eighteen_with_either_index(name: str) -> None:
     report = examine(engine_named(name))
     assert [(outcome.check, outcome.evidence) for outcome in report.outcomes if outcome.state != "passed"] == []
     assert len(report.outcomes) == 18
+
+
+def test_the_gap_that_the_page_begins_with_is_there(tmp_path: Path) -> None:
+    question = Question("quarterly revenue forecast spreadsheet of the printer division")
+    meant = planted("meaning", "Money we expect between April and June", {"money": 0.6})
+    notes = (meant, planted("lone-word", "The printer stands in the cellar"), *everyday(20, 1))
+    lab = Lab(engine_named("whyrank"), tmp_path)
+    first, second, *_ = lab.ask(Corpus(notes, {question.text: "money"}), question).hits
+    assert (first.id, second.id) == ("lone-word", "meaning")  # the score orders …
+    assert (first.relevance or 0) < 0.2 < 0.7 < (second.relevance or 0)  # … and the confidence knows better
 
 
 def test_the_recipe_that_shows_the_faults_makes_them() -> None:

@@ -58,7 +58,7 @@ def test_of_one_engine_every_check_has_its_line_with_the_evidence() -> None:
     assert "✓  1 how strongly words match counts" in told
     assert "✗  5 all words must match" in told
     assert "came back: nothing (2 of 3 trials failed)" in told
-    assert "By design: so meant." in told
+    assert "Why: so meant." in told
     assert "it has no names" in told
 
 
@@ -76,7 +76,7 @@ def test_the_page_of_the_documentation_begins_with_our_own_gaps(tmp_path: Path) 
     own, others = page.index("## Our own gaps first"), page.index("## lancedb")
     assert own < page.index("- whyrank-openclaw, check 5:") < others
     assert r"x \| y" in page  # a bar would end a cell
-    assert "*By design: so meant.*" in page
+    assert "*Why: so meant.*" in page
     assert "## Not asked" in page
 
 

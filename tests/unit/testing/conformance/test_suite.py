@@ -85,7 +85,6 @@ class Forgetful(Adapter):
     """An engine that finds nothing."""
 
     name = "forgetful"
-    deleted_too = True
 
     def open(self, setup: Setup) -> None:
         self.known: list[str] = []

@@ -19,7 +19,7 @@ class MilvusLite(Adapter):
     call = "client.hybrid_search(name, [AnnSearchRequest(…, limit=n) × 2], ranker=RRFRanker(), limit=n)"
     promises = frozenset({"words", "vectors", "scopes"})
     choices: ClassVar[Mapping[int, str]] = {
-        12: "the analyzer of a text field is a setting (chinese, jieba, lindera); the standard one splits at spaces",
+        12: "the analyzer of a text field is a setting (chinese, jieba); the standard one splits at spaces",
         17: "each request has a limit of its own; its documentation uses that of the results",
     }
 

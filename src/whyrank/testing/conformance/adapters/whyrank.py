@@ -180,6 +180,10 @@ _LACKING: Mapping[str, Mapping[Ability, str]] = {
 _SHOWN_ON_PURPOSE = "this recipe reproduces the faults on purpose, so that one can see what they cost"
 _CHOICES: Mapping[str, Mapping[int, str]] = {
     "openclaw-2026-02": dict.fromkeys(range(1, 19), _SHOWN_ON_PURPOSE),
+    "openclaw": {
+        8: "in a small store every row is in the vector run, so none passes as a keyword row without a vector"
+    },
+    "keyword": {9: "the coverage of a note that holds every word of a question once is below 0.5"},
     "openvault": {7: "in its formula a cosine below 0.5 counts as nothing"},
 }
 
