@@ -72,6 +72,13 @@ def test_reports_are_kept_and_shown_again_with_a_page_of_both_kinds(
     assert "<!doctype html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_when_nothing_that_was_asked_for_is_installed_the_command_that_installs_it_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["conformance", "--engine", "tests.unit.testing.conformance.strangers:Absent"]) == 11
+    assert "no-such-distribution is not installed; pip install it" in capsys.readouterr().err
+
+
 def test_the_list_names_engines_and_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", "--list", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -86,10 +86,10 @@ def as_markdown(reports: Sequence[Report], results: str) -> str:
 _INTRODUCTION = """Made by `whyrank conformance --out` from the reports in [{results}]({results}), taken {taken}.
 
 Eighteen mistakes that hybrid search is known for, as checks over planted notes that any engine can be put to. Each
-engine runs with its documented defaults, in its own process, offline, and with the same planted embedder, in which the
-cosine of every note to every question is written down. It is asked only what its documentation promises:
-✓ passed, ✗ failed, – not applicable, because it does not promise it (never counted as passed). Where a failure is a
-design choice or its cause is known, that stands beside it. [How to put your own engine to it](how-to/conformance.md)."""
+engine runs with its documented defaults, embedded, offline, and with the same planted embedder, in which the cosine of
+every note to every question is written down. It is asked only what its documentation promises: ✓ passed, ✗ failed,
+– not applicable, because it does not promise it (never counted as passed). Where a failure is a design choice, or its
+cause is known, that stands beside it. [How to put your own engine to it](how-to/conformance.md)."""
 
 _NOT_SAID = """## What this table does not say
 
@@ -101,7 +101,7 @@ _NOT_SAID = """## What this table does not say
   txtai, LanceDB and memweave put the meaning first (asked on 2026-11-15); whyrank, Qdrant Edge, Milvus Lite, LlamaIndex
   and Haystack the word. Qdrant Edge answers hybrid questions in less CPU time ([benchmarks](benchmarks/index.md)).
   txtai takes one threshold between 0 and 1 for words and vectors together; whyrank's reads cosine and coverage
-  apart, and a full match by words alone has a coverage of about 0.45, so that 0.5 loses it.
+  apart, and a full match by words alone has a coverage just below 0.5, so that 0.5 loses it.
 - The checks look from outside. An engine with a mistake in a part that no answer shows passes."""
 
 
@@ -131,9 +131,18 @@ def _markdown_own(reports: Sequence[Report]) -> Iterator[str]:
     )
     yield "- The verdict rests on thresholds; those of the planted embedder (0.3 and 0.6) are declared in our adapter."
     for report in reports:
-        for outcome in report.outcomes:
-            if report.engine.startswith(OURS) and outcome.state == "failed":
-                yield f"- {report.engine}, check {outcome.check}: {_sentence(outcome)}"
+        if report.engine.startswith(OURS):
+            for why, failures in _by_choice(report).items():
+                told = "; ".join(f"{one.check}, {one.title}" for one in failures)
+                yield f"- [{report.engine}](#{report.engine}) fails {told}." + (f" Why: {why}." if why else "")
+
+
+def _by_choice(report: Report) -> dict[str, list[Outcome]]:
+    found: dict[str, list[Outcome]] = {}
+    for outcome in report.outcomes:
+        if outcome.state == "failed":
+            found.setdefault(outcome.choice, []).append(outcome)
+    return found
 
 
 def _markdown_engine(report: Report) -> Iterator[str]:

@@ -74,7 +74,11 @@ def test_of_several_there_is_a_table_and_only_failures_are_told() -> None:
 def test_the_page_of_the_documentation_begins_with_our_own_gaps(tmp_path: Path) -> None:
     page = as_markdown([report("whyrank-openclaw"), report("lancedb")], "conformance/")
     own, others = page.index("## Our own gaps first"), page.index("## lancedb")
-    assert own < page.index("- whyrank-openclaw, check 5:") < others
+    assert (
+        own
+        < page.index("- [whyrank-openclaw](#whyrank-openclaw) fails 5, all words must match. Why: so meant.")
+        < others
+    )
     assert r"x \| y" in page  # a bar would end a cell
     assert "*Why: so meant.*" in page
     assert "## Not asked" in page
