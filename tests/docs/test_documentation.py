@@ -11,6 +11,10 @@ import pytest
 
 from tests.minilm import MODELS, installed
 from whyrank import errors
+from whyrank.bench.kept import read
+from whyrank.bench.page import page_of
+from whyrank.bench.report import as_markdown
+from whyrank.bench.writing import DATA, PAGE
 from whyrank.config import WORKSPACE_FILE, load
 from whyrank.embedding.prompts import PROMPTS
 from whyrank.interfaces.cli.parser import build
@@ -206,3 +210,10 @@ def test_every_page_is_in_the_table_of_contents() -> None:
 def test_documentation_names_no_place_of_one_machine() -> None:
     for page in PAGES:
         assert not re.search(r"(?<![\w.$])/(home|root|work|tmp|Users)/", page.read_text(encoding="utf-8")), page
+
+
+@pytest.mark.parametrize("folder", ["docs/benchmarks", "docs/benchmarks/million", "docs/benchmarks/scopes"])
+def test_the_benchmark_pages_are_what_the_kept_results_make(folder: str) -> None:
+    contest = read(ROOT / folder / DATA)
+    assert (ROOT / folder / PAGE).read_text(encoding="utf-8") == page_of(contest)
+    assert (ROOT / folder / "index.md").read_text(encoding="utf-8") == as_markdown(contest, ["hybrid", "keyword"])
