@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import comparison
 from tests.minilm import MODELS, installed
 from whyrank import errors
 from whyrank.bench.kept import read
@@ -17,6 +18,8 @@ from whyrank.bench.report import as_markdown
 from whyrank.bench.writing import DATA, PAGE
 from whyrank.config import WORKSPACE_FILE, load
 from whyrank.embedding.prompts import PROMPTS
+from whyrank.evaluation.kept import read as evaluation_results
+from whyrank.evaluation.report.whole import page_of as evaluation_page
 from whyrank.interfaces.cli.parser import build
 from whyrank.interfaces.failures import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
 from whyrank.ranking.recipes import RECIPES
@@ -217,3 +220,14 @@ def test_the_benchmark_pages_are_what_the_kept_results_make(folder: str) -> None
     contest = read(ROOT / folder / DATA)
     assert (ROOT / folder / PAGE).read_text(encoding="utf-8") == page_of(contest)
     assert (ROOT / folder / "index.md").read_text(encoding="utf-8") == as_markdown(contest, ["hybrid", "keyword"])
+
+
+def test_the_sample_page_is_what_the_kept_results_make() -> None:
+    page = (ROOT / "docs/sample/eval.html").read_text(encoding="utf-8")
+    assert page == evaluation_page(evaluation_results(ROOT / "docs/sample/eval.json"))
+
+
+def test_the_tables_of_the_comparison_are_what_the_kept_figures_make() -> None:
+    page = comparison.PAGE.read_text(encoding="utf-8")
+    assert page.count("<!-- end -->") == len(comparison.TABLES)
+    assert comparison.renewed(page) == page
