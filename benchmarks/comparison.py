@@ -21,6 +21,7 @@ from whyrank.evaluation.significance import compare
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "comparison.md"
 CHANCE = 0.05
+FEWEST = 6  # lines that have a set, for it to be shown
 _BLOCK = re.compile(r"<!-- (?P<name>[a-z ]+) -->\n.*?<!-- end -->", re.S)
 _HYBRID = ("whyrank", "fts5+numpy", "lancedb", "chroma", "qdrant-edge", "txtai")
 
@@ -35,36 +36,28 @@ def renewed(page: str) -> str:
 
 
 def finding() -> str:
-    """Return nDCG@10 by set, the best first in the mean; a mark where the difference to whyrank is beyond chance."""
+    """Return nDCG@10 by set, the best first by the set that all have; marked where it differs beyond chance."""
     engines = _kept("finding")["engines"]
-    sets = list(engines[OURS]["sets"])
-    whole = {name: one for name, one in engines.items() if set(sets) <= set(one["sets"])}
-    ordered = sorted(whole, key=lambda name: -_mean(whole[name], sets))
+    sets = [one for one in engines[OURS]["sets"] if sum(one in each["sets"] for each in engines.values()) >= FEWEST]
+    ordered = sorted(engines, key=lambda name: -engines[name]["sets"][sets[0]]["measures"][MAIN])
     counts = [f"{one} ({engines[OURS]['sets'][one]['queries']:,} questions)" for one in sets]
-    rows = [
-        [_called(name, whole[name]), *(_figure(whole, name, one) for one in sets), f"{_mean(whole[name], sets):.3f}"]
-        for name in ordered
-    ]
-    return _table([f"{MAIN}, on {_date(engines)}", *counts, "mean"], rows)
+    rows = [[_called(name, engines[name]), *(_figure(engines, name, one) for one in sets)] for name in ordered]
+    return _table([f"{MAIN}, on {_date(engines)}", *counts], rows)
 
 
 def _figure(engines: dict[str, Any], name: str, one: str) -> str:
-    found = engines[name]["sets"][one]
-    ours = engines[OURS]["sets"][one]["per_query"]
-    compared = compare(ours, found["per_query"])
+    found = engines[name]["sets"].get(one)
+    if found is None:
+        return "–"
+    compared = compare(engines[OURS]["sets"][one]["per_query"], found["per_query"])
     mark = "" if compared.p >= CHANCE else " ▲" if compared.difference > 0 else " ▼"
     failed = f" ({found['failed']} failed)" if found.get("failed") else ""
     return f"{found['measures'][MAIN]:.3f}{mark}{failed}"
 
 
-def _mean(engine: dict[str, Any], sets: Sequence[str]) -> float:
-    figures: list[float] = [engine["sets"][one]["measures"][MAIN] for one in sets]
-    return sum(figures) / len(figures)
-
-
 def _called(name: str, engine: dict[str, Any]) -> str:
-    version = next(iter(engine["versions"].values()), "")
-    return f"**{name}** {version}" if name == OURS else f"{name} {version}".strip()
+    version = next((at for package, at in engine["versions"].items() if package != OURS), "")
+    return f"**{name}**" if name == OURS else f"{name} {version}".strip()
 
 
 def _date(engines: dict[str, Any]) -> str:
@@ -93,7 +86,8 @@ def _ratio(one: KeptRound, category: str, name: str) -> str:
     line = found.line(name) if found else None
     if line is None or line.ratio is None:
         return ""
-    return f"{line.cpu.p50:.1f} ms" if name == OURS else f"{line.ratio.cpu:.2g}"
+    times = line.ratio.cpu
+    return f"{line.cpu.p50:.1f} ms" if name == OURS else f"{times:.0f}" if times >= 10 else f"{times:.2g}"
 
 
 def size() -> str:

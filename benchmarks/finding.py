@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module, metadata
@@ -62,11 +60,8 @@ def main() -> None:
                 kept = data["engines"].setdefault(line, {"sets": {}})
                 kept |= {"versions": found.pop("versions"), "call": found.pop("call")}
                 kept["sets"][dataset.name] = found
-                print(
-                    f"{dataset.name:18}{line:26}{found['measures'][MAIN]:.4f}  {found['median_ms'] or 0:.1f} ms",
-                    file=sys.stderr,
-                )
-            asked.out.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", "utf-8")
+                print(f"{dataset.name:18}{line:26}{found['measures'][MAIN]:.4f}", file=sys.stderr)
+            asked.out.write_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
 
 
 def measured(name: str, dataset: EvaluationSet) -> dict[str, dict[str, Any]]:
@@ -81,7 +76,7 @@ def ours(dataset: EvaluationSet) -> dict[str, dict[str, Any]]:
     ):
         evaluation = evaluate(dataset, engine, ["default"], lambda *_: None)
     told = {"versions": {OURS: whyrank.__version__}, "call": "memory.search(q, limit=n)"}
-    return {shown: {**told, **figures(dataset, evaluation.lines[line].ranked, None)} for line, shown in LINES.items()}
+    return {shown: {**told, **figures(dataset, evaluation.lines[line].ranked)} for line, shown in LINES.items()}
 
 
 def theirs(name: str, dataset: EvaluationSet) -> dict[str, Any]:
@@ -90,30 +85,23 @@ def theirs(name: str, dataset: EvaluationSet) -> dict[str, Any]:
     embedder = WordLlama()
     notes = [Note(one.id, f"{one.title}\n{one.text}" if one.title else one.text) for one in dataset.documents]
     ranked: dict[str, list[str]] = {}
-    spans, failed = [], 0
+    failed = 0
     with tempfile.TemporaryDirectory(prefix="whyrank-finding-") as place:
         adapter.open(Setup(Path(place), lambda texts: embedder.documents(texts), DIMENSION))
         for start in range(0, len(notes), NOTES_PER_CALL):
             adapter.add(notes[start : start + NOTES_PER_CALL])
         for question in dataset.questions:
-            begun = time.perf_counter()
             try:
                 ranked[question.id] = list(adapter.search(Question(question.text, limit=DEPTH)).ids)
             except Exception as error:  # whatever another engine raises: its user gets no answer, and it is counted
                 print(f"{name}: {question.id}: {error}", file=sys.stderr)
                 ranked[question.id], failed = [], failed + 1
-            spans.append((time.perf_counter() - begun) * 1000)
         adapter.close()
     versions = {package: metadata.version(package) for package in adapter.packages}
-    return {
-        "versions": versions,
-        "call": adapter.call,
-        "failed": failed,
-        **figures(dataset, ranked, statistics.median(spans)),
-    }
+    return {"versions": versions, "call": adapter.call, "failed": failed, **figures(dataset, ranked)}
 
 
-def figures(dataset: EvaluationSet, ranked: Mapping[str, Sequence[str]], median_ms: float | None) -> dict[str, Any]:
+def figures(dataset: EvaluationSet, ranked: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     scores = [score(ranked[one.id][:DEPTH], dataset.judgements[one.id]) for one in dataset.questions]
     return {
         "date": datetime.now(UTC).date().isoformat(),
@@ -121,7 +109,6 @@ def figures(dataset: EvaluationSet, ranked: Mapping[str, Sequence[str]], median_
         "documents": len(dataset.documents),
         "measures": {name: round(value, 4) for name, value in mean(scores).items()},
         "per_query": [round(one[MAIN], 4) for one in scores],
-        "median_ms": median_ms,
     }
 
 
