@@ -56,7 +56,8 @@ def _figure(engines: dict[str, Any], name: str, one: str) -> str:
 
 
 def _called(name: str, engine: dict[str, Any]) -> str:
-    version = next((at for package, at in engine["versions"].items() if package != OURS), "")
+    others = [at for package, at in engine["versions"].items() if package != OURS]
+    version = engine["versions"].get(name, *others[:1]) if others else ""
     return f"**{name}**" if name == OURS else f"{name} {version}".strip()
 
 
