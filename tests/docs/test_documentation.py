@@ -9,10 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import comparison
 from tests.minilm import MODELS, installed
 from whyrank import errors
+from whyrank.bench.kept import read
+from whyrank.bench.page import page_of
+from whyrank.bench.report import as_markdown
+from whyrank.bench.writing import DATA, PAGE
 from whyrank.config import WORKSPACE_FILE, load
 from whyrank.embedding.prompts import PROMPTS
+from whyrank.evaluation.kept import read as evaluation_results
+from whyrank.evaluation.report.whole import page_of as evaluation_page
 from whyrank.interfaces.cli.parser import build
 from whyrank.interfaces.failures import FAILURES, NOT_CONFORMING, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
 from whyrank.ranking.recipes import RECIPES
@@ -221,3 +228,21 @@ def test_every_page_is_in_the_table_of_contents() -> None:
 def test_documentation_names_no_place_of_one_machine() -> None:
     for page in PAGES:
         assert not re.search(r"(?<![\w.$])/(home|root|work|tmp|Users)/", page.read_text(encoding="utf-8")), page
+
+
+@pytest.mark.parametrize("folder", ["docs/benchmarks", "docs/benchmarks/million", "docs/benchmarks/scopes"])
+def test_the_benchmark_pages_are_what_the_kept_results_make(folder: str) -> None:
+    contest = read(ROOT / folder / DATA)
+    assert (ROOT / folder / PAGE).read_text(encoding="utf-8") == page_of(contest)
+    assert (ROOT / folder / "index.md").read_text(encoding="utf-8") == as_markdown(contest, ["hybrid", "keyword"])
+
+
+def test_the_sample_page_is_what_the_kept_results_make() -> None:
+    page = (ROOT / "docs/sample/eval.html").read_text(encoding="utf-8")
+    assert page == evaluation_page(evaluation_results(ROOT / "docs/sample/eval.json"))
+
+
+def test_the_tables_of_the_comparison_are_what_the_kept_figures_make() -> None:
+    page = comparison.PAGE.read_text(encoding="utf-8")
+    assert page.count("<!-- end -->") == len(comparison.TABLES)
+    assert comparison.renewed(page) == page

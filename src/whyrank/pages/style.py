@@ -77,5 +77,5 @@ th,td{padding:.25rem .45rem}dl.facts{grid-template-columns:1fr}dl.facts dd{margi
 @media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--dim:#444;--card:#f4f4f4;--rule:#bbb;--s0:#000;--s1:#0072b2;
 --s2:#d55e00;--s3:#00875f;--s4:#b0508a;--s5:#a67700;--s6:#2f93c9;--s7:#7a5cc0;--good:#0b7a4b;--bad:#b3331f}
 body{font-size:10.5pt}main{max-width:none;padding:0}.wide{overflow:visible}figure,tr,pre{break-inside:avoid}
-h2,h3,h4{break-after:avoid}*{print-color-adjust:exact}}
+details::details-content{content-visibility:visible;display:block}h2,h3,h4{break-after:avoid}*{print-color-adjust:exact}}
 """ + "".join(f".f{n}{{fill:var(--s{n})}}.k{n}{{stroke:var(--s{n})}}" for n in range(SERIES))

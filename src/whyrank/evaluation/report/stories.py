@@ -35,7 +35,7 @@ def _story(one: KeptSet, story: Story, *, is_open: bool) -> Markup:
         paragraph(_others(one, query), kind="dim small"),
         _told("What came first", story.first) if story.first else paragraph("Nothing was found."),
         _told("The best of what was expected", story.expected),
-        joined(element("h4", "What would put it above the first"), preformatted(story.flip)) if story.flip else None,
+        joined(element("h4", "What would turn the two round"), preformatted(story.flip)) if story.flip else None,
     ]
     return folded(summary, *parts, is_open=is_open)
 

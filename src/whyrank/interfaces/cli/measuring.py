@@ -29,7 +29,7 @@ def evaluate_sets(asked: argparse.Namespace) -> int:
         return measure_abstention(asked, report)
     if asked.plot:
         raise ConfigError("--plot draws the curves of --abstention", "add --abstention")
-    recipes = [recipe_named(name).name for name in asked.recipe or ["default"]]
+    recipes = list(dict.fromkeys(recipe_named(name).name for name in asked.recipe or ["default"]))
     if asked.run_out and len(asked.sets) > 1:
         raise ConfigError("--run-out takes one set", "call `whyrank eval` once for each set")
     measured = []

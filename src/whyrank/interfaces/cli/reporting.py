@@ -30,7 +30,7 @@ class Report:
         self._before = kept.read(Path(asked.against)) if asked.against else None
         for name in (asked.html, asked.keep):
             if name:
-                _check_writable(Path(name))
+                output.check_writable(Path(name))
 
     def shown_again(self) -> int:
         """Show results that were kept, without measuring."""
@@ -88,12 +88,6 @@ def _check(asked: argparse.Namespace) -> None:
         raise ConfigError("no set is named", "give folders of sets, or --from FILE with results that were kept")
     if asked.abstention is not None and asked.against:
         raise ConfigError("--against compares query by query, which --abstention does not keep", "leave one out")
-
-
-def _check_writable(file: Path) -> None:
-    """Refuse before the work what could not be written after it."""
-    if file.is_dir() or not file.absolute().parent.is_dir():
-        raise ConfigError(f"{file} cannot be written", "name a file in a folder that is there")
 
 
 def _say(compared: Against, file: str) -> None:

@@ -64,6 +64,7 @@ not installed, or takes longer than --patience to build, is skipped by name. pip
   whyrank bench                                     10,000 notes, every engine that is installed
   whyrank bench --sizes 10k,100k --peers fts5+numpy,tantivy
   whyrank bench --sizes 10k,100k,1m --out docs/benchmarks
+  whyrank bench --from new/results.json --against old/results.json --html page.html
   whyrank bench --peers none --scopes 100x1000      one scope of many, beside a store of its own"""
 
 _CONFORMANCE = """Put engines to the eighteen checks that hybrid search is known to fail, on planted notes, offline. An
@@ -139,7 +140,10 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scopes", nargs="?", const="1000x1000", metavar="SxM", help="also S scopes of M memories (1000x1000)"
     )
-    parser.add_argument("--out", metavar="FOLDER", help="write results.json, index.md and plots there")
+    parser.add_argument("--out", metavar="FOLDER", help="write results.json, page.html, index.md and plots there")
+    parser.add_argument("--html", metavar="FILE", help="write a page that opens without network")
+    parser.add_argument("--from", dest="kept", metavar="FILE", help="show a results.json; no contest is held")
+    parser.add_argument("--against", metavar="FILE", help="set the page beside that of an earlier results.json")
 
 
 def _conformance(parser: argparse.ArgumentParser) -> None:
