@@ -6,7 +6,7 @@ DATA ?=
 # Of the others most take an hour to build a million notes.
 MILLION_PEERS = fts5+numpy,fts5 without stop words,tantivy,tantivy without stop words
 
-.PHONY: demo test check format mutants eval bench soak clean
+.PHONY: demo test check format mutants eval bench conformance soak clean
 
 demo: $(VENV)/.user
 	@$(BIN)/python examples/demo.py
@@ -38,11 +38,22 @@ bench: $(VENV)/.peers
 	$(BIN)/whyrank bench --sizes 1k --words 60 --peers fts5+numpy --queries 24 --scopes 1000x1000 --out docs/benchmarks/scopes
 	$(BIN)/whyrank bench --sizes 1m --words 60 --peers "$(MILLION_PEERS)" --queries 24 --out docs/benchmarks/million
 
+# Peers whose dependencies clash are asked where they are alone; their reports meet in docs/conformance. A failure is a finding here.
+CONFORM = -m whyrank conformance --out docs/conformance
+conformance: $(VENV)/.dev $(VENV)-stores/.peers $(VENV)-chains/.peers $(VENV)-mem0/.peers
+	-$(BIN)/python $(CONFORM) $(foreach recipe,-fts5 -rrf -keyword -vector -openclaw -openclaw-2026-02 -hybrid-mem -clawhub -clawhub-266 -openvault,--engine whyrank$(recipe)) \
+		--engine whyrank --engine "fts5+numpy before" --engine "fts5+numpy after"
+	-$(VENV)-stores/bin/python $(CONFORM) --engine lancedb --engine chroma --engine txtai --engine qdrant-edge
+	-$(VENV)-chains/bin/python $(CONFORM) --engine milvus-lite --engine langchain-ensemble --engine llamaindex-fusion --engine haystack-joiner
+	-$(VENV)-mem0/bin/python $(CONFORM) --engine mem0 --engine memsearch
+	@command -v python3.12 > /dev/null || echo "memweave and mempalace need python3.12"
+	-command -v python3.12 > /dev/null && $(MAKE) $(VENV)-memories/.peers && $(VENV)-memories/bin/python $(CONFORM) --engine memweave --engine mempalace
+
 soak: $(VENV)/.dev
 	SOAK=1 $(BIN)/python -m pytest tests/soak tests/properties tests/contract
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
@@ -65,4 +76,18 @@ $(VENV)/.served: $(VENV)/.python
 
 $(VENV)/.peers: $(VENV)/.user pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	@touch $@
+
+STORES = 'lancedb>=0.40' 'pyarrow>=18' 'chromadb>=1.5' 'txtai>=9.14' 'qdrant-edge-py>=0.9'
+CHAINS = 'pymilvus>=3.0' 'milvus-lite>=3.2' 'langchain-classic>=1.0' 'langchain-community>=0.4' 'rank-bm25>=0.2.2' \
+	'llama-index-core>=0.14' 'llama-index-retrievers-bm25>=0.8' 'haystack-ai>=3.4'
+$(VENV)-stores/.peers: PACKAGES = $(STORES)
+$(VENV)-chains/.peers: PACKAGES = $(CHAINS)
+$(VENV)-mem0/.peers: PACKAGES = 'mem0ai>=2.2' 'memsearch>=0.4.23' 'pymilvus>=3.0' 'milvus-lite>=3.2'
+$(VENV)-memories/.peers: PACKAGES = 'memweave>=0.2.1' 'mempalace>=3.11'
+$(VENV)-memories/.peers: PYTHON = python3.12
+$(VENV)-%/.peers: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(PACKAGES)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@

@@ -18,7 +18,7 @@ WhyrankError (message, hint)
 ├── IngestError            nothing could be read
 ├── NotFound               no such memory for this caller
 ├── BadQuery               a query in the advanced syntax cannot be read
-└── BadDataset             an evaluation set cannot be read
+└── BadDataset             an evaluation set, or results that were kept, cannot be read
 """
 
 from __future__ import annotations
@@ -113,4 +113,4 @@ class BadQuery(WhyrankError):
 
 
 class BadDataset(WhyrankError):
-    """An evaluation set cannot be read."""
+    """An evaluation set, or results that were kept, cannot be read."""

@@ -9,14 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import comparison
 from tests.minilm import MODELS, installed
 from whyrank import errors
+from whyrank.bench.kept import read
+from whyrank.bench.page import page_of
+from whyrank.bench.report import as_markdown
+from whyrank.bench.writing import DATA, PAGE
 from whyrank.config import WORKSPACE_FILE, load
 from whyrank.embedding.prompts import PROMPTS
+from whyrank.evaluation.kept import read as evaluation_results
+from whyrank.evaluation.report.whole import page_of as evaluation_page
 from whyrank.interfaces.cli.parser import build
-from whyrank.interfaces.failures import FAILURES, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
+from whyrank.interfaces.failures import FAILURES, NOT_CONFORMING, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
 from whyrank.ranking.recipes import RECIPES
 from whyrank.settings import SETTINGS
+from whyrank.testing.conformance.report import as_markdown
+from whyrank.testing.conformance.session import kept
 
 ROOT = Path(__file__).parent.parent.parent
 REFERENCE = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
@@ -81,7 +90,8 @@ def test_the_page_on_stores_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    "name", ["why-not-that-one", "rerank", "come-from-another-system", "providers", "extract-facts", "facts"]
+    "name",
+    ["why-not-that-one", "rerank", "come-from-another-system", "providers", "extract-facts", "facts", "conformance"],
 )
 def test_the_pages_with_an_example_say_what_it_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -129,6 +139,11 @@ def test_the_page_on_agents_says_what_they_see(tmp_path: Path, monkeypatch: pyte
     assert run(code) == said
 
 
+def test_the_page_of_the_conformance_suite_is_made_of_the_reports_beside_it() -> None:
+    page = (ROOT / "docs/conformance.md").read_text(encoding="utf-8")
+    assert page == as_markdown(kept(ROOT / "docs/conformance"), "conformance/")
+
+
 def test_every_verb_and_option_is_in_the_reference() -> None:
     verbs = next(action for action in build()._actions if action.dest == "verb").choices
     assert verbs
@@ -170,7 +185,14 @@ def test_every_error_is_in_the_reference() -> None:
 
 
 def test_every_exit_status_is_in_the_reference() -> None:
-    for failure in (*(failure for _, failure in FAILURES), PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING):
+    for failure in (
+        *(failure for _, failure in FAILURES),
+        PARTLY_READ,
+        PINS_LOST,
+        TRAIL_BROKEN,
+        WAITING,
+        NOT_CONFORMING,
+    ):
         assert f"| {failure.exit_status} | `{failure.code}` |" in REFERENCE
 
 
@@ -206,3 +228,21 @@ def test_every_page_is_in_the_table_of_contents() -> None:
 def test_documentation_names_no_place_of_one_machine() -> None:
     for page in PAGES:
         assert not re.search(r"(?<![\w.$])/(home|root|work|tmp|Users)/", page.read_text(encoding="utf-8")), page
+
+
+@pytest.mark.parametrize("folder", ["docs/benchmarks", "docs/benchmarks/million", "docs/benchmarks/scopes"])
+def test_the_benchmark_pages_are_what_the_kept_results_make(folder: str) -> None:
+    contest = read(ROOT / folder / DATA)
+    assert (ROOT / folder / PAGE).read_text(encoding="utf-8") == page_of(contest)
+    assert (ROOT / folder / "index.md").read_text(encoding="utf-8") == as_markdown(contest, ["hybrid", "keyword"])
+
+
+def test_the_sample_page_is_what_the_kept_results_make() -> None:
+    page = (ROOT / "docs/sample/eval.html").read_text(encoding="utf-8")
+    assert page == evaluation_page(evaluation_results(ROOT / "docs/sample/eval.json"))
+
+
+def test_the_tables_of_the_comparison_are_what_the_kept_figures_make() -> None:
+    page = comparison.PAGE.read_text(encoding="utf-8")
+    assert page.count("<!-- end -->") == len(comparison.TABLES)
+    assert comparison.renewed(page) == page

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Ability = Literal["keyword", "nearest", "search", "add"]
 Key = int | str
 OURS = "whyrank"
+SHARED, ALONE = "one file for all scopes", "a store of its own"  # the two that compete where scopes are many
 
 
 class Peer(Protocol):

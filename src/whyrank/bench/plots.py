@@ -1,4 +1,4 @@
-"""Plots of an outcome: how the time of a question grows with the notes."""
+"""Plots of a contest: how the time of a question grows with the notes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from .contestant import OURS
-from .outcome import Outcome
+from .kept import KeptContest
 
 DRAWN = ("hybrid", "keyword")
 Points: TypeAlias = dict[str, list[tuple[int, float]]]  # size and milliseconds, by contestant
 
 
-def draw(outcome: Outcome, folder: Path) -> list[str]:
+def draw(contest: KeptContest, folder: Path) -> list[str]:
     """Write a PNG and an SVG for each drawn category; return their names, none without matplotlib."""
     if find_spec("matplotlib") is None:
         return []
@@ -23,7 +23,7 @@ def draw(outcome: Outcome, folder: Path) -> list[str]:
     matplotlib.rcParams["svg.hashsalt"] = OURS  # the same figures give the same file
     from matplotlib import pyplot
 
-    drawn = {name: points for name in DRAWN if (points := _points(outcome, name))}
+    drawn = {name: points for name in DRAWN if (points := _points(contest, name))}
     for name, points in drawn.items():
         figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
         _fill(axes, name, points)
@@ -45,10 +45,10 @@ def _fill(axes: Any, name: str, points: Points) -> None:
     axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
 
 
-def _points(outcome: Outcome, name: str) -> Points:
+def _points(contest: KeptContest, name: str) -> Points:
     points: Points = {}
-    for one in outcome.rounds:
+    for one in contest.rounds:
         category = one.category(name)
         for line in category.lines if category else ():
-            points.setdefault(line.name, []).append((one.notes, line.p(0.5)))
+            points.setdefault(line.name, []).append((one.notes, line.cpu.p50))
     return points

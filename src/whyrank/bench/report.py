@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
-from .outcome import Category, Entrant, Line, Outcome, Round, Skipped
-from .plots import draw
+from .kept import KeptCategory, KeptContest, KeptLine, KeptRound
+from .outcome import Entrant, Skipped
 
 Table: TypeAlias = tuple[list[str], list[list[str]]]
 Drawn: TypeAlias = Callable[[Table], Iterator[str]]
@@ -20,36 +18,38 @@ HOW = (
 )
 
 
-def as_text(outcome: Outcome) -> str:
+def as_text(contest: KeptContest) -> str:
     """Return the tables as aligned columns."""
-    return "\n".join(_sections(outcome, _aligned)) + "\n"
+    return "\n".join(_sections(contest, _aligned)) + "\n"
 
 
-def as_markdown(outcome: Outcome, plots: Sequence[str]) -> str:
+def as_markdown(contest: KeptContest, plots: Sequence[str]) -> str:
     """Return the page: when and where, the tables, what was skipped, and the plots."""
-    lines = ["# Benchmarks", "", f"Taken on {outcome.date} by `whyrank bench`.", "", HOW, "", *_about(outcome), ""]
+    lines = ["# Benchmarks", "", f"Taken on {contest.date} by `whyrank bench`.", "", HOW, "", *_about(contest), ""]
     lines += [line for name in plots for line in (f"![{name}]({name}.svg)", "")]
     if not plots:
         lines += ["There are no plots, because matplotlib is not installed.", ""]
-    return "\n".join([*lines, *_sections(outcome, _piped)]) + "\n"
+    return "\n".join([*lines, *_sections(contest, _piped)]) + "\n"
 
 
-def write_page(outcome: Outcome, folder: Path) -> None:
-    """Write the data, the page and the plots into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    data = json.dumps(outcome.as_data(), ensure_ascii=False, indent=2)
-    (folder / "results.json").write_text(data + "\n", encoding="utf-8")
-    (folder / "index.md").write_text(as_markdown(outcome, draw(outcome, folder)), encoding="utf-8")
+def about_machine(machine: Mapping[str, Any]) -> str:
+    """Return where a contest was held."""
+    return f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}"
 
 
-def _about(outcome: Outcome) -> Iterator[str]:
-    machine, settings = outcome.machine, outcome.settings
+def versions_of(contest: KeptContest) -> list[str]:
+    """Return who took part, in which version."""
     peers = {
-        f"{name} {at}" for one in outcome.rounds for entrant in one.entrants for name, at in entrant.versions.items()
+        f"{name} {at}" for one in contest.rounds for entrant in one.entrants for name, at in entrant.versions.items()
     }
-    yield f"- Machine: {machine['cpu']}, {machine['cores']} cores, {machine['system']}"
+    return ["whyrank " + contest.machine["whyrank"], *sorted(peers)]
+
+
+def _about(contest: KeptContest) -> Iterator[str]:
+    machine, settings = contest.machine, contest.settings
+    yield f"- Machine: {about_machine(machine)}"
     yield f"- Python {machine['python']}, numpy {machine['numpy']}, SQLite {machine['sqlite']}"
-    yield f"- Contestants: {', '.join(['whyrank ' + machine['whyrank'], *sorted(peers)])}"
+    yield f"- Contestants: {', '.join(versions_of(contest))}"
     yield (
         f"- Corpus: notes of about {settings['words']} words, seed {settings['seed']}; up to {settings['queries']} "
         f"questions, {settings['limit']} results each"
@@ -58,21 +58,21 @@ def _about(outcome: Outcome) -> Iterator[str]:
         yield "- Numpy was loaded before its threads could be held to one"
 
 
-def _sections(outcome: Outcome, drawn: Drawn) -> Iterator[str]:
-    for one in outcome.rounds:
+def _sections(contest: KeptContest, drawn: Drawn) -> Iterator[str]:
+    for one in contest.rounds:
         yield from (f"## {one.notes:,} notes", "")
         for category in one.categories:
-            yield from (f"### {category.name}", "", *drawn(_category(category)), "")
+            yield from (f"### {category.name}", "", *drawn(category_table(category)), "")
         yield from _special(one, drawn)
-        yield from ("### building and opening", "", *drawn(_entrants(one.entrants)), "")
+        yield from ("### building and opening", "", *drawn(entrants_table(one.entrants)), "")
         yield from _skipped(one.skipped)
-    if outcome.scopes:
-        scopes = outcome.scopes
+    if contest.scopes:
+        scopes = contest.scopes
         yield from (f"## {scopes.scopes:,} scopes of {scopes.memories:,} memories", "")
-        yield from (*drawn(_category(scopes.category)), "")
+        yield from (*drawn(category_table(scopes.category)), "")
 
 
-def _special(one: Round, drawn: Drawn) -> Iterator[str]:
+def _special(one: KeptRound, drawn: Drawn) -> Iterator[str]:
     if one.filtered:
         rows = [
             [category.name, *_figures(line), _share(line.recall)]
@@ -86,21 +86,22 @@ def _special(one: Round, drawn: Drawn) -> Iterator[str]:
 
 
 _HEAD = ["CPU p50", "CPU p95", "wall p50", "wall p95"]
-_WORTH: tuple[tuple[str, Callable[[Line], float | None]], ...] = (
+_WORTH: tuple[tuple[str, Callable[[KeptLine], float | None]], ...] = (
     ("recall@10", lambda line: line.recall),
     ("found@10", lambda line: line.found),
 )
 
 
-def _category(category: Category) -> Table:
+def category_table(category: KeptCategory) -> Table:
+    """Return what every contestant took in a category."""
     worth = [(title, of) for title, of in _WORTH if any(of(line) is not None for line in category.lines)]
     head = ["", *_HEAD, "ratio CPU", "ratio wall", "turns", *(title for title, _ in worth)]
     rows = [
         [
             line.name,
             *_figures(line),
-            *_ratios(category, line),
-            str(len(line.spans)),
+            *_ratios(line),
+            str(line.turns),
             *(_share(of(line)) for _, of in worth),
         ]
         for line in category.lines
@@ -108,16 +109,16 @@ def _category(category: Category) -> Table:
     return head, rows
 
 
-def _figures(line: Line) -> list[str]:
-    return [_number(line.p(share, clock)) for clock in ("cpu", "wall") for share in (0.5, 0.95)]
+def _figures(line: KeptLine) -> list[str]:
+    return [_number(value) for value in (*line.cpu, *line.wall)]
 
 
-def _ratios(category: Category, line: Line) -> list[str]:
-    ratio = category.ratio(line)
-    return [_NONE, _NONE] if ratio is None else [_number(ratio.cpu), _number(ratio.wall)]
+def _ratios(line: KeptLine) -> list[str]:
+    return [_NONE, _NONE] if line.ratio is None else [_number(line.ratio.cpu), _number(line.ratio.wall)]
 
 
-def _entrants(entrants: Sequence[Entrant]) -> Table:
+def entrants_table(entrants: Sequence[Entrant]) -> Table:
+    """Return what building and opening took."""
     head = ["", "build CPU s", "build wall s", "disk MB", "import ms", "open ms", "first search ms", "peak RSS MB"]
     rows = [
         [

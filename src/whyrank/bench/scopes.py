@@ -11,13 +11,12 @@ from pathlib import Path
 from ..types import Document, Scope
 from .child import LIMIT
 from .clock import take_turns
-from .contestant import Key
+from .contestant import ALONE, SHARED, Key
 from .corpus import Corpus, Written, write
 from .ours import Ours
 from .outcome import Category, Line, Scoped
 
 ASKED = 20  # questions, each in the scope of its note
-SHARED, ALONE = "one file for all scopes", "a store of its own"
 
 
 def scoped(scopes: int, memories: int, words: int, seed: int, tell: Callable[[str], None]) -> Scoped:

@@ -12,18 +12,19 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..errors import ConfigError
 from ..hits import Results
 from ..types import Scope
-from .harness import Subject, Tick, fill
+from .harness import Subject, Tick, fill, spoken
 from .sets import EvaluationSet, Question
 from .speakers import Renaming, renaming_between, speakers_of
 
 KEPT_SHOWN = (1.0, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)
 KEPT_WANTED = 0.95
 QUESTIONS_OF_EACH_OTHER = 300  # of each other set, and into each scope from the others: enough for a per cent or two
+POINTS_DRAWN = 200  # of a curve: more than a screen shows
 OTHER_SCOPES = "other scopes"
 ALL_OTHER_SETS = "questions of all other sets"
 NAMES_SWAPPED = "other scopes, names swapped in"
@@ -150,8 +151,8 @@ def _calibrate(engine: Calibrated, scope: Scope) -> bool:
 
 
 def _asked(results: Results) -> Asked:
-    tier = results.hits[0].tier if results.hits else 0  # a name that is the query outweighs all evidence
-    return Asked(results.evidence + tier, results.verdict == "nothing", results.verdict == "found")
+    evidence, verdict = spoken(results)
+    return Asked(evidence, verdict == "nothing", verdict == "found")
 
 
 def _unanswerable(dataset: EvaluationSet, others: Sequence[EvaluationSet]) -> dict[str, list[Question]]:
@@ -217,7 +218,7 @@ def _verdicts(side: Sequence[Asked]) -> Verdicts:
     )
 
 
-def as_data(measured: Abstention) -> dict[str, object]:
+def as_data(measured: Abstention) -> dict[str, Any]:
     """Return an abstention as plain data."""
     return {
         "set": measured.set_name,
@@ -229,6 +230,7 @@ def as_data(measured: Abstention) -> dict[str, object]:
                 "auc": side.auc,
                 "rejected_at_95_kept": side.at_kept(KEPT_WANTED).rejected,
                 "curve": [_point(side.at_kept(share)) for share in KEPT_SHOWN],
+                "points": _columns(thinned(side.curve(), POINTS_DRAWN)),
                 "verdict": {
                     name: {"kept": verdicts.kept, "rejected": 1 - verdicts.kept, "found": verdicts.found}
                     for name, verdicts in zip(("answerable", "unanswerable"), side.verdicts, strict=True)
@@ -237,6 +239,17 @@ def as_data(measured: Abstention) -> dict[str, object]:
             for side in measured.sides
         ],
     }
+
+
+def thinned(points: Sequence[Point], most: int) -> list[Point]:
+    """Return at most so many points of a curve, evenly taken, with both its ends."""
+    if len(points) <= most:
+        return list(points)
+    return [points[round(place * (len(points) - 1) / (most - 1))] for place in range(most)]
+
+
+def _columns(points: Sequence[Point]) -> dict[str, list[float]]:
+    return {name: [getattr(point, name) for point in points] for name in Point._fields}
 
 
 def _point(point: Point) -> dict[str, float]:

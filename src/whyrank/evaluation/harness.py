@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..hits import Results
 from ..trail import replay, total
 from ..types import Document
 from .measures import MAIN, MEASURES, Judgements, Scores, mean, score
-from .sets import EvaluationSet, Question
+from .sets import EvaluationSet, Question, digest
 from .significance import Comparison, Interval, bootstrap, compare
 
 DEPTH = 100  # results per query: what a run file holds
@@ -34,13 +34,21 @@ class Subject(Protocol):
         """Answer a query."""
 
 
+class Spoken(NamedTuple):
+    """What an answer said of itself: its evidence, a name's tier on top, and the verdict."""
+
+    evidence: float
+    verdict: str
+
+
 @dataclass
 class Line:
-    """One recipe over one set: the ranked documents and the measures of every query."""
+    """One recipe over one set: the ranked documents, the measures and what the verdict rested on, query by query."""
 
     name: str
     ranked: dict[str, list[str]] = field(default_factory=dict)
     scores: dict[str, Scores] = field(default_factory=dict)
+    spoken: dict[str, Spoken] = field(default_factory=dict)
 
     def values(self, measure: str = MAIN) -> list[float]:
         """Return one measure for all queries, in their order."""
@@ -62,6 +70,8 @@ class Evaluation:
     set_name: str
     questions: Sequence[Question]
     recipes: Sequence[str]
+    judgements: Mapping[str, Judgements] = field(default_factory=dict)
+    digest: str = ""
     lines: dict[str, Line] = field(default_factory=dict)
     trails: int = 0
     broken_trails: list[str] = field(default_factory=list)
@@ -82,7 +92,7 @@ class Evaluation:
 def evaluate(dataset: EvaluationSet, engine: Subject, recipes: Sequence[str], tick: Tick) -> Evaluation:
     """Index a set as a user's data would be, ask every question by every recipe, and measure."""
     fill(engine, dataset)
-    evaluation = Evaluation(dataset.name, dataset.questions, recipes)
+    evaluation = Evaluation(dataset.name, dataset.questions, recipes, dataset.judgements, digest(dataset))
     names = list(dict.fromkeys((*recipes, *SINGLE_RUNS)))
     ceiling = Line(CEILING)
     for step, name in enumerate(names):
@@ -91,6 +101,7 @@ def evaluate(dataset: EvaluationSet, engine: Subject, recipes: Sequence[str], ti
             results = engine.search(question.text, limit=DEPTH, recipe=name, scope=question.scope)
             judged = dataset.judgements[question.id]
             _record(line, question, documents_in(results), judged)
+            line.spoken[question.id] = spoken(results)
             _check_trails(evaluation, question, results)
             if step == 0:
                 _record(ceiling, question, _attainable(results, judged), judged)
@@ -105,6 +116,11 @@ def fill(engine: Subject, dataset: EvaluationSet) -> None:
         engine.ingest(dataset.files, base=dataset.files)
     else:
         engine.add_documents(dataset.documents)
+
+
+def spoken(results: Results) -> Spoken:
+    """Return what an answer said of itself; a name that is the query outweighs all evidence."""
+    return Spoken(results.evidence + (results.hits[0].tier if results.hits else 0), results.verdict)
 
 
 def documents_in(results: Results) -> list[str]:
@@ -143,7 +159,7 @@ def write_run(file: Path, line: Line, tag: str) -> None:
                 out.write(f"{question} Q0 {document} {rank} {1 / rank:.6f} {tag}\n")
 
 
-def as_data(evaluation: Evaluation) -> dict[str, object]:
+def as_data(evaluation: Evaluation) -> dict[str, Any]:
     """Return an evaluation as plain data."""
     return {
         "set": evaluation.set_name,
@@ -164,4 +180,28 @@ def as_data(evaluation: Evaluation) -> dict[str, object]:
         "trails": {"replayed": evaluation.trails, "broken": len(evaluation.broken_trails)},
         "notices": evaluation.notices,
         "measures": [measure.name for measure in MEASURES],
+        "recipes": list(evaluation.recipes),
+        "digest": evaluation.digest,
+        "per_query": [_query_as_data(evaluation, question) for question in evaluation.questions],
     }
+
+
+def _query_as_data(evaluation: Evaluation, question: Question) -> dict[str, object]:
+    """Return one query: what was expected, and what every line made of it, the measures in their order."""
+    expected = {document: gain for document, gain in evaluation.judgements[question.id].items() if gain > 0}
+    evidence, verdict = evaluation.lines[evaluation.recipes[0]].spoken[question.id]
+    return {
+        "id": question.id,
+        "text": question.text,
+        "kind": question.kind,
+        "scope": str(question.scope),
+        "expected": expected,
+        "evidence": evidence,
+        "verdict": verdict,
+        "ranks": {name: _first_rank(line.ranked[question.id], expected) for name, line in evaluation.lines.items()},
+        "figures": {name: list(line.scores[question.id].values()) for name, line in evaluation.lines.items()},
+    }
+
+
+def _first_rank(ranked: Sequence[str], expected: Mapping[str, int]) -> int | None:
+    return next((rank for rank, document in enumerate(ranked, 1) if document in expected), None)

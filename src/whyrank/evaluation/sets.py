@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -61,6 +62,20 @@ def load_set(folder: Path) -> EvaluationSet:
         questions=questions,
         judgements=judgements,
     )
+
+
+def digest(dataset: EvaluationSet) -> str:
+    """Return what the documents of a set are known by, so that results on other documents are told apart."""
+    told = hashlib.sha256()
+    for one in dataset.documents:
+        said = (one.id, one.title, one.text, str(one.scope), one.slug, one.owner, one.date, one.session, one.speaker)
+        told.update("\0".join((*said, "")).encode("utf-8", "surrogatepass"))
+    if dataset.files is not None:
+        for file in sorted(file for file in dataset.files.rglob("*") if file.is_file()):
+            place = file.relative_to(dataset.files).as_posix()
+            told.update(f"{place}\0{file.stat().st_size}\0".encode("utf-8", "surrogateescape"))
+            told.update(file.read_bytes())
+    return told.hexdigest()[:16]
 
 
 def _is_folder(folder: Path) -> bool:

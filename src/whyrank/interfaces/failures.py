@@ -39,6 +39,7 @@ PARTLY_READ = Failure("partly-read", 14)
 TRAIL_BROKEN = Failure("trail-broken", 15)
 PINS_LOST = Failure("pins-lost", 16)
 WAITING = Failure("waiting", 17)
+NOT_CONFORMING = Failure("not-conforming", 18)
 
 
 def failure_of(error: errors.WhyrankError) -> Failure:

@@ -15,13 +15,15 @@ from whyrank.bench import child
 from whyrank.bench.child import Failed
 from whyrank.bench.clock import Span
 from whyrank.bench.contest import Means, Settings, contest
-from whyrank.bench.contestant import OURS, Ability, Key, Peer, fused, missing
+from whyrank.bench.contestant import ALONE, OURS, SHARED, Ability, Key, Peer, fused, missing
 from whyrank.bench.corpus import Written
 from whyrank.bench.exact import first_ten, found, nearest_numbers, recall
+from whyrank.bench.kept import kept_from
 from whyrank.bench.outcome import Category, Entrant, Line, Outcome, Round, Skipped
 from whyrank.bench.peers import PEERS, chosen, peer_named
-from whyrank.bench.report import as_markdown, as_text, write_page
-from whyrank.bench.scopes import ALONE, SHARED, scoped
+from whyrank.bench.report import as_markdown, as_text
+from whyrank.bench.scopes import scoped
+from whyrank.bench.writing import write_folder
 from whyrank.errors import ConfigError
 from whyrank.interfaces.cli.main import main
 
@@ -166,14 +168,14 @@ def test_the_data_has_the_documented_shape() -> None:
 
 
 def test_the_tables_hold_ratios_skipped_peers_and_the_share_of_ranking() -> None:
-    text = as_text(outcome())
+    text = as_text(kept_from(outcome().as_data()))
     assert "other       9.00     9.00      8.00      8.00       3.00        2.00      2      0.950" in text
     assert "- third: no time" in text
     assert "Ranking, with every trail, is 25% of a whyrank search." in text
 
 
 def test_the_page_says_when_where_and_that_there_are_no_plots() -> None:
-    page = as_markdown(outcome(), plots=[])
+    page = as_markdown(kept_from(outcome().as_data()), plots=[])
     assert "Taken on 2026-01-02" in page
     assert "- Contestants: whyrank 0.1, other-dist 1.2" in page
     assert "| other | 9.00 | 9.00 | 8.00 | 8.00 | 3.00 | 2.00 | 2 | 0.950 |" in page
@@ -181,9 +183,22 @@ def test_the_page_says_when_where_and_that_there_are_no_plots() -> None:
 
 
 def test_the_page_and_its_data_are_written(tmp_path: Path) -> None:
-    write_page(outcome(), tmp_path / "new")
+    write_folder(outcome().as_data(), tmp_path / "new")
     assert json.loads((tmp_path / "new/results.json").read_text("utf-8"))["format"] == 1
     assert (tmp_path / "new/index.md").read_text("utf-8").startswith("# Benchmarks\n")
+    assert (tmp_path / "new/page.html").read_text("utf-8").startswith("<!doctype html>\n")
+
+
+def test_kept_results_are_shown_without_a_contest(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data = outcome().as_data()
+    (tmp_path / "results.json").write_text(json.dumps(data), encoding="utf-8")
+    kept, page = str(tmp_path / "results.json"), tmp_path / "page.html"
+    assert main(["bench", "--from", kept, "--against", kept, "--html", str(page), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(data))
+    assert "Against 2026-01-02" in page.read_text("utf-8")
+    assert main(["bench", "--from", str(tmp_path / "nowhere.json")]) == 13
+    assert main(["bench", "--from", kept, "--peers", "none"]) == 2
+    assert main(["bench", "--from", kept, "--html", str(tmp_path / "nowhere" / "x.html")]) == 2
 
 
 def test_scopes_are_compared_with_stores_of_their_own() -> None:

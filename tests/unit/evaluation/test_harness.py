@@ -76,7 +76,7 @@ def test_the_run_file_falls_strictly(folder: Path, engine: whyrank.Engine, tmp_p
 def test_as_data_holds_every_line(folder: Path, engine: whyrank.Engine) -> None:
     data = as_data(evaluate(load_set(folder), engine, ["default", "rrf"], lambda *_: None))
     assert json.loads(json.dumps(data)) == data
-    assert data["trails"] == {"replayed": data["trails"]["replayed"], "broken": 0}  # type: ignore[index]
+    assert data["trails"] == {"replayed": data["trails"]["replayed"], "broken": 0}
     engine.close()
 
 

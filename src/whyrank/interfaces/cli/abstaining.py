@@ -11,12 +11,12 @@ from ...evaluation.plots import check_drawable, draw
 from ...evaluation.sets import load_set
 from ...ranking.recipes import recipe_named
 from ..failures import OK
-from ..shapes import FORMAT
 from . import output
+from .reporting import Report
 from .verbs import thrown_away
 
 
-def measure_abstention(asked: argparse.Namespace) -> int:
+def measure_abstention(asked: argparse.Namespace, report: Report) -> int:
     """Ask sets what they can and what they cannot answer, each in a throw-away store."""
     if asked.run_out:
         raise ConfigError("--run-out and --abstention exclude each other", "leave one of them out")
@@ -34,8 +34,7 @@ def measure_abstention(asked: argparse.Namespace) -> int:
             _say(measured[-1])
     if asked.plot:
         draw(measured[0], Path(asked.plot))
-    if asked.json:
-        output.say_json({"abstention": [as_data(one) for one in measured], "format": FORMAT})
+    report.finish(abstention=[as_data(one) for one in measured])
     return OK
 
 

@@ -7,9 +7,13 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ...bench import kept
 from ...bench.machine import limit_threads
+from ...bench.page import page_of
+from ...bench.report import HOW, as_text
+from ...bench.writing import write_folder
 from ...errors import ConfigError
 from ..failures import OK
 from . import output
@@ -23,23 +27,35 @@ _FEWEST, _MOST = 100, 100_000_000  # notes
 
 
 def bench(asked: argparse.Namespace) -> int:
-    """Hold a contest, print its tables, and write the page if a folder was named."""
+    """Hold a contest, or read one that was kept, and print its tables; write pages where they are wanted."""
     limit_threads()
-    settings = _settings(asked)
+    earlier = kept.read(Path(asked.against)) if asked.against else None
+    if asked.kept and (asked.peers is not None or asked.scopes is not None):
+        raise ConfigError("--from shows a contest that was held", "leave --peers and --scopes out")
+    settings = None if asked.kept else _settings(asked)
+    # Better refused now than after an hour.
     if asked.out:
-        Path(asked.out).mkdir(parents=True, exist_ok=True)  # better refused now than after an hour
-    from ...bench.contest import Means, contest
-    from ...bench.report import HOW, as_text, write_page
-
-    outcome = contest(settings, Means(tell=_Progress()))
+        Path(asked.out).mkdir(parents=True, exist_ok=True)
+    if asked.html:
+        output.check_writable(Path(asked.html))
+    data = _held(settings) if settings else kept.read_data(Path(asked.kept))
+    contest = kept.kept_from(data)
     if asked.out:
-        write_page(outcome, Path(asked.out))
+        write_folder(data, Path(asked.out), earlier)
+    if asked.html:
+        Path(asked.html).write_text(page_of(contest, earlier), encoding="utf-8")
     if asked.json:
-        output.say_json(outcome.as_data())
+        output.say_json(data)
     else:
-        output.say(as_text(outcome))
+        output.say(as_text(contest))
         output.say(output.dim(HOW))
     return OK
+
+
+def _held(settings: Settings) -> dict[str, Any]:
+    from ...bench.contest import Means, contest
+
+    return contest(settings, Means(tell=_Progress())).as_data()
 
 
 class _Progress:

@@ -38,10 +38,11 @@ _VERBS = {
     "check": ("pinning", "check"),
     "tune": ("tuning", "tune"),
     "bench": ("benching", "bench"),
+    "conformance": ("conforming", "conformance"),
     "mcp": (".mcp.command", "serve"),  # a door of its own
 }
 # Those that say it in their answer, and those that work without settings.
-_WITHOUT_WARNING = frozenset({"search", "recipes", "bench", "config"})
+_WITHOUT_WARNING = frozenset({"search", "recipes", "bench", "conformance", "config"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

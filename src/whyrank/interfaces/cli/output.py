@@ -8,9 +8,11 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ...analysis.snippets import snippet
+from ...errors import ConfigError
 from ...hits import Hit, Results
 from ...search.calibration import Calibration
 from ...spaces import Backlog, SpaceState
@@ -63,6 +65,12 @@ def bold(text: str) -> str:
 def dim(text: str) -> str:
     """Make text faint."""
     return style(text, _DIM)
+
+
+def check_writable(file: Path) -> None:
+    """Refuse before the work what could not be written after it."""
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise ConfigError(f"{file} cannot be written", "name a file in a folder that is there")
 
 
 def show_results(answer: Results, *, explain: bool, offset: int) -> None:

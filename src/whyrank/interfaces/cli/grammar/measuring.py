@@ -14,12 +14,20 @@ def add_verbs(family: Family) -> None:
     _check(verb(family, "check", "look whether pinned answers are still found", _CHECK))
     _tune(verb(family, "tune", "fit the ranking to these memories", _TUNE))
     _bench(verb(family, "bench", "measure speed beside other engines", _BENCH))
+    _conformance(verb(family, "conformance", "see which of the field's mistakes an engine makes", _CONFORMANCE))
 
 
 _EVAL = """Measure recipes on a folder with corpus.jsonl (or files/), queries.jsonl and qrels.tsv.
 A throw-away store is built; the keyword-only, vector-only and ceiling lines are always beside.
 
   whyrank eval "$DATA/scifact" --recipe default --recipe rrf
+
+--html writes a page to look at: intervals, kinds, wins and losses, the worst queries with their trails. --keep writes
+the figures of every query, so that another version or another setting can be held against them later.
+
+  whyrank eval "$DATA/scifact" --keep before.json
+  whyrank eval "$DATA/scifact" --against before.json --html page.html
+  whyrank eval --from after.json --against before.json --html page.html     without measuring again
 
 With --abstention, measure instead how well a search says that nothing relevant is there: the set's own questions are
 answerable, those of other sets are not, nor are those of its other scopes, with and without their speakers' names
@@ -56,11 +64,24 @@ not installed, or takes longer than --patience to build, is skipped by name. pip
   whyrank bench                                     10,000 notes, every engine that is installed
   whyrank bench --sizes 10k,100k --peers fts5+numpy,tantivy
   whyrank bench --sizes 10k,100k,1m --out docs/benchmarks
+  whyrank bench --from new/results.json --against old/results.json --html page.html
   whyrank bench --peers none --scopes 100x1000      one scope of many, beside a store of its own"""
+
+_CONFORMANCE = """Put engines to the eighteen checks that hybrid search is known to fail, on planted notes, offline. An
+engine is asked only what it promises; what it does not promise is "not applicable", never passed. Every outcome comes
+with what was asked, what was expected and what came back. The exit status is 18 when an engine fails a check, so that
+it can stand in CI. Engines that are not installed are skipped by name, with the command that installs them.
+
+  whyrank conformance                                         whyrank itself
+  whyrank conformance --engine lancedb --engine chroma        others; --engine all: every one there is an adapter for
+  whyrank conformance --engine my_adapter:MyEngine            your own: five methods and a declaration
+  whyrank conformance --list                                  what there is, and what is missing
+  whyrank conformance --engine all --out results --html page.html
+  whyrank conformance --from results                          what was kept, without running anything"""
 
 
 def _eval(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sets", nargs="+", metavar="SET", help="folders of evaluation sets")
+    parser.add_argument("sets", nargs="*", metavar="SET", help="folders of evaluation sets")
     parser.add_argument("--recipe", action="append", metavar="R", help="a recipe to measure; may be repeated")
     parser.add_argument(
         "--abstention",
@@ -70,6 +91,10 @@ def _eval(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plot", metavar="FILE", help="draw the curves of --abstention (.png or .svg; one set only)")
     parser.add_argument("--run-out", metavar="FILE", help="write a TREC run of the first recipe (one set only)")
+    parser.add_argument("--html", metavar="FILE", help="write a page that opens without network")
+    parser.add_argument("--keep", metavar="FILE", help="keep the results, with the figures of every query, as JSON")
+    parser.add_argument("--against", metavar="FILE", help="compare with results that were kept, query by query")
+    parser.add_argument("--from", dest="kept", metavar="FILE", help="show results that were kept; no SET is measured")
 
 
 def _pin(parser: argparse.ArgumentParser) -> None:
@@ -115,4 +140,20 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scopes", nargs="?", const="1000x1000", metavar="SxM", help="also S scopes of M memories (1000x1000)"
     )
-    parser.add_argument("--out", metavar="FOLDER", help="write results.json, index.md and plots there")
+    parser.add_argument("--out", metavar="FOLDER", help="write results.json, page.html, index.md and plots there")
+    parser.add_argument("--html", metavar="FILE", help="write a page that opens without network")
+    parser.add_argument("--from", dest="kept", metavar="FILE", help="show a results.json; no contest is held")
+    parser.add_argument("--against", metavar="FILE", help="set the page beside that of an earlier results.json")
+
+
+def _conformance(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--engine", action="append", metavar="NAME", help="an engine, all, or module:Class; may be repeated (whyrank)"
+    )
+    parser.add_argument("--list", action="store_true", help="name the engines there are adapters for")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of the everyday notes (1)")
+    parser.add_argument("--html", metavar="FILE", help="write a page that opens without network")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="keep each engine's report there, and write FOLDER.md of all that are kept"
+    )
+    parser.add_argument("--from", dest="kept", metavar="FOLDER", help="show reports that were kept; nothing is run")

@@ -1,0 +1,1 @@
+"""The page of an evaluation, made of what was kept of it."""

@@ -1,0 +1,1 @@
+"""Pages people look at: one file each, nothing fetched, nothing run."""

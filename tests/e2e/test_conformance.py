@@ -1,0 +1,105 @@
+"""`whyrank conformance` as people and CI call it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from whyrank.interfaces.cli.main import main
+from whyrank.interfaces.failures import NOT_CONFORMING
+
+ADAPTERS = '''
+from whyrank.testing.conformance.flaws import AllWords
+from whyrank.testing.conformance.sound import Sound
+
+
+class Good(Sound):
+    """A sound engine."""
+
+    name = "good"
+
+
+class Bad(AllWords):
+    """One that joins words by AND."""
+
+    name = "bad"
+'''
+
+
+@pytest.fixture
+def adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Two adapters in the current folder, under a name of their own."""
+    name = f"adapters_of_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(ADAPTERS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return name
+
+
+def test_an_engine_of_ones_own_that_conforms_ends_with_nought(
+    adapters: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["conformance", "--engine", f"{adapters}:Good"]) == 0
+    assert "18 of 18 passed" in capsys.readouterr().out
+
+
+def test_one_that_fails_ends_with_a_status_of_its_own_and_the_evidence(
+    adapters: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main(["conformance", "--engine", f"{adapters}:Good", "--engine", f"{adapters}:Bad", "--json"])
+    assert status == NOT_CONFORMING.exit_status == 18
+    told = json.loads(capsys.readouterr().out)
+    assert told["conforms"] is False
+    good, bad = told["engines"]
+    assert {outcome["state"] for outcome in good["outcomes"]} == {"passed"}
+    [failed] = [outcome for outcome in bad["outcomes"] if outcome["state"] == "failed"]
+    assert failed["check"] == 5
+    assert "shares-words" in failed["expected"]
+
+
+def test_reports_are_kept_and_shown_again_with_a_page_of_both_kinds(
+    adapters: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["conformance", "--engine", f"{adapters}:Good", "--out", "docs/results"]) == 0
+    assert main(["conformance", "--engine", f"{adapters}:Bad", "--out", "docs/results"]) == 18
+    page = (tmp_path / "docs/results.md").read_text(encoding="utf-8")
+    assert "| good |" in page
+    assert "| bad |" in page  # of both runs
+    capsys.readouterr()
+    assert main(["conformance", "--from", "docs/results", "--html", "page.html"]) == 18
+    assert "good" in capsys.readouterr().out
+    assert "<!doctype html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_when_nothing_that_was_asked_for_is_installed_the_command_that_installs_it_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["conformance", "--engine", "tests.unit.testing.conformance.strangers:Absent"]) == 11
+    assert "no-such-distribution is not installed; pip install it" in capsys.readouterr().err
+
+
+def test_the_list_names_engines_and_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "--list", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    missing = {one["engine"]: one["missing"] for one in told["engines"]}
+    assert missing["whyrank"] == ""
+    assert "graphiti" in told["unasked"]
+    assert main(["conformance", "--list"]) == 0
+    assert "whyrank: whyrank as it comes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--engine", "lancdb"], "did you mean 'lancedb'?"),
+        (["--engine", "whyrank", "--from", "x"], "leave out --engine"),
+        (["--html", "no/such/folder/page.html"], "make it first"),
+        (["--seed", "-1"], "it is -1"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_run(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["conformance", *arguments]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,110 @@
+"""`whyrank eval` with what it leaves behind: kept results, pages, comparisons."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Run
+from tests.unit.pages.reading import read
+
+TEXTS = {"tea": "Green tea stands behind the flour.", "boat": "The ferry leaves at nine.", "heap": "Turn the compost."}
+QUESTIONS = {"q1": ("green tea", "tea"), "q2": ("when does the boat go", "boat"), "q3": ("compost", "heap")}
+
+
+@pytest.fixture
+def measured(workspace: Path) -> str:
+    folder = workspace / "measured"
+    folder.mkdir()
+    corpus = [{"id": name, "text": text} for name, text in TEXTS.items()]
+    queries = [{"id": name, "text": text, "kind": name} for name, (text, _) in QUESTIONS.items()]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    judged = "".join(f"{name}\t{document}\t1\n" for name, (_, document) in QUESTIONS.items())
+    (folder / "qrels.tsv").write_text("query\tdocument\tgain\n" + judged)
+    return str(folder)
+
+
+def test_a_page_is_written_that_needs_nothing_else(workspace: Path, measured: str, call: Run) -> None:
+    done = call("eval", measured, "--recipe", "default", "--recipe", "openclaw-2026-02", "--html", "page.html")
+    assert (done.status, done.err) == (0, "")
+    parsed = read((workspace / "page.html").read_text(encoding="utf-8"))
+    assert "openclaw-2026-02 against default" in parsed.text
+    assert "= 3 queries" in parsed.text
+    assert "By kind of query" in parsed.text
+    assert parsed.count("svg") > 3
+
+
+def test_kept_results_are_compared_with_another_run(workspace: Path, measured: str, call: Run) -> None:
+    assert call("eval", measured, "--keep", "before.json").status == 0
+    kept = json.loads((workspace / "before.json").read_text(encoding="utf-8"))
+    assert (kept["format"], kept["kind"], kept["settings"]) == (1, "whyrank-eval", {"embedding": "wordllama"})
+    assert [query["id"] for query in kept["sets"][0]["per_query"]] == ["q1", "q2", "q3"]
+    done = call("eval", measured, "--embedding", "none", "--against", "before.json")
+    assert "measured: 3 queries, default: " in done.out
+    assert "mind: embedding was wordllama and is none" in done.out
+    data = call("eval", measured, "--against", "before.json", "--json").data
+    [one] = data["against"]["sets"]
+    assert (one["queries"], one["better"], one["worse"], one["same"], one["p"]) == (3, 0, 0, 3, 1.0)
+
+
+def test_kept_results_are_shown_without_measuring(workspace: Path, measured: str, call: Run) -> None:
+    call("eval", measured, "--keep", "kept.json")
+    done = call("eval", "--from", "kept.json", "--against", "kept.json", "--html", "again.html")
+    assert "better 0, worse 0, same 3" in done.out
+    assert "No query moved." in read((workspace / "again.html").read_text(encoding="utf-8")).text
+    again = call("eval", "--from", "kept.json", "--json").data
+    assert again == json.loads((workspace / "kept.json").read_text(encoding="utf-8"))
+
+
+def test_other_queries_are_not_compared_and_said_so(workspace: Path, measured: str, call: Run) -> None:
+    call("eval", measured, "--keep", "kept.json")
+    text = (workspace / "kept.json").read_text(encoding="utf-8")
+    (workspace / "other.json").write_text(text.replace('"green tea"', '"black tea"'), encoding="utf-8")
+    (workspace / "none.json").write_text(text.replace('"set": "measured"', '"set": "lost"'), encoding="utf-8")
+    said = call("eval", "--from", "kept.json", "--against", "other.json").out
+    assert "measured, not compared: 1 query with another text, scope or judgement (q1)" in said
+    said = call("eval", "--from", "kept.json", "--against", "none.json").out
+    assert "not compared: set measured: only in these results" in said
+    assert "nothing can be compared" in said
+
+
+def test_an_abstention_has_a_page(workspace: Path, measured: str, call: Run) -> None:
+    other = workspace / "other"
+    other.mkdir()
+    for file in Path(measured).iterdir():
+        (other / file.name).write_text(file.read_text().replace("compost", "submarine"))
+    asked = ("eval", measured, "--abstention", str(other), "--keep", "kept.json", "--html", "page.html")
+    assert call(*asked).status == 0
+    page = (workspace / "page.html").read_text(encoding="utf-8")
+    assert "unanswerable rejected" in read(page).text
+    call("eval", "--from", "kept.json", "--html", "again.html")
+    assert (workspace / "again.html").read_text(encoding="utf-8") == page
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "said"),
+    [
+        ((), 2, "no set is named"),
+        (("SET", "--from", "kept.json"), 2, "leave one of them out"),
+        (("--from", "kept.json"), 2, "--from alone shows nothing"),
+        (("--from", "nowhere.json", "--html", "x.html"), 13, "nowhere.json is not there"),
+        (("--from", "bad.json", "--html", "x.html"), 13, "bad.json is no JSON"),
+        (("--from", "kept.json", "--html", "x.html", "--recipe", "rrf"), 2, "--recipe needs a measurement"),
+        (("--from", "kept.json", "--html", "x.html", "--abstention"), 2, "--abstention needs a measurement"),
+        (("SET", "--against", "old.json"), 13, "figures of each query"),
+        (("SET", "--html", "nowhere/x.html"), 2, "nowhere/x.html cannot be written"),
+        (("SET", "--keep", "."), 2, "cannot be written"),
+        (("SET", "--abstention", "--against", "kept.json"), 2, "leave one out"),
+    ],
+)
+def test_what_cannot_be_is_said_before_the_work(
+    workspace: Path, measured: str, call: Run, typed: tuple[str, ...], code: int, said: str
+) -> None:
+    (workspace / "bad.json").write_text("{")
+    (workspace / "old.json").write_text('{"sets": [], "format": 1}')
+    done = call("eval", *(measured if word == "SET" else word for word in typed))
+    assert (done.status, done.out) == (code, "")
+    assert said in done.err

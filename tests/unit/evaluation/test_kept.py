@@ -1,0 +1,130 @@
+"""Results are kept whole, and what is damaged is refused by its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import whyrank
+from tests.unit.evaluation.test_harness import engine, folder  # noqa: F401 - fixtures
+from whyrank.errors import BadDataset, ConfigError
+from whyrank.evaluation import abstention, harness, kept
+from whyrank.evaluation.abstention import Abstention, Asked, Side
+from whyrank.evaluation.sets import digest, load_set
+from whyrank.evaluation.stories import worst
+
+SIDE = Side("foreign", [Asked(0.9, False, True), Asked(0.4, False, False)], [Asked(0.1, True, False)])
+
+
+@pytest.fixture
+def data(folder: Path, engine: whyrank.Engine) -> dict[str, Any]:  # noqa: F811
+    """Return a real evaluation and an abstention as they are kept."""
+    with engine:
+        evaluation = harness.evaluate(load_set(folder), engine, ["default", "rrf"], lambda *_: None)
+        stories = [kept.story_as_data(story) for story in worst(evaluation, engine, 2)]
+    told = [{**harness.as_data(evaluation), "worst": stories}]
+    silent = [abstention.as_data(Abstention("small", (SIDE,), ("global",)))]
+    made: dict[str, Any] = json.loads(json.dumps(kept.as_data("1.2", "today", {"embedding": "none"}, told, silent)))
+    return made
+
+
+def test_what_is_kept_is_read_again_as_it_was(data: dict[str, Any], tmp_path: Path) -> None:
+    kept.write(data, tmp_path / "kept.json")
+    found = kept.read(tmp_path / "kept.json")
+    [one] = found.sets
+    assert (found.whyrank, found.made, found.settings) == ("1.2", "today", {"embedding": "none"})
+    assert (one.name, one.recipes) == ("small", ("default", "rrf"))
+    assert one.lines == ("default", "rrf", "keyword", "vector", "ceiling")
+    assert [query.id for query in one.queries] == ["q1", "q2"]
+    assert one.query("q1").expected == {"tea": 1}
+    assert one.query("q1").ranks["default"] == 1
+    assert one.values("default") == [1.0, 1.0]
+    [side] = found.abstentions[0].sides
+    assert (side.answerable, side.unanswerable, side.kept, side.rejected) == (2, 1, 1.0, 1.0)
+    assert side.points == tuple(SIDE.curve())
+
+
+def remove(*keys: str | int) -> Callable[[Any], None]:
+    def change(data: Any) -> None:
+        for key in keys[:-1]:
+            data = data[key]
+        del data[keys[-1]]
+
+    return change
+
+
+def put(value: object, *keys: str | int) -> Callable[[Any], None]:
+    def change(data: Any) -> None:
+        for key in keys[:-1]:
+            data = data[key]
+        data[keys[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (remove("kind"), "not the results of an evaluation"),
+        (put("whyrank-bench", "kind"), "not the results of an evaluation"),
+        (put(2, "format"), "format 2, and this whyrank reads up to 1"),
+        (remove("format"), "'format' is missing"),
+        (put({}, "sets"), "sets: a list is expected here"),
+        (put("x", "sets", 0), r"sets\[0\]: an object is expected here"),
+        (remove("sets", 0, "per_query"), "'per_query' is missing"),
+        (put([], "sets", 0, "per_query"), "a set needs queries"),
+        (put(["soup"], "sets", 0, "recipes"), "recipes that are among its lines"),
+        (put([1.0], "sets", 0, "per_query", 0, "figures", "default"), "7 figures are expected here"),
+        (put("much", "sets", 0, "per_query", 0, "figures", "default", 0), r"default\[0\]: a number is expected"),
+        (put(float("nan"), "sets", 0, "per_query", 0, "evidence"), "evidence: a number is expected"),
+        (put(10**400, "sets", 0, "per_query", 0, "evidence"), "evidence: a number is expected"),
+        (put(True, "sets", 0, "trails", "broken"), "broken: a whole number is expected"),
+        (put(1, "sets", 0, "per_query", 0, "text"), "text: a text is expected"),
+        (put(["ndcg@10"], "sets", 0, "measures"), "recall@5 is missing"),
+        (put([0.1], "abstention", 0, "sides", 0, "points", "kept"), "a point has a threshold"),
+    ],
+)
+def test_damage_is_refused_with_its_place(
+    data: dict[str, Any], tmp_path: Path, change: Callable[[Any], None], said: str
+) -> None:
+    change(data)
+    file = tmp_path / "kept.json"
+    file.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(BadDataset, match=said) as refused:
+        kept.read(file)
+    assert "kept.json" in refused.value.message
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"{", "no JSON"), (b"[1]", "holds no results"), (b"\xff\xfe", "cannot be read"), (b"", "no JSON")],
+)
+def test_what_is_no_json_is_said_so(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "kept.json").write_bytes(content)
+    with pytest.raises(BadDataset, match=said):
+        kept.read(tmp_path / "kept.json")
+    with pytest.raises(BadDataset, match="is not there"):
+        kept.read(tmp_path / "nowhere.json")
+
+
+def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be written"):
+        kept.write({}, tmp_path / "nowhere" / "kept.json")
+
+
+def test_a_set_is_known_by_its_documents(folder: Path, tmp_path: Path) -> None:  # noqa: F811
+    before = digest(load_set(folder))
+    corpus = folder / "corpus.jsonl"
+    corpus.write_text(corpus.read_text().replace("green tea", "black tea"))
+    assert digest(load_set(folder)) != before
+    corpus.unlink()
+    (folder / "files").mkdir()
+    (folder / "files" / "tea").write_text("green tea")
+    files = digest(load_set(folder))
+    (folder / "files" / "tea").write_text("black tea")
+    assert digest(load_set(folder)) != files
