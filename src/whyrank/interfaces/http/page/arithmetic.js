@@ -1,7 +1,8 @@
 // The arithmetic behind a score, line by line: what each signal said, what it was worth, what each stage did.
 
 import { h } from "./dom.js";
-import { after } from "./bars.js";
+import { inkOf } from "./bars.js";
+import { apply } from "./ranking/trail.js";
 import { number, short } from "./words.js";
 
 const SIGNS = { set: "=", add: "+", scale: "×", lift: "↑", note: "·", drop: "✗" };
@@ -9,10 +10,10 @@ const SIGNS = { set: "=", add: "+", scale: "×", lift: "↑", note: "·", drop: 
 /** Write a trail as a table whose last column is the score so far. */
 export function arithmetic(trail, label) {
   const lines = [];
-  let score = 0;
+  let key = [0, 0];
   for (const step of trail) {
-    score = after(score, step);
-    lines.push(...(step.parts ?? []).map(partLine), stepLine(step, score));
+    key = apply(key, step);
+    lines.push(...step.parts.map(partLine), stepLine(step, key[1]));
   }
   return h(
     "table",
@@ -26,7 +27,7 @@ function partLine(part) {
   return h(
     "tr",
     { "data-part": "" },
-    h("th", { scope: "row" }, h("i", { "data-ink": part.signal.split(":")[0], "aria-hidden": "true" }), part.signal),
+    h("th", { scope: "row" }, h("i", { "data-ink": inkOf(part.signal), "aria-hidden": "true" }), part.signal),
     h("td", {}, h("p", {}, product(part)), h("p", {}, source(part)), terms(part)),
     h("td", {}, number(part.value, 4)),
     h("td"),
@@ -63,7 +64,7 @@ function stepLine(step, score) {
     "tr",
     { "data-op": step.op },
     h("th", { scope: "row" }, step.stage),
-    h("td", {}, step.why || (step.parts?.length ? "the parts above, added up" : "")),
+    h("td", {}, step.why || (step.parts.length ? "the parts above, added up" : "")),
     h("td", {}, moves ? `${SIGNS[step.op]} ${step.op === "lift" ? `tier ${step.value}` : number(step.value, 4)}` : SIGNS[step.op]),
     h("td", {}, moves ? number(score, 4) : ""),
   );

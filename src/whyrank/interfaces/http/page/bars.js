@@ -1,6 +1,7 @@
 // A trail as a stacked bar: what every signal and stage added, and what was taken away again.
 
 import { h } from "./dom.js";
+import { addends } from "./rank.js";
 import { number } from "./words.js";
 
 // What has a colour and a pattern of its own in parts.css; the rest shares one.
@@ -8,33 +9,17 @@ const INKS = new Set(["vector", "keyword", "name", "recency", "importance", "bas
 const LABELS = { mmr: "diversity", base: "worth", "token-match": "matching words", boosts: "name words" };
 const INVISIBLE = 1e-12; // less than rounding: nothing to draw
 
-/** Return the score after a step. */
-export function after(score, step) {
-  if (step.op === "set") return step.value;
-  if (step.op === "add") return score + step.value;
-  return step.op === "scale" ? score * step.value : score;
-}
-
-/** Return what each part and step changed; the values add up to the score. */
+/** Return what each part and step changed, with how it is drawn; the values add up to the score. */
 export function pieces(trail) {
-  const found = [];
-  let score = 0;
-  for (const step of trail) {
-    const next = after(score, step);
-    if (step.parts?.length) {
-      found.push(...step.parts.map((part) => piece(part.signal, part.value)));
-      if (score) found.push(piece(step.stage, -score));
-    } else if (next !== score) {
-      found.push(piece(step.stage, next - score));
-    }
-    score = next;
-  }
-  return found.filter(({ value }) => Math.abs(value) > INVISIBLE);
+  return addends(trail)
+    .filter(({ value }) => Math.abs(value) > INVISIBLE)
+    .map(({ of, value }) => ({ ink: inkOf(of), label: LABELS[of] ?? of, value }));
 }
 
-function piece(name, value) {
+/** Return the ink of a signal or a stage; `vector:2` asks for another wording and has the ink of `vector`. */
+export function inkOf(name) {
   const family = name.split(":")[0];
-  return { ink: INKS.has(family) ? family : "other", label: LABELS[name] ?? name, value };
+  return INKS.has(family) ? family : "other";
 }
 
 /** Return how long the bar of a trail is before anything is taken away. */

@@ -31,7 +31,7 @@ export function curve(bar, hits) {
     ...threshold("weak", bar.weak, AT_WEAK, x, y),
     ...threshold("found", bar.found, AT_FOUND, x, y),
     svg("polyline", { points: line.map((evidence) => `${x(evidence)},${y(confidence(bar, evidence))}`).join(" ") }),
-    ...hits.map((hit) => dot(hit, bar, most, x, y)),
+    ...hits.map((hit) => dot(hit, most, x, y)),
     svg("text", { x: x(0), y: HEIGHT - 6 }, "evidence"),
     svg("text", { x: 2, y: y(1) + 4 }, "1"),
   );
@@ -46,10 +46,7 @@ function threshold(name, evidence, share, x, y) {
   ];
 }
 
-/** Draw where a hit stands on the curve: its evidence is read back from its confidence. */
-function dot(hit, bar, most, x, y) {
-  const share = Math.min(Math.max(hit.confidence ?? 0, 1e-6), 1 - 1e-6);
-  const slope = (logit(AT_FOUND) - logit(AT_WEAK)) / Math.max(bar.found - bar.weak, LEAST_GAP);
-  const evidence = Math.min(most, Math.max(0, bar.weak + (logit(share) - logit(AT_WEAK)) / slope));
-  return svg("circle", { cx: x(evidence), cy: y(share), r: 3.5, "data-dot": "" });
+/** Draw where a hit stands; one that is called what was asked for stands above the curve, at certainty. */
+function dot(hit, most, x, y) {
+  return svg("circle", { cx: x(Math.min(most, hit.evidence)), cy: y(hit.confidence ?? 0), r: 3.5, "data-dot": "" });
 }

@@ -45,12 +45,8 @@ export function button(label, onclick, attributes = {}) {
   return h("button", { type: "button", onclick, ...attributes }, label);
 }
 
-const MARK = "**";
-
-/** Return a snippet's pieces, the marked words as <mark>; marks that do not pair are text. */
-export function marked(text) {
-  const pieces = text.split(MARK);
-  if (pieces.length % 2 === 0) return [text];
+/** Return a snippet's pieces, every second one a word that matched. */
+export function marked(pieces) {
   return pieces.map((piece, place) => (place % 2 ? h("mark", {}, piece) : piece));
 }
 

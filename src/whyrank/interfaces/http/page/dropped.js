@@ -21,7 +21,7 @@ const SHOWN = 60; // rows a person still reads; the count tells the rest
 
 /** Keep the panel up to date. */
 export function startDropped() {
-  listen(["answer", "pool", "wish"], draw);
+  listen(["pool", "wish", "limit"], draw);
   draw();
 }
 

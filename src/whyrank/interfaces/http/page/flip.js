@@ -5,7 +5,7 @@ import { bar, pieces, reach, sum } from "./bars.js";
 import { at, button, fill, h } from "./dom.js";
 import { order } from "./hits.js";
 import { question } from "./search.js";
-import { sliderFor, turnTo } from "./sliders.js";
+import { sliderFor, turn } from "./sliders.js";
 import { change, listen, now } from "./state.js";
 import { openTab } from "./tabs.js";
 import { number, title } from "./words.js";
@@ -14,7 +14,7 @@ let asking = null;
 
 /** Keep the panel up to date. */
 export function startFlip() {
-  listen(["picked", "wish", "pool"], draw);
+  listen(["picked", "wish", "pool", "limit"], draw);
   draw();
 }
 
@@ -87,25 +87,31 @@ async function ask([upper, lower], place) {
   const mine = (asking = new AbortController());
   try {
     const told = await api.why({ ...question(), id: lower.id, over: upper.id }, mine.signal);
-    fill(place, ...flips(told));
+    fill(place, ...flips(told, [upper, lower]));
   } catch (failure) {
     if (failure.name !== "AbortError") fill(place, h("p", { role: "alert" }, `${failure.message} ${failure.hint ?? ""}`));
   }
 }
 
-function flips(told) {
+function flips(told, two) {
+  const repeats = (line) => two.some((hit) => line.startsWith(hit.id)); // places and scores, which stand above already
   const turned = Object.keys(now().wish).length > 0;
   return [
-    h("p", {}, told.summary),
+    h("p", {}, named(told.summary, two)),
     told.changes.length ? h("ul", {}, ...told.changes.map(flip)) : null,
-    ...told.details.map((line) => h("p", { "data-hint": "" }, line)),
+    ...told.details.filter((line) => !repeats(line)).map((line) => h("p", { "data-hint": "" }, line)),
     ...told.notices.map((notice) => h("p", { "data-hint": "" }, notice.message)),
     turned ? h("p", { "data-hint": "" }, "Counted from the settings as they are saved, not from the sliders.") : null,
   ];
 }
 
+/** Put titles in the place of ids. */
+function named(text, two) {
+  return two.reduce((told, hit) => told.replaceAll(hit.id, `“${title(hit)}”`), text);
+}
+
 function flip(found) {
-  const can = found.kind === "setting" && found.key && sliderFor(found.key, found.after);
-  const trial = can ? button("Try it", () => turnTo(found.key, found.after), { "data-try": found.key }) : null;
+  const knob = found.kind === "setting" && found.key ? sliderFor(found.key, found.after) : null;
+  const trial = knob ? button("Try it", () => turn(knob, found.after), { "data-try": found.key }) : null;
   return h("li", {}, h("span", {}, found.text), trial);
 }

@@ -22,11 +22,16 @@ export function hitElement(hit, { whole, opened, picked, doomed, does }) {
     h(
       "article",
       { "aria-label": `${hit.place}: ${name}` },
-      h("h2", {}, button(name, () => does.look(hit.id), { "data-part": "title", title: "Show the whole memory" })),
+      h(
+        "header",
+        {},
+        h("h2", {}, button(name, () => does.look(hit.id), { "data-part": "title", title: "Show the whole memory" })),
+        pickBox(hit, name, picked, does),
+      ),
       trailOfHeadings(hit, name),
-      h("p", { "data-snippet": "" }, ...marked(hit.snippet ?? hit.text ?? "")),
-      hit.trail ? why(hit, name, whole, opened, does) : h("p", { "data-loading-bar": "" }),
-      foot(hit, picked, does),
+      h("p", { "data-snippet": "" }, ...marked(hit.snippet)),
+      why(hit, name, whole, opened, does),
+      foot(hit),
     ),
   );
 }
@@ -61,31 +66,39 @@ function why(hit, name, whole, opened, does) {
   );
 }
 
-function foot(hit, picked, does) {
-  const { short, long } = place(hit);
-  const said = sure(hit.confidence);
-  const tick = h("input", {
+function pickBox(hit, name, picked, does) {
+  const box = h("input", {
     type: "checkbox",
     "data-part": "pick",
     checked: picked.includes(hit.id),
     onchange: () => does.pick(hit.id),
-    "aria-label": `Compare ${title(hit)}`,
+    "aria-label": `Compare ${name}`,
   });
+  return h("label", { "data-pick": "" }, box, "compare");
+}
+
+function foot(hit) {
+  const { short, long } = place(hit);
+  const said = sure(hit.confidence);
   return h(
     "footer",
     {},
     said ? h("span", { "data-sure": said.level }, said.text) : null,
+    tierBadge(hit),
     ...badges(hit).map((text) => h("span", { "data-badge": "" }, text)),
     h("code", { title: long }, short),
     hit.date ? h("time", { datetime: hit.date }, day(hit.date)) : null,
-    h("label", { "data-pick": "" }, tick, "compare"),
   );
 }
 
+/** Say that a hit stands before all scores because of its name. */
+function tierBadge(hit) {
+  const lift = hit.trail.find((step) => step.stage === "name" && step.op === "lift");
+  return lift ? h("span", { "data-badge": "tier", title: lift.why }, NAME_BADGES[lift.why.split(":")[0]] ?? "by name") : null;
+}
+
 function badges(hit) {
-  const lift = hit.trail?.find((step) => step.stage === "name" && step.op === "lift");
-  const name = lift ? [NAME_BADGES[lift.why.split(":")[0]] ?? "by name"] : [];
   const scope = hit.scope && hit.scope !== "global" ? [hit.scope] : [];
   const also = hit.also?.length ? [`+${hit.also.length} of this file`] : [];
-  return [...name, hit.kind, ...scope, hit.trust, ...(hit.tags ?? []).map((tag) => `#${tag}`), ...also].filter(Boolean);
+  return [hit.kind, ...scope, hit.trust, ...(hit.tags ?? []).map((tag) => `#${tag}`), ...also].filter(Boolean);
 }

@@ -3,7 +3,7 @@
 import { at, button, fill, h } from "./dom.js";
 import { hitElement } from "./hit.js";
 import { reach } from "./bars.js";
-import { arrange } from "./order.js";
+import { arrange, NOTHING } from "./order.js";
 import { glide, positions } from "./motion.js";
 import { change, listen, now } from "./state.js";
 import { many, title } from "./words.js";
@@ -11,7 +11,7 @@ import { many, title } from "./words.js";
 const MORE = 10; // how many hits "show more" adds
 const MOST = 100;
 
-let current = { hits: [], gone: [], dropped: [] };
+let current = NOTHING;
 
 /** Return the order on the screen. */
 export function order() {
@@ -20,20 +20,18 @@ export function order() {
 
 /** Keep the list up to date. */
 export function startHits(does) {
-  listen(["answer", "pool", "wish"], (state) => {
-    current = state.answer ? arrange(state) : { hits: [], gone: [], dropped: [] };
+  listen(["pool", "wish", "limit"], (state) => {
+    current = state.pool ? arrange(state) : NOTHING;
   });
-  listen(["answer", "pool", "wish", "opened", "picked", "doomed", "phase"], (state) => draw(state, does));
+  listen(["pool", "wish", "limit", "opened", "picked", "doomed", "phase"], (state) => draw(state, does));
 }
 
 function draw(state, does) {
   const list = at("hits");
   list.toggleAttribute("aria-busy", state.phase === "asking");
-  if (state.phase === "idle" || (state.phase === "failed" && !state.answer)) return void fill(list) ?? fill(at("below"));
-  if (!state.answer) return;
   const held = focused(list);
   const before = positions(list);
-  const whole = Math.max(0, ...current.hits.map((hit) => (hit.trail ? reach(hit.trail) : 0)));
+  const whole = Math.max(0, ...current.hits.map((hit) => reach(hit.trail)));
   fill(list, ...current.hits.map((hit) => hitElement(hit, { whole, ...marks(state, hit), does })));
   glide(list, before);
   refocus(list, held);
@@ -59,7 +57,7 @@ function whereNow(row) {
 }
 
 function moreButton(state, does) {
-  const full = current.hits.length >= state.limit && state.limit < MOST;
+  const full = current.dropped.some((hit) => hit.stage === "top") && state.limit < MOST;
   return full ? button("Show more", () => does.more(Math.min(MOST, state.limit + MORE)), { "data-more": "" }) : null;
 }
 

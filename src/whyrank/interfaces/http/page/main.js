@@ -32,7 +32,7 @@ const does = {
   },
   pick,
   look: (id) => change({ selected: id }) ?? look(id),
-  more: (limit) => change({ limit }) ?? askNow(),
+  more: (limit) => change({ limit }),
   ask: (query) => change({ query, limit: USUAL_LIMIT }) ?? meant(),
   fail: (failure) => change({ phase: "failed", failure }),
   again: () => askNow() && load(),

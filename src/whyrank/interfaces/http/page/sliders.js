@@ -2,13 +2,11 @@
 
 import * as api from "./api.js";
 import { at, button, fill, fresh, h } from "./dom.js";
+import { needsLikeness, toToml } from "./rank.js";
 import { question } from "./search.js";
 import { change, listen, now } from "./state.js";
 import { say } from "./toasts.js";
-import { toml } from "./toml.js";
 import { short } from "./words.js";
-
-const DIVERSITY = "ranking.mmr_lambda";
 
 /** Keep the panel up to date. */
 export function startSliders() {
@@ -26,12 +24,11 @@ function draw({ pool }) {
     h("p", {}, "Ranked again in this browser, from the same candidates. Nothing is saved."),
     ...pool.knobs.map(slider),
     h(
-      "p",
-      { "data-actions": "" },
-      button("Reset", reset, { id: "reset" }),
-      button("Copy as TOML", copy, { id: "copy" }),
+      "div",
+      { "data-dock": "" },
+      h("p", { "data-actions": "" }, button("Reset", reset, { id: "reset" }), button("Copy as TOML", copy, { id: "copy" })),
+      h("pre", { id: "toml", tabindex: "0", role: "region", "aria-label": "Settings as TOML" }),
     ),
-    h("pre", { id: "toml", tabindex: "0", "aria-label": "Settings as TOML" }),
   );
   follow(now());
 }
@@ -45,15 +42,16 @@ function slider(knob) {
     max: knob.high,
     step: knob.step,
     "data-key": knob.key,
+    "aria-describedby": `${id}-means`,
     oninput: (event) => turn(knob, event.target.valueAsNumber),
   });
   return h(
     "div",
-    { "data-knob": knob.key },
+    { "data-knob": knob.key, "data-idle": Boolean(knob.idle) },
     h("label", { for: id }, knob.label),
     h("output", { for: id }),
     input,
-    knob.ends ? h("p", { "data-ends": "", "aria-hidden": "true" }, h("span", {}, knob.ends[0]), h("span", {}, knob.ends[1])) : null,
+    h("p", { "data-hint": "", id: `${id}-means` }, knob.idle ? `${knob.meaning}. Idle here: ${knob.idle}` : knob.meaning),
   );
 }
 
@@ -61,11 +59,12 @@ function slider(knob) {
 function follow({ wish, pool }) {
   for (const knob of pool?.knobs ?? []) {
     const row = at("tune").querySelector(`[data-knob="${CSS.escape(knob.key)}"]`);
-    if (row) show(row, knob, wish[knob.key]);
+    if (row) show(row, knob, wish[knob.setting]);
   }
   const changed = Object.keys(wish).length > 0;
   if (!at("toml")) return;
-  at("toml").textContent = changed ? toml(wish) : "# as it stands: nothing to write";
+  at("toml").textContent = changed ? toToml(wish, now().recipe || null) : "";
+  at("toml").hidden = !changed;
   at("reset").disabled = !changed;
   at("copy").disabled = !changed;
 }
@@ -73,24 +72,25 @@ function follow({ wish, pool }) {
 function show(row, knob, turned) {
   const value = turned ?? knob.value;
   const input = row.querySelector("input");
-  const told = value === null ? "off" : short(value);
-  if (document.activeElement !== input || turned === undefined) input.value = value ?? knob.rest ?? knob.low;
+  const told = withUnit(value, knob);
+  if (document.activeElement !== input || turned === undefined) input.value = value;
   row.toggleAttribute("data-turned", turned !== undefined);
-  row.querySelector("output").textContent = turned === undefined ? told : `${knob.value === null ? "off" : short(knob.value)} → ${told}`;
+  row.querySelector("output").textContent = turned === undefined ? told : `${short(knob.value)} → ${told}`;
   input.setAttribute("aria-valuetext", told);
+}
+
+function withUnit(value, { unit }) {
+  return unit === "×" ? `× ${short(value)}` : `${short(value)} ${unit}`.trim();
 }
 
 /** Turn one setting; back where it stood it is not turned at all. */
 export async function turn(knob, value) {
-  const { [knob.key]: _, ...others } = now().wish;
-  if (knob.key === DIVERSITY) await compareAll();
-  change({ wish: value === knob.value ? others : { ...others, [knob.key]: value } });
-}
-
-/** Turn a setting by its name, if there is a slider that goes so far. */
-export function turnTo(key, value) {
-  const knob = sliderFor(key, value);
-  if (knob) return turn(knob, value);
+  const { [knob.setting]: _, ...others } = now().wish;
+  const wish = value === knob.value ? others : { ...others, [knob.setting]: value };
+  const { pool, likeness } = now();
+  if (likeness || !needsLikeness(pool, wish)) return change({ wish });
+  waiting = wish;
+  await compareAll(pool);
 }
 
 /** Return the slider that can bring a setting to a value. */
@@ -98,20 +98,20 @@ export function sliderFor(key, value) {
   return now().pool?.knobs.find((knob) => knob.key === key && knob.low <= value && value <= knob.high) ?? null;
 }
 
-let comparing = null;
+let comparing = false;
+let waiting = {};
 
-/** Fetch how alike the candidates are, which only diversity asks for. */
-async function compareAll() {
-  const { pool } = now();
-  if (!pool || pool.likeness) return;
-  comparing ??= api.likeness(question());
+/** Fetch how alike the candidates are, once, and then show the last turn that waited for it. */
+async function compareAll(pool) {
+  if (comparing) return;
+  comparing = true;
   try {
-    const alike = await comparing;
-    if (now().pool === pool) change({ pool: { ...pool, likeness: alike } });
+    const likeness = await api.likeness(question());
+    if (now().pool === pool) change({ likeness, wish: waiting });
   } catch (failure) {
     say(`Diversity cannot be shown: ${failure.message}`);
   } finally {
-    comparing = null;
+    comparing = false;
   }
 }
 
@@ -121,7 +121,7 @@ function reset() {
 }
 
 async function copy() {
-  const text = toml(now().wish);
+  const text = at("toml").textContent;
   try {
     await navigator.clipboard.writeText(text);
     say("Copied. Put it into whyrank.toml.");

@@ -7,9 +7,9 @@ const state = {
   limit: 10,
   phase: "idle", // idle, asking, answered, failed
   failure: null,
-  answer: null, // what /v1/search said
-  pool: null, // what /v1/candidates said, to rank again from
-  wish: {}, // settings turned away from where they stood, by key
+  pool: null, // what /v1/candidates said: the answer, and all that is needed to rank it again
+  likeness: null, // what /v1/likeness said, which only diversity asks for
+  wish: {}, // settings turned away from where they stood, by name
   selected: null, // the id the keys are at
   opened: new Set(), // ids whose arithmetic is shown
   picked: [], // up to two ids to compare

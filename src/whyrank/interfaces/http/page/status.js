@@ -3,13 +3,14 @@
 import * as api from "./api.js";
 import { curve } from "./curve.js";
 import { at, fill, h } from "./dom.js";
+import { order } from "./hits.js";
 import { change, listen, now } from "./state.js";
 import { bytes, day, many, percent } from "./words.js";
 
 /** Keep the panel up to date. */
 export function startStatus() {
   listen(["status"], draw);
-  listen(["answer"], () => now().status && draw(now()));
+  listen(["pool", "wish", "limit"], () => now().status && draw(now()));
   fill(at("store"), h("h2", {}, "Store"));
 }
 
@@ -23,7 +24,7 @@ export async function refreshStatus() {
   }
 }
 
-function draw({ status, answer }) {
+function draw({ status }) {
   fill(
     at("store"),
     h("h2", {}, "Store"),
@@ -31,7 +32,7 @@ function draw({ status, answer }) {
     ...(status.notices ?? []).map((notice) => h("p", { "data-notice": "" }, notice.message)),
     ...scopes(status),
     ...spaces(status),
-    ...calibrations(status, answer),
+    ...calibrations(status),
     ...evaluation(status.evaluation),
   );
 }
@@ -69,20 +70,20 @@ function spaces(status) {
   return [h("h3", {}, "Embedding spaces"), h("ul", {}, ...lines)];
 }
 
-function calibrations(status, answer) {
+function calibrations(status) {
   const made = status.calibrations ?? [];
   const title = h("h3", {}, "From evidence to confidence");
   if (!made.length) {
     const how = h("p", { "data-hint": "" }, "Not calibrated yet: default thresholds speak. ", h("code", {}, "whyrank calibrate"), " fits them to these memories.");
     return [title, how];
   }
-  return [title, ...made.flatMap((one) => calibration(one, answer))];
+  return [title, ...made.flatMap((one) => calibration(one))];
 }
 
-function calibration(made, answer) {
+function calibration(made) {
   const which = made.thresholds.evidence ?? made.thresholds.coverage;
   const told = `Measured over ${many(made.memories, "memory", "memories")} of ${made.scopes.join(", ")} on ${day(made.made)}: ${percent(which.kept)} of ${made.questions.own} own questions kept, ${percent(which.rejected)} of ${made.questions.foreign} foreign ones rejected.`;
-  return [curve(which, answer?.hits ?? []), h("p", { "data-hint": "" }, told)];
+  return [curve(which, order().hits), h("p", { "data-hint": "" }, told)];
 }
 
 function evaluation(last) {

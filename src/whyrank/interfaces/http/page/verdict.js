@@ -13,17 +13,17 @@ const EXAMPLES = 4; // memories offered to try the search with
 
 /** Keep the line up to date. */
 export function startVerdict(does) {
-  listen(["phase", "answer", "pool", "wish", "failure", "status"], (state) => draw(state, does));
+  listen(["phase", "pool", "wish", "limit", "failure", "status"], (state) => draw(state, does));
   draw(now(), does);
 }
 
 function draw(state, does) {
   const place = at("verdict");
   place.toggleAttribute("data-asking", state.phase === "asking");
-  fill(at("notices"), ...(state.phase === "answered" ? (state.pool ?? state.answer).notices.map(noticeLine) : []));
+  fill(at("notices"), ...(state.pool?.notices ?? []).map(noticeLine));
   if (state.phase === "failed") return void fill(place, ...failed(state.failure, does));
   if (state.phase === "idle") return void fill(place, ...idle(state, does));
-  if (state.phase === "asking" && !state.answer) return void fill(place, h("p", {}, "Searching …"));
+  if (state.phase === "asking" && !state.pool) return void fill(place, h("p", {}, "Searching …"));
   if (state.phase === "answered") fill(place, ...answered(state));
 }
 
@@ -31,21 +31,16 @@ function noticeLine(notice) {
   return h("p", { "data-notice": notice.code }, notice.message);
 }
 
-function answered({ answer, pool, status }) {
-  if (!answer.hits.length) return nothing(status);
-  const [word, meaning] = VERDICTS[answer.verdict];
-  const { dropped, turned } = order();
-  const of = pool ? ` of ${many(answerSize(dropped), "candidate")}` : "";
-  const spent = answer.timings?.total === undefined ? "" : ` in ${Math.round(answer.timings.total)} ms`;
+function answered({ pool, status }) {
+  if (!pool.candidates.length) return nothing(status);
+  const [word, meaning] = VERDICTS[pool.verdict];
+  const { turned } = order();
+  const spent = `${Math.max(1, Math.round(pool.timings.total))} ms`;
   return [
-    h("p", { "data-verdict": answer.verdict }, h("strong", {}, word), " ", meaning),
-    h("p", { "data-count": "" }, `${counted()}${of}${spent}${turned ? ", ranked again with your settings" : ""}`),
-    answer.verdict === "nothing" ? helpForNothing() : null,
+    h("p", { "data-verdict": pool.verdict }, h("strong", {}, word), " ", meaning),
+    h("p", { "data-count": "" }, `${counted()} of ${many(pool.candidates.length, "candidate")} in ${spent}${turned ? ", ranked again with your settings" : ""}`),
+    pool.verdict === "nothing" ? helpForNothing() : null,
   ];
-}
-
-function answerSize(dropped) {
-  return order().hits.length + dropped.length;
 }
 
 function nothing(status) {

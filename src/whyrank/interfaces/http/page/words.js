@@ -54,13 +54,13 @@ export function place(row) {
 
 /** Return what a memory is called. */
 export function title(row) {
-  return row.title || row.name || firstWords(row.text ?? row.snippet ?? "") || row.id;
+  return row.title || row.name || firstWords(row.text ?? row.snippet?.join("") ?? "") || row.id;
 }
 
 const TITLE_LENGTH = 70;
 
 function firstWords(text) {
-  const line = text.replaceAll("**", "").trim().split("\n")[0];
+  const line = text.trim().split("\n")[0];
   return line.length <= TITLE_LENGTH ? line : `${line.slice(0, TITLE_LENGTH)}…`;
 }
 
