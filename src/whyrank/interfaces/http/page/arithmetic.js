@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { inkOf } from "./bars.js";
+import { named } from "./names.js";
 import { apply } from "./ranking/trail.js";
 import { number, short } from "./words.js";
 
@@ -64,7 +65,7 @@ function stepLine(step, score) {
     "tr",
     { "data-op": step.op },
     h("th", { scope: "row" }, step.stage),
-    h("td", {}, step.why || (step.parts.length ? "the parts above, added up" : "")),
+    h("td", {}, named(step.why) || (step.parts.length ? "the parts above, added up" : "")),
     h("td", {}, moves ? `${SIGNS[step.op]} ${step.op === "lift" ? `tier ${step.value}` : number(step.value, 4)}` : SIGNS[step.op]),
     h("td", {}, moves ? number(score, 4) : ""),
   );

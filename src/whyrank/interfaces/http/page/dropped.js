@@ -3,6 +3,7 @@
 import { bar, reach } from "./bars.js";
 import { at, fill, h } from "./dom.js";
 import { order } from "./hits.js";
+import { named } from "./names.js";
 import { listen } from "./state.js";
 import { many, number, title } from "./words.js";
 
@@ -55,6 +56,6 @@ function row(hit, whole) {
     {},
     h("p", {}, title(hit), " ", h("small", {}, number(hit.score))),
     bar(hit.trail, whole),
-    h("p", { "data-hint": "" }, hit.why),
+    h("p", { "data-hint": "" }, named(hit.why)),
   );
 }

@@ -48,8 +48,7 @@ function read(form, old) {
 async function add(fact) {
   const done = await sent(() => api.add(fact), "The fact was not added");
   if (!done) return;
-  const isNew = done.outcome !== "known";
-  say(isNew ? "Added." : "It was there already.");
+  say(done.outcome === "stored" ? "Added." : "It was there already.");
   renew();
 }
 

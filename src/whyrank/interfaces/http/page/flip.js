@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { bar, pieces, reach, sum } from "./bars.js";
 import { at, button, fill, h } from "./dom.js";
 import { order } from "./hits.js";
+import { named } from "./names.js";
 import { question } from "./search.js";
 import { sliderFor, turn } from "./sliders.js";
 import { change, listen, now } from "./state.js";
@@ -86,7 +87,7 @@ async function ask([upper, lower], place) {
   asking?.abort();
   const mine = (asking = new AbortController());
   try {
-    const told = await api.why({ ...question(), id: lower.id, over: upper.id }, mine.signal);
+    const told = await api.why({ ...question(), limit: now().limit, id: lower.id, over: upper.id }, mine.signal);
     fill(place, ...flips(told, [upper, lower]));
   } catch (failure) {
     if (failure.name !== "AbortError") fill(place, h("p", { role: "alert" }, `${failure.message} ${failure.hint ?? ""}`));
@@ -97,17 +98,12 @@ function flips(told, two) {
   const repeats = (line) => two.some((hit) => line.startsWith(hit.id)); // places and scores, which stand above already
   const turned = Object.keys(now().wish).length > 0;
   return [
-    h("p", {}, named(told.summary, two)),
+    h("p", {}, named(told.summary)),
     told.changes.length ? h("ul", {}, ...told.changes.map(flip)) : null,
-    ...told.details.filter((line) => !repeats(line)).map((line) => h("p", { "data-hint": "" }, line)),
+    ...told.details.filter((line) => !repeats(line)).map((line) => h("p", { "data-hint": "" }, named(line))),
     ...told.notices.map((notice) => h("p", { "data-hint": "" }, notice.message)),
     turned ? h("p", { "data-hint": "" }, "Counted from the settings as they are saved, not from the sliders.") : null,
   ];
-}
-
-/** Put titles in the place of ids. */
-function named(text, two) {
-  return two.reduce((told, hit) => told.replaceAll(hit.id, `“${title(hit)}”`), text);
 }
 
 function flip(found) {

@@ -4,6 +4,7 @@ import { at, button, fill, h } from "./dom.js";
 import { hitElement } from "./hit.js";
 import { reach } from "./bars.js";
 import { arrange, NOTHING } from "./order.js";
+import { named } from "./names.js";
 import { glide, positions } from "./motion.js";
 import { change, listen, now } from "./state.js";
 import { many, title } from "./words.js";
@@ -53,7 +54,7 @@ function goneList(gone) {
 }
 
 function whereNow(row) {
-  return row.place ? `now ${row.place}` : `dropped: ${row.why}`;
+  return row.place ? `now ${row.place}` : `dropped: ${named(row.why)}`;
 }
 
 function moreButton(state, does) {

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { arithmetic } from "./arithmetic.js";
 import { at, button, fill, h } from "./dom.js";
+import { named } from "./names.js";
 import { question } from "./search.js";
 import { now } from "./state.js";
 import { place, title } from "./words.js";
@@ -70,13 +71,13 @@ async function known(ask) {
 }
 
 async function tell(chosen, choices, signal) {
-  const told = await api.why({ ...question(), id: chosen.id }, signal);
+  const told = await api.why({ ...question(), limit: now().limit, id: chosen.id }, signal);
   fill(
     at("lost"),
     h("h3", {}, title(chosen)),
     h("p", { "data-hint": "" }, place(chosen).long),
-    h("p", { "data-outcome": told.outcome }, told.summary),
-    told.details.length ? h("ul", {}, ...told.details.map((line) => h("li", {}, line))) : null,
+    h("p", { "data-outcome": told.outcome }, named(told.summary)),
+    told.details.length ? h("ul", {}, ...told.details.map((line) => h("li", {}, named(line)))) : null,
     told.trail.length ? arithmetic(told.trail, `How ${title(chosen)} came to its score`) : null,
     others(chosen, choices),
   );

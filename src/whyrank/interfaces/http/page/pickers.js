@@ -14,11 +14,11 @@ export function startPickers(choose) {
 /** Ask the server which recipes there are. */
 export async function loadRecipes() {
   const { recipes } = await api.recipes();
-  return recipes;
+  return Object.keys(recipes);
 }
 
 function draw({ recipes, recipe, status, scope }) {
-  options(at("recipe"), "as configured", recipes.map((one) => one.name), recipe);
+  options(at("recipe"), "as configured", recipes, recipe);
   options(at("scope"), "all I may see", Object.keys(status?.scopes ?? {}), scope);
   at("scope").closest("label").hidden = Object.keys(status?.scopes ?? {}).length < 2 && !now().scope;
 }

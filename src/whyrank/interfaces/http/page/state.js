@@ -15,7 +15,7 @@ const state = {
   picked: [], // up to two ids to compare
   doomed: new Set(), // ids that are about to be forgotten or replaced
   status: null,
-  recipes: [],
+  recipes: [], // their names
 };
 
 const listeners = [];

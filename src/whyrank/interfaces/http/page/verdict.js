@@ -9,6 +9,7 @@ import { openTab } from "./tabs.js";
 import { tokenForm, waitForServer } from "./failures.js";
 import { many, title, VERDICTS } from "./words.js";
 
+const LISTED = 12; // memories looked at for them: neighbours often share a title
 const EXAMPLES = 4; // memories offered to try the search with
 
 /** Keep the line up to date. */
@@ -83,7 +84,7 @@ function idle({ status }, does) {
 /** Offer the titles of some memories to search for. */
 async function offer(place, does) {
   try {
-    const { memories } = await api.memories({ limit: 60 });
+    const { memories } = await api.memories({ limit: LISTED });
     const names = [...new Set(memories.map(title))].slice(0, EXAMPLES);
     fill(place, ...names.map((name) => button(name, () => does.ask(name), { "data-chip": "" })));
   } catch (failure) {
