@@ -17,6 +17,7 @@ from .settings import PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read
 from .types import Notice
 
 WORKSPACE_FILE = "whyrank.toml"
+EVALUATION_SUFFIX = ".eval"  # one JSON object
 PINS_SUFFIX = ".pins"  # lines of JSON; not called so, because logs of turns are, and are ingested
 WORKSPACE_VARIABLE = "WHYRANK_WORKSPACE"
 TOKEN_VARIABLE = "WHYRANK_TOKEN"  # what servers ask for; no setting, because files and `whyrank config` would show it
@@ -67,6 +68,11 @@ class Config:
     def pins(self) -> Path:
         """Return where the pins are: beside the store and called after it, if no place was named."""
         return self.store.with_suffix(PINS_SUFFIX) if self["pins"] is None else self.place("pins")
+
+    @property
+    def evaluation(self) -> Path:
+        """Return where the evaluation that was kept last is: beside the store and called after it."""
+        return self.store.with_suffix(EVALUATION_SUFFIX)
 
     def place(self, key: str) -> Path:
         """Return the path a setting names, taken from the workspace."""
