@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from .errors import ConfigError
 from .old_settings import is_retired, renewed
 from .ranking.recipes import Recipe, recipe_named
-from .ranking.settings import Adjustments, adjusted, unhonoured
+from .ranking.settings import AS_IT_IS, Adjustments, adjusted, unhonoured
 from .settings import PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read
 from .types import Notice
 
@@ -91,7 +91,14 @@ class Config:
         """
         if isinstance(asked, Recipe):
             return adjusted(asked, Adjustments(**wishes)) if wishes else asked
-        return adjusted(recipe_named(asked or self["recipe"]), replace(self._adjustments(), **wishes))
+        recipe, wish = self.wishes(asked)
+        return adjusted(recipe, replace(wish, **wishes))
+
+    def wishes(self, asked: str | Recipe | None = None) -> tuple[Recipe, Adjustments]:
+        """Return the recipe asked for as it ships, and what the settings wish of it."""
+        if isinstance(asked, Recipe):
+            return asked, AS_IT_IS
+        return recipe_named(asked or self["recipe"]), self._adjustments()
 
     def unhonoured(self, asked: str | Recipe | None, recipe: Recipe) -> tuple[Notice, ...]:
         """Say which settings the recipe that was asked for has no place for."""
