@@ -131,7 +131,9 @@ def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
 
 def honoured(recipe: Recipe) -> tuple[str, ...]:
     """Name the settings that a recipe has a place for."""
-    every = Adjustments(vector_weight=0.5, max_per_file=2, name_bonus=2.0, alpha=0.5, boost_weight=1.0, min_score=0.5)
+    every = Adjustments(
+        vector_weight=0.5, max_per_file=2, name_bonus=2.0, alpha=0.5, boost_weight=1.0, min_score=0.5, k=1.0
+    )
     unused = _unused(recipe, every)
     keys = (f"ranking.{field.name}" for field in fields(Adjustments))
     return tuple(key for key in keys if key not in unused)

@@ -113,6 +113,10 @@ OPERATIONS = (
               SEARCH_FIELDS, _QUERY),
     Operation("GET", "/v1/search", "searchByAddress", "The same, asked by an address", answers.search, "Results",
               SEARCH_FIELDS, _QUERY),
+    Operation("POST", "/v1/candidates", "candidates", "All that ranking knew of a question's candidates, to rank them"
+              " again by other settings", answers.candidates, "Candidates", SEARCH_FIELDS, _QUERY),
+    Operation("POST", "/v1/likeness", "likeness", "How like each other a question's candidates are, for diversity",
+              answers.likeness, "Likeness", SEARCH_FIELDS, _QUERY),
     Operation("POST", "/v1/why", "why", "Explain the place of a memory among the results, or where it was lost; with"
               " `over`, the smallest change that would put it above another", answers.why, "WhyOrContrast",
               (*_ASKED, Argument("id", REFERENCE, "Id or path of the memory", required=True),
