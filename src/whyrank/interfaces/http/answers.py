@@ -129,7 +129,8 @@ def recalled(door: Door, values: Values) -> Answer:
 
 def status(door: Door, values: Values) -> Answer:
     """Say what the store holds, of what the caller may see."""
-    return Answer(told_status(door.desk.reading(), door.seen(values), __version__))
+    told = told_status(door.desk.reading(), door.seen(values), __version__)
+    return Answer({**told, "multi_scope": door.is_multi_scope, "read_only": door.is_read_only})
 
 
 def recipes(_: Door, __: Values) -> Answer:

@@ -192,9 +192,11 @@ def _rendered(answer: Answer) -> tuple[int, bytes]:
 
 
 async def _page(request: Request) -> Response:
-    found = page_file(request.path_params.get("name", ""))
+    found = page_file(request.path_params.get("name", ""), packed="gzip" in request.headers.get("accept-encoding", ""))
     if found is None:
         raise Refused(404, "not-found", "the page has no such file", "begin at /")
+    if request.headers.get("if-none-match") == found.headers["etag"]:
+        return Response(status_code=304, headers=found.headers)
     return Response(found.content, headers=found.headers)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,8 +33,11 @@ class PageFile(NamedTuple):
     headers: Mapping[str, str]
 
 
-def page_file(name: str, folder: Path = PAGE) -> PageFile | None:
-    """Return a file of the page by its name, the page itself for none; nothing outside its folder is one."""
+def page_file(name: str, folder: Path = PAGE, *, packed: bool = False) -> PageFile | None:
+    """Return a file of the page by its name, the page itself for none; nothing outside its folder is one.
+
+    `packed` is how browsers like it: they say that they read gzip.
+    """
     try:
         path = (folder / (name or "index.html")).resolve()
         kind = _TYPES.get(path.suffix)
@@ -41,10 +46,20 @@ def page_file(name: str, folder: Path = PAGE) -> PageFile | None:
         content = path.read_bytes()
     except (OSError, ValueError):
         return None
+    if packed:
+        content = _packed(content)
     headers = {
         "content-type": kind,
+        **({"content-encoding": "gzip"} if packed else {}),
+        "vary": "accept-encoding",
         "content-security-policy": POLICY,
         "cache-control": "no-cache",
         "etag": f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"',
     }
     return PageFile(content, headers)
+
+
+@lru_cache(maxsize=128)
+def _packed(content: bytes) -> bytes:
+    """Pack a file once, however often it is asked for; without a time of day, so that it is the same everywhere."""
+    return gzip.compress(content, mtime=0)

@@ -86,7 +86,7 @@ function foot(hit) {
     said ? h("span", { "data-sure": said.level }, said.text) : null,
     tierBadge(hit),
     ...badges(hit).map((text) => h("span", { "data-badge": "" }, text)),
-    h("code", { title: long }, short),
+    short ? h("code", { title: long }, short) : null,
     hit.date ? h("time", { datetime: hit.date }, day(hit.date)) : null,
   );
 }

@@ -40,6 +40,8 @@ const does = {
 
 function start() {
   takeToken();
+  const asked = readAddress();
+  change({ ...asked, phase: asked.query ? "asking" : "idle" });
   startTheme();
   startTabs();
   startHits(does);
@@ -50,11 +52,10 @@ function start() {
   startMissing();
   startStatus();
   startToasts();
-  startPickers((choice) => change(choice) ?? meant());
   startVerdict(does);
   startKeys(does);
   startForm();
-  change(readAddress());
+  startPickers((choice) => change(choice) ?? meant());
   at("query").value = now().query;
   askNow();
   load();

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { at, button, fill, h } from "./dom.js";
 import { forget, openFact, openPurge } from "./facts.js";
+import { now } from "./state.js";
 import { openTab } from "./tabs.js";
 import { day, place, title } from "./words.js";
 
@@ -63,6 +64,7 @@ function past(found) {
 }
 
 function actions(found) {
+  if (now().status?.read_only) return h("p", { "data-hint": "" }, "This server only reads.");
   if (found.kind !== "fact") {
     return h("p", { "data-hint": "" }, "It comes from a file. To change it, change the file and run ", h("code", {}, "whyrank ingest"), ".");
   }

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { at, fill, h } from "./dom.js";
-import { listen, now } from "./state.js";
+import { listen } from "./state.js";
 
 /** Fill the pickers, and call `choose` when something is picked. */
 export function startPickers(choose) {
@@ -19,8 +19,8 @@ export async function loadRecipes() {
 
 function draw({ recipes, recipe, status, scope }) {
   options(at("recipe"), "as configured", recipes, recipe);
-  options(at("scope"), "all I may see", Object.keys(status?.scopes ?? {}), scope);
-  at("scope").closest("label").hidden = Object.keys(status?.scopes ?? {}).length < 2 && !now().scope;
+  options(at("scope"), "global", Object.keys(status?.scopes ?? {}).filter((name) => name !== "global"), scope);
+  at("scope").closest("label").hidden = !status?.multi_scope;
 }
 
 /** Offer these values, and the chosen one even if nobody knows it, so that the answer can say so. */

@@ -25,6 +25,7 @@ export async function refreshStatus() {
 }
 
 function draw({ status }) {
+  at("add").hidden = status.read_only;
   fill(
     at("store"),
     h("h2", {}, "Store"),

@@ -81,13 +81,17 @@ function idle({ status }, does) {
   return [h("h1", {}, "Ask, and see why"), h("p", {}, `${size} Type a question, some words or a name.`), examples];
 }
 
-/** Offer the titles of some memories to search for. */
+let listed = null;
+
+/** Offer the titles of some memories to search for; they are asked for once. */
 async function offer(place, does) {
   try {
-    const { memories } = await api.memories({ limit: LISTED });
+    listed ??= api.memories({ limit: LISTED });
+    const { memories } = await listed;
     const names = [...new Set(memories.map(title))].slice(0, EXAMPLES);
     fill(place, ...names.map((name) => button(name, () => does.ask(name), { "data-chip": "" })));
   } catch (failure) {
+    listed = null;
     if (failure.status === 401) does.fail(failure);
   }
 }

@@ -45,7 +45,7 @@ const SHOWN_FOLDERS = 3; // what fits on a line; the whole path is told on hover
 
 /** Return where a memory stands, its path cut from the left. */
 export function place(row) {
-  if (!row.path) return { short: row.kind === "fact" ? "a fact" : "no file", long: row.id };
+  if (!row.path) return { short: "", long: row.id };
   const parts = row.path.split("/");
   const lines = row.start_line ? `:${row.start_line}-${row.end_line}` : "";
   const kept = parts.length > SHOWN_FOLDERS ? `…/${parts.slice(-SHOWN_FOLDERS).join("/")}` : row.path;
