@@ -30,6 +30,7 @@ export function startHits(does) {
 function draw(state, does) {
   const list = at("hits");
   list.toggleAttribute("aria-busy", state.phase === "asking");
+  list.dataset.asked = state.pool?.query ?? "";
   const held = focused(list);
   const before = positions(list);
   const whole = Math.max(0, ...current.hits.map((hit) => reach(hit.trail)));
