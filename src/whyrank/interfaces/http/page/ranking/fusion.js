@@ -74,9 +74,10 @@ function columnOf(vote, pool) {
   return { signal, weight: vote.weight ?? 0, values, best: scores.length ? Math.max(...scores) : null };
 }
 
-/** A signal without a vote adds nothing, and is evidence all the same. */
+/** A signal without a vote adds nothing, whatever its run listed, and is evidence all the same. */
 function silentColumn(signal) {
-  return { signal, weight: 0, values: signal.raw.map((score) => (score === null ? null : 0)), best: null };
+  const values = signal.raw.map((score) => (score === null ? null : 0));
+  return { signal: { ...signal, rank: signal.rank.map(() => null) }, weight: 0, values, best: null };
 }
 
 /** Return the weights for one candidate; a signal it does not have leaves its weight to the others. */
