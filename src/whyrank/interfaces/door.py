@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..arguments import scope_of
@@ -22,6 +23,7 @@ class Door:
     scopes: tuple[str, ...] = ()
     is_multi_scope: bool = False
     is_read_only: bool = False
+    workspace: Path | None = None  # from which files may be put in, if any
 
     def seen(self, values: Values) -> list[str]:
         """Return whose memories a call sees beside the global ones: the server's own, or those asked for if it may."""

@@ -6,15 +6,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ... import __version__
+from ...config import notes_of
 from ...engine import Engine
 from ...errors import ConfigError
+from ...ingest.filling import Progress
 from ...ranking.recipes import RECIPES
 from ...ranking.settings import honoured
 from ...search.pooled import Pooled
 from ...search.why import Why
 from .. import fact_shapes, pool_shapes, shapes
 from ..door import Door, Values
+from .bodies import Refused
 from .cursors import after, cursor_of
+from .ingesting import inside
 from .status import told_status
 
 _FILTERS = (
@@ -34,6 +38,7 @@ class Answer(NamedTuple):
 
 
 Call = Callable[[Door, Values], Answer]
+LongCall = Callable[[Door, Values, Progress], Answer]
 
 
 def _given(values: Values, names: tuple[str, ...]) -> dict[str, Any]:
@@ -125,6 +130,16 @@ def recalled(door: Door, values: Values) -> Answer:
     ids = list(dict.fromkeys(values["ids"]))
     door.desk.reading().recalled(*ids, scope=door.seen(values))
     return Answer({"recalled": ids, "format": shapes.FORMAT})
+
+
+def ingested(door: Door, values: Values, progress: Progress = lambda *_: None) -> Answer:
+    """Index files of the workspace."""
+    if door.workspace is None:
+        raise Refused(403, "outside", "this server has no workspace", "ingest on the command line")
+    paths, dry_run = inside(door.workspace, values["paths"]), values.get("dry_run", False)
+    engine = door.desk.reading() if dry_run else door.desk.writing()
+    home, base = door.home(_several(values)), notes_of(door.desk.store)
+    return Answer(shapes.report(engine.ingest(*paths, scope=home, dry_run=dry_run, base=base, progress=progress)))
 
 
 def status(door: Door, values: Values) -> Answer:

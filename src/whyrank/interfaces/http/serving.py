@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
+from ... import config as settings
 from ...opening import open_engine
 from ..desk import Desk
 from ..door import Door
@@ -17,6 +19,7 @@ from ..tenants import Tenant
 from .app import Seat, Site
 from .logs import Log, log_to_stderr
 from .server import Host, host_for
+from .tracing import tracing
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,15 @@ def hosted(plan: Plan, stack: ExitStack) -> Host:
     seats = [_seat(plan, tenant, stack) for tenant in plan.tenants]
     if len(seats) == 1:
         seats[0].door.desk.warm()
-    return host_for(Site(seats, Log(as_json=plan.log_json)), leaving.set)
+    site = Site(seats, Log(as_json=plan.log_json), leaving, tracing(settings.exports_spans()))
+    return host_for(site, leaving.set)
 
 
 def _seat(plan: Plan, tenant: Tenant, stack: ExitStack) -> Seat:
     desk = Desk(tenant.store, partial(open_engine, workspace=plan.workspace, embedding=plan.embedding))
     stack.callback(desk.close)
-    door = Door(desk, tenant.scopes, tenant.is_multi_scope, tenant.is_read_only)
+    # Tenants do not see each other's files either.
+    files = settings.notes_of(tenant.store) if tenant.name else Path(plan.workspace)
+    door = Door(desk, tenant.scopes, tenant.is_multi_scope, tenant.is_read_only, files)
     host, *others = plan.names
     return Seat(tenant.name, gate_for(host, others, tenant.token), door)
