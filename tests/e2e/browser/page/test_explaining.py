@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from playwright.sync_api import Browser, Page, expect
 
@@ -35,7 +36,7 @@ def test_two_hits_are_compared_and_the_smallest_change_flips_them(page: Page, si
     shown = ids(page)
     upper, lower, told = next(
         (one, other, answer)
-        for one, other in zip(shown, shown[1:], strict=False)
+        for one, other in pairwise(shown)
         for answer in [site.ask("POST", "/v1/why", query=query, id=other, over=one)]
         if any(change.get("key") == "ranking.vector_weight" for change in answer["changes"])
     )

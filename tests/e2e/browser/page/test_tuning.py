@@ -19,7 +19,7 @@ QUESTION = "headphone time"
 def asked_by_command(site: Site, folder: Path, toml: str, query: str) -> list[str]:
     """Put the page's TOML into a workspace, and ask there."""
     (folder / "whyrank.toml").write_text(toml, encoding="utf-8")
-    command = [COMMAND, "search", query, "--store", str(site.folder / STORE), "--limit", "10", "--json"]
+    command = [str(COMMAND), "search", query, "--store", str(site.folder / STORE), "--limit", "10", "--json"]
     done = subprocess.run(command, cwd=folder, capture_output=True, timeout=SECONDS, check=True)
     return [hit["id"] for hit in json.loads(done.stdout)["hits"]]
 
