@@ -16,7 +16,7 @@ def test_a_visit_loads_at_most_200_kilobytes(browser: Browser, site: Site, path:
     context = browser.new_context()
     page = context.new_page()
     answers: list[Response] = []
-    page.on("response", answers.append)
+    page.on("response", lambda answer: answers.append(answer))
     page.goto(site.at(path), wait_until="networkidle")
     sizes = [answer.request.sizes() for answer in answers]
     weight = sum(size["responseBodySize"] + size["responseHeadersSize"] for size in sizes)

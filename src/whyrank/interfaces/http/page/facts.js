@@ -41,7 +41,7 @@ function read(form, old) {
   const data = new FormData(form);
   const tags = data.get("tags").split(",").map((tag) => tag.trim()).filter(Boolean);
   const importance = data.get("importance") ? Number(data.get("importance")) : undefined;
-  const scope = old?.scope ?? (now().scope || undefined);
+  const scope = now().status?.multi_scope ? (old?.scope ?? now().scope) : undefined;
   return { text: data.get("text").trim(), tags: tags.length ? tags : undefined, importance, scope };
 }
 

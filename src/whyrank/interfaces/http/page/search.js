@@ -39,7 +39,7 @@ async function received(signal) {
 /** Return the question as it is asked of every route. */
 export function question() {
   const { query, recipe, scope } = now();
-  return { query, recipe, scope };
+  return { query, recipe, scope: scope ? [scope] : undefined };
 }
 
 /** Keep of the turned settings those that this recipe knows. */
