@@ -461,7 +461,7 @@ MUTANTS = (
     ),
     Mutant(
         "agents forget what is everybody's",
-        "interfaces/mcp/calls.py",
+        "interfaces/door.py",
         "if memory.scope not in own:",
         "if not own:",
         "tests/unit/interfaces/mcp/test_calls.py",

@@ -17,10 +17,12 @@ from .settings import PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read
 from .types import Notice
 
 WORKSPACE_FILE = "whyrank.toml"
+EVALUATION_SUFFIX = ".eval"  # one JSON object
 PINS_SUFFIX = ".pins"  # lines of JSON; not called so, because logs of turns are, and are ingested
 WORKSPACE_VARIABLE = "WHYRANK_WORKSPACE"
 TOKEN_VARIABLE = "WHYRANK_TOKEN"  # what servers ask for; no setting, because files and `whyrank config` would show it
 OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
+SPAN_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 KEY_VARIABLES = ("WHYRANK_EMBEDDER_KEY", "WHYRANK_LLM_KEY", OPENAI_KEY_VARIABLE)
 _NO_SETTINGS = frozenset({WORKSPACE_VARIABLE, TOKEN_VARIABLE, *KEY_VARIABLES})
 
@@ -55,8 +57,7 @@ class Config:
     @property
     def notes(self) -> Path:
         """Return the folder paths are stored relative to: the store's own, wherever one stands."""
-        folder = self.store.parent
-        return folder.parent if folder.name == STORE_FOLDER else folder
+        return notes_of(self.store)
 
     @property
     def models(self) -> Path:
@@ -67,6 +68,11 @@ class Config:
     def pins(self) -> Path:
         """Return where the pins are: beside the store and called after it, if no place was named."""
         return self.store.with_suffix(PINS_SUFFIX) if self["pins"] is None else self.place("pins")
+
+    @property
+    def evaluation(self) -> Path:
+        """Return where the evaluation that was kept last is: beside the store and called after it."""
+        return self.store.with_suffix(EVALUATION_SUFFIX)
 
     def place(self, key: str) -> Path:
         """Return the path a setting names, taken from the workspace."""
@@ -155,6 +161,16 @@ def _sources(
             key = variables.get(name, name.removeprefix(PREFIX).lower())
             yield f"environment ({name})", {key: value}
     yield "argument", {key: value for key, value in arguments.items() if value is not None}
+
+
+def exports_spans(environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether OpenTelemetry's own variables ask for spans to be sent somewhere."""
+    return any(environment.get(name) for name in SPAN_VARIABLES)
+
+
+def notes_of(store: Path) -> Path:
+    """Return the folder that the paths in a store are relative to."""
+    return store.parent.parent if store.parent.name == STORE_FOLDER else store.parent
 
 
 def token(environment: Mapping[str, str] = os.environ) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from ..types import Notice
 from .diversity import MMR
@@ -125,6 +125,21 @@ def tunable(recipe: Recipe) -> frozenset[str]:
 
 def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
     """Say which wishes a recipe has no place for."""
+    unused = _unused(recipe, wish)
+    return tuple(Notice("setting-unused", f"{key} has no place in the recipe {recipe.name!r}") for key in unused)
+
+
+def honoured(recipe: Recipe) -> tuple[str, ...]:
+    """Name the settings that a recipe has a place for."""
+    every = Adjustments(
+        vector_weight=0.5, max_per_file=2, name_bonus=2.0, alpha=0.5, boost_weight=1.0, min_score=0.5, k=1.0
+    )
+    unused = _unused(recipe, every)
+    keys = (f"ranking.{field.name}" for field in fields(Adjustments))
+    return tuple(key for key in keys if key not in unused)
+
+
+def _unused(recipe: Recipe, wish: Adjustments) -> list[str]:
     unused = []
     if not is_blend(recipe):
         asked = {"ranking.alpha": wish.alpha, "ranking.boost_weight": wish.boost_weight}
@@ -141,7 +156,7 @@ def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
         unused.append("ranking.name_bonus")
     if wish.k is not None and not counts_ranks(recipe):
         unused.append("ranking.k")
-    return tuple(Notice("setting-unused", f"{key} has no place in the recipe {recipe.name!r}") for key in unused)
+    return unused
 
 
 def counts_ranks(recipe: Recipe) -> bool:

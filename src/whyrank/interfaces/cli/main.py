@@ -39,6 +39,7 @@ _VERBS = {
     "tune": ("tuning", "tune"),
     "bench": ("benching", "bench"),
     "mcp": (".mcp.command", "serve"),  # a door of its own
+    "serve": (".http.command", "serve"),  # another
 }
 # Those that say it in their answer, and those that work without settings.
 _WITHOUT_WARNING = frozenset({"search", "recipes", "bench", "config"})
