@@ -44,9 +44,14 @@ def _given(values: Values, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: values[name] for name in names if name in values}
 
 
+def searched(values: Values) -> dict[str, Any]:
+    """Return what was said of how to search."""
+    return _given(values, _SEARCHED)
+
+
 def search(door: Door, values: Values) -> Answer:
     """Find memories."""
-    found = door.desk.reading().search(values["query"], scope=door.seen(values), **_given(values, _SEARCHED))
+    found = door.desk.reading().search(values["query"], scope=door.seen(values), **searched(values))
     return Answer(shapes.results(found, explain=values.get("explain", False)))
 
 

@@ -19,6 +19,7 @@ from ...spaces import Backlog, SpaceState
 from ...trail import Part, Step
 from ...types import Memory, Scope
 from .. import fact_shapes, shapes, space_shapes
+from . import sliding
 
 _CREATED = datetime(2026, 3, 14, 9, 30, tzinfo=UTC).timestamp()
 _QUERY = "which tea does Robin prefer?"
@@ -72,6 +73,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "recipes": {"rrf": {"value": repr(RECIPES["rrf"]), "settings": list(honoured(RECIPES["rrf"]))}},
         "format": shapes.FORMAT,
     },
+    **sliding.examples(MEMORY),
     "Report": _report(),
     "Health": {"status": "ok", "memories_searchable": True, "format": shapes.FORMAT},
     "Error": {
