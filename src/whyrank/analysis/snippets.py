@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import regex
@@ -14,6 +15,8 @@ from .words import run_tokens
 SNIPPET_CHARACTERS = 240
 
 _RUN = regex.compile(rf"(?V1)[{UNSPACED}]|[[\p{{L}}\p{{M}}\p{{N}}_'’]--[{UNSPACED}]]+")
+_ASCII_RUN = regex.compile(r"[A-Za-z0-9_']+")  # the same where nothing else stands, and seven times as fast
+_KNOWN_RUNS = 16_384  # words repeat; about 4 MB when all are long
 
 
 class Span(NamedTuple):
@@ -50,17 +53,24 @@ def snippet(text: str, terms: tuple[str, ...], width: int = SNIPPET_CHARACTERS) 
 
 
 def _matches(text: str, wanted: set[str]) -> list[Span]:
+    if not wanted:
+        return []
     latin = latin_language(text, DEFAULT_LANGUAGE)
     spans: list[Span] = []
-    for match in _RUN.finditer(text):
+    for match in (_ASCII_RUN if text.isascii() else _RUN).finditer(text):
         run = match.group()
         if len(run) == 1 and not run.isascii():
             pair = text[match.start() : match.start() + 2]
             if pair in wanted or run in wanted:
                 spans.append(Span(match.start(), match.start() + (len(pair) if pair in wanted else 1)))
-        elif wanted & {token.text for token in run_tokens(compose(run), latin)}:
+        elif not wanted.isdisjoint(_tokens(run, latin)):
             spans.append(Span(match.start(), match.end()))
     return _merged(spans)
+
+
+@lru_cache(_KNOWN_RUNS)
+def _tokens(run: str, latin: str) -> frozenset[str]:
+    return frozenset(token.text for token in run_tokens(compose(run), latin))
 
 
 def _merged(spans: list[Span]) -> list[Span]:
