@@ -44,7 +44,7 @@ _STAGE: Schema = {"type": "object", "properties": {"kind": TEXT}, "required": ["
 _SIGNAL = record(
     name=TEXT, raw=listing(or_null(NUMBER)), rank=listing(or_null(WHOLE)),
     coverage=or_null(listing(or_null(NUMBER))), is_evidence=YES_OR_NO,
-    terms=record(labels=listing(TEXT), added=listing(listing(listing(NUMBER)))),
+    terms=record(labels=listing(TEXT), added=listing(listing(NUMBER))),
 )  # fmt: skip
 _CANDIDATE = record(
     id=IDENTITY, title=TEXT, headings=listing(TEXT), path=or_null(TEXT), start_line=or_null(WHOLE),
