@@ -21,7 +21,6 @@ APPLICATIONS = (
     Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"),
     Path("/Applications/Chromium.app/Contents/MacOS/Chromium"),
 )
-PAGE = Path(__file__).parent.parent / "src/whyrank/interfaces/http/page"
 
 
 def main() -> None:

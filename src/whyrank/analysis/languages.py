@@ -69,8 +69,8 @@ def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     votes: Counter[str] = Counter()
     words = _words(text)
     for word, count in Counter(words).items():
-        for side in _voting(word):
-            for language in _VOTERS.get(side, ()):
+        for side in _voting(word) if "'" in word else (word,):
+            for language in _VOTERS.get(side, ()) if len(side) > 1 else ():
                 votes[language] += count
     if not votes:
         return default
@@ -86,8 +86,7 @@ def _words(text: str) -> list[str]:
 
 def _voting(word: str) -> list[str]:
     """Return a word of two letters or more, and the sides of its apostrophe (don't, qu'il); single letters are code."""
-    sides = (word, *word.split("'")) if "'" in word else (word,)
-    return [side for side in dict.fromkeys(sides) if len(side) > 1]
+    return [side for side in dict.fromkeys((word, *word.split("'"))) if len(side) > 1]
 
 
 @lru_cache(maxsize=65_536)

@@ -42,8 +42,7 @@ from ..types import Memory, Signal
 from .shapes import FORMAT, moment, notices
 
 MOST_COMPARED = 1_000  # candidates; half a million likenesses are about ten megabytes
-SHOWN_DIGITS = 4  # of what a term added, which is shown and never added up
-_SIGNIFICANT = 6
+SHOWN_DIGITS = 3  # of what a term added, which is shown and never added up
 # What settings ask of a ranking, as opposed to a plan: candidates are retrieved already.
 _RANKING = (
     "vector_weight", "alpha", "boost_weight", "k", "name_bonus", "recency_weight", "recency_half_life_days",
@@ -152,7 +151,7 @@ def _stage(stage: Stage, found: Pooled) -> dict[str, Any]:
     if kind in _PLAIN:
         return {"kind": _PLAIN[kind], **vars(stage)}
     if kind in RECORDED:
-        return {"kind": RECORDED[kind], "steps": _steps(steps_of(stage, memories, context))}
+        return {"kind": RECORDED[kind], **_steps(steps_of(stage, memories, context))}
     match stage:
         case NameFirst():
             return {"kind": "name", **vars(stage), "steps": _names(stage, found)}
@@ -165,8 +164,14 @@ def _stage(stage: Stage, found: Pooled) -> dict[str, Any]:
     raise _unknown(stage)
 
 
-def _steps(taken: Mapping[int, Trail]) -> dict[str, list[list[Any]]]:
-    return {str(place): [[step.op, step.value, step.why] for step in trail] for place, trail in taken.items()}
+def _steps(taken: Mapping[int, Trail]) -> dict[str, Any]:
+    """Return steps by place, each with the number of its reason: many have the same."""
+    whys: dict[str, int] = {}
+    steps = {
+        str(place): [[step.op, step.value, whys.setdefault(step.why, len(whys))] for step in trail]
+        for place, trail in taken.items()
+    }
+    return {"whys": list(whys), "steps": steps}
 
 
 def _names(stage: NameFirst, found: Pooled) -> dict[str, list[Any]]:
@@ -217,15 +222,14 @@ def _signal(name: str, signal: Signal, found: Pooled, context: Context) -> dict[
 
 
 def _terms(signal: Signal, ids: Sequence[str]) -> dict[str, Any]:
-    """Return the terms once, and for each memory what each of them added."""
+    """Return the terms once, and for each memory which of them added what: term, value, term, value, …"""
     labels: dict[str, int] = {}
-    added = [
-        [
-            [labels.setdefault(label, len(labels)), round(value, SHOWN_DIGITS)]
-            for label, value in signal.terms.get(key, ())
-        ]
-        for key in ids
-    ]
+    added: list[list[float]] = []
+    for identity in ids:
+        terms = signal.terms.get(identity, ())
+        added.append([])
+        for label, value in terms:
+            added[-1] += labels.setdefault(label, len(labels)), round(value, SHOWN_DIGITS)
     return {"labels": list(map(label_of, labels)), "added": added if labels else []}
 
 
@@ -244,7 +248,7 @@ def _candidates(found: Pooled) -> list[dict[str, Any]]:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _SIGNIFICANT)
+    return None if value is None else round(value, SHOWN_DIGITS)
 
 
 def _age(memory: Memory, now: float) -> float | None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, Route
 
-from tests.browser import PAGE
 from whyrank.hits import Hit, Ranking
 from whyrank.interfaces import pool_shapes, shapes
+from whyrank.interfaces.http.pagefiles import PAGE
 from whyrank.search.pooled import Pooled
 
 ORIGIN = "http://page.test"

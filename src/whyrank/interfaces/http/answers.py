@@ -12,9 +12,8 @@ from ...errors import ConfigError
 from ...ingest.filling import Progress
 from ...ranking.recipes import RECIPES
 from ...ranking.settings import honoured
-from ...search.pooled import Pooled
 from ...search.why import Why
-from .. import fact_shapes, pool_shapes, shapes
+from .. import fact_shapes, shapes
 from ..door import Door, Values
 from .bodies import Refused
 from .cursors import after, cursor_of
@@ -45,25 +44,15 @@ def _given(values: Values, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: values[name] for name in names if name in values}
 
 
+def searched(values: Values) -> dict[str, Any]:
+    """Return what was said of how to search."""
+    return _given(values, _SEARCHED)
+
+
 def search(door: Door, values: Values) -> Answer:
     """Find memories."""
-    found = door.desk.reading().search(values["query"], scope=door.seen(values), **_given(values, _SEARCHED))
+    found = door.desk.reading().search(values["query"], scope=door.seen(values), **searched(values))
     return Answer(shapes.results(found, explain=values.get("explain", False)))
-
-
-def candidates(door: Door, values: Values) -> Answer:
-    """Give out all that ranking knew of a question's candidates."""
-    return Answer(pool_shapes.pool(_pooled(door, values)))
-
-
-def likeness(door: Door, values: Values) -> Answer:
-    """Say how like each other a question's candidates are."""
-    return Answer(pool_shapes.likeness(_pooled(door, values, likeness=True)))
-
-
-def _pooled(door: Door, values: Values, *, likeness: bool = False) -> Pooled:
-    asked = _given(values, _SEARCHED)
-    return door.desk.reading().pool(values["query"], scope=door.seen(values), likeness=likeness, **asked)
 
 
 def why(door: Door, values: Values) -> Answer:

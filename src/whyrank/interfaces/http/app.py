@@ -276,7 +276,9 @@ def _rendered(call: Callable[[], Answer], visit: Visit) -> tuple[int, bytes]:
     visit.began_ns = time.time_ns()
     answer = call()
     visit.answer = answer.data
-    return answer.status, json.dumps(answer.data).encode()
+    text = json.dumps(answer.data, ensure_ascii=False, separators=(",", ":"))
+    # What no encoding has, half of a pair in a question, becomes what JSON calls it.
+    return answer.status, text.encode("utf-8", "backslashreplace")
 
 
 async def _page(request: Request) -> Response:

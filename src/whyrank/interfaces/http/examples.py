@@ -8,19 +8,18 @@ from typing import Any
 from ... import __version__
 from ...analysis.query import analyse
 from ...facts import Added
-from ...hits import Context, Hit, Results
+from ...hits import Hit, Results
 from ...ingest.ingestor import Report
 from ...lives import Forgotten
 from ...ports import StoreStatus
-from ...ranking.counterfactuals import Pool
 from ...ranking.recipes import RECIPES
-from ...ranking.settings import Adjustments, honoured
-from ...search.pooled import Pooled
+from ...ranking.settings import honoured
 from ...search.why import Why
 from ...spaces import Backlog, SpaceState
 from ...trail import Part, Step
-from ...types import Memory, Query, Run, Scope, Signal
-from .. import fact_shapes, pool_shapes, shapes, space_shapes
+from ...types import Memory, Scope
+from .. import fact_shapes, shapes, space_shapes
+from . import sliding
 
 _CREATED = datetime(2026, 3, 14, 9, 30, tzinfo=UTC).timestamp()
 _QUERY = "which tea does Robin prefer?"
@@ -59,26 +58,12 @@ def _status() -> dict[str, Any]:
     }
 
 
-def _candidates() -> dict[str, Any]:
-    """Return a pool of one memory that two signals speak of."""
-    said = {"vector": {MEMORY.id: 0.71}, "keyword": {MEMORY.id: 3.2}}
-    runs = tuple(Run.of(name, values.items()) for name, values in said.items())
-    signals = {name: Signal(name, values) for name, values in said.items()}
-    context = Context(Query(_QUERY), analyse(_QUERY), {MEMORY.id: MEMORY}, signals)
-    recipe = RECIPES["openclaw"]
-    results = Results(_QUERY, (_HIT,), "found", recipe.name, context.analysis, timings={"total": 2.1})
-    pool = Pool(runs, context, recipe)
-    return pool_shapes.pool(Pooled(results, pool, recipe, Adjustments(), (), 0.6, {}, {MEMORY.id: 0.99}))
-
-
 def _report() -> dict[str, Any]:
     return shapes.report(Report(files={"new": 1}, unchanged=86, chunks=3, embedded=3, plans=[("notes/tea.md", "new")]))
 
 
 ANSWERS: dict[str, dict[str, Any]] = {
     "Results": _results(),
-    "Candidates": _candidates(),
-    "Likeness": {"ids": [MEMORY.id], "likeness": [[]], "format": shapes.FORMAT},
     "WhyOrContrast": shapes.why(Why(_QUERY, MEMORY, "found", "rank 1 of 1", rank=1, hit=_HIT)),
     "Page": {"memories": [shapes.memory(MEMORY)], "next": None, "format": shapes.FORMAT},
     "Added": fact_shapes.added(Added(MEMORY, "stored")),
@@ -90,6 +75,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "recipes": {"rrf": {"value": repr(RECIPES["rrf"]), "settings": list(honoured(RECIPES["rrf"]))}},
         "format": shapes.FORMAT,
     },
+    **sliding.examples(MEMORY),
     "Report": _report(),
     "Health": {"status": "ok", "memories_searchable": True, "format": shapes.FORMAT},
     "Error": {

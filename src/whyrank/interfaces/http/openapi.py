@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import __version__
 from ..forgiving import Argument, schema_of
+from . import sliding
 from .bodies import MAX_BODY_BYTES
 from .examples import ANSWERS
 from .fields import KEY, REFERENCE, parameter_schema
@@ -33,7 +34,7 @@ def document(*, multi_scope: bool, has_token: bool = True) -> dict[str, Any]:
         "security": [{"token": []}] if has_token else [],
         "paths": paths,
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": {**SCHEMAS, **sliding.SCHEMAS},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}} if has_token else {},
         },
     }

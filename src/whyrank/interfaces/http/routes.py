@@ -13,7 +13,7 @@ from ...ranking.recipes import RECIPES
 from ...types import CATEGORIES, KINDS, ORDERS, SYNTAXES, TRUSTS
 from ..door import Door
 from ..forgiving import Argument, Kind
-from . import answers, fields
+from . import answers, fields, sliding
 from .cursors import MAX_CURSOR_CHARACTERS
 from .fields import FACT, KEY, MOMENT, OWN_SCOPE, QUESTION, REFERENCE, SCOPES, TAGS, TEXT, YES_OR_NO, one_of, or_nothing
 
@@ -91,6 +91,7 @@ SEARCH_FIELDS = (
     Argument("explain", YES_OR_NO, "With the trail of every result, and of what was dropped"),
     *_filters(),
 )
+CANDIDATE_FIELDS = tuple(field for field in SEARCH_FIELDS if field.name != "explain")  # they explain themselves
 _FACT_FIELDS = (
     ("name", TEXT, "What it is called"),
     ("category", one_of(*CATEGORIES), "What kind of fact it is"),
@@ -113,10 +114,10 @@ OPERATIONS = (
               SEARCH_FIELDS, _QUERY),
     Operation("GET", "/v1/search", "searchByAddress", "The same, asked by an address", answers.search, "Results",
               SEARCH_FIELDS, _QUERY),
-    Operation("POST", "/v1/candidates", "candidates", "All that ranking knew of a question's candidates, to rank them"
-              " again by other settings", answers.candidates, "Candidates", SEARCH_FIELDS, _QUERY),
-    Operation("POST", "/v1/likeness", "likeness", "How like each other a question's candidates are, for diversity",
-              answers.likeness, "Likeness", SEARCH_FIELDS, _QUERY),
+    Operation("POST", "/v1/candidates", "candidates", "All that ranking knew of the candidates, to be ranked again by"
+              " other settings", sliding.candidates, "Candidates", CANDIDATE_FIELDS, _QUERY),
+    Operation("POST", "/v1/likeness", "likeness", "How like each other the candidates are, which diversity asks for",
+              sliding.likeness, "Likeness", CANDIDATE_FIELDS, _QUERY),
     Operation("POST", "/v1/why", "why", "Explain the place of a memory among the results, or where it was lost; with"
               " `over`, the smallest change that would put it above another", answers.why, "WhyOrContrast",
               (*_ASKED, Argument("id", REFERENCE, "Id or path of the memory", required=True),

@@ -110,17 +110,6 @@ _STATUS = record(
     roles=listing(_SPACE), backlog=_BACKLOG, notices=listing(named("Notice")), evaluation=ANY, version=TEXT,
     multi_scope=YES_OR_NO, read_only=YES_OR_NO, format=FORMAT,
 )  # fmt: skip
-_KNOB = record(
-    key=TEXT, setting=TEXT, label=TEXT, meaning=TEXT, low=NUMBER, high=NUMBER, step=NUMBER, value=NUMBER,
-    given=or_null(NUMBER), unit=TEXT, idle=or_null(TEXT),
-)  # fmt: skip
-_CANDIDATES = record(
-    query=TEXT, verdict=_name_of("found", "weak", "nothing"), evidence=or_null(NUMBER),
-    notices=listing(named("Notice")), recipe=TEXT, limit=WHOLE, offset=WHOLE, settings=table(ANY), knobs=listing(_KNOB), runs=listing(TEXT),
-    fusion=table(ANY), stages=listing(table(ANY)), importance=or_null(table(ANY)), last=listing(table(ANY)),
-    least=table(NUMBER), signals=listing(table(ANY)), candidates=listing(table(ANY)), timings=table(NUMBER),
-    format=FORMAT,
-)  # fmt: skip
 _REPORT = record(
     dry_run=YES_OR_NO, files=table(WHOLE), chunks=WHOLE, removed=WHOLE, embedded=WHOLE, without_vector=WHOLE,
     plans=listing(record(path=TEXT, action=TEXT)),
@@ -147,8 +136,6 @@ SCHEMAS: dict[str, Schema] = {
     "Added": {"allOf": [named("Memory"), _ADDED]},
     "Shown": {"allOf": [named("Memory"), _SHOWN]},
     "Page": record(memories=listing(named("Memory")), next=or_null(TEXT), format=FORMAT),
-    "Candidates": _CANDIDATES,
-    "Likeness": record(ids=listing(IDENTITY), likeness=listing(listing(NUMBER)), format=FORMAT),
     "WhyOrContrast": {"anyOf": [_WHY, _CONTRAST]},
     "Forgotten": record(
         forgotten=listing(IDENTITY), scope=or_null(TEXT), memories=WHOLE, remains=listing(TEXT), format=FORMAT

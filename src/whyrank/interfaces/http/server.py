@@ -7,10 +7,12 @@ import json
 import secrets
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, cast
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -23,6 +25,8 @@ IDLE_SECONDS = 75  # a connection may rest between two requests
 LEAVE_SECONDS = 30  # for what has begun to come to its end when the server is told to
 MAX_CONNECTIONS = 4_000  # of one process; whoever comes then is told to come later
 _RETRY_SECONDS = 2
+_HANDED_OVER = 64  # connections that are taken over at once
+_FILES = 65_536  # a process wants to have open at most; connections are files
 
 
 class Connection(HttpToolsProtocol):
@@ -86,11 +90,46 @@ class Connection(HttpToolsProtocol):
 
 
 class Host(uvicorn.Server):
-    """Serves until the process is told to end; then what has begun ends, and nothing new begins."""
+    """Serves until the process is told to end; then what has begun ends, and nothing new begins.
 
-    def __init__(self, config: uvicorn.Config, leaving: Callable[[], None]) -> None:
+    Connections come from sockets that listen, or one by one from another process over a channel.
+    """
+
+    def __init__(self, config: uvicorn.Config, leaving: Callable[[], None], channel: socket.socket | None) -> None:
         super().__init__(config)
         self._leaving = leaving
+        self._channel = channel
+        self._welcomed = set[asyncio.Task[object]]()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and to take what is handed over."""
+        await super().startup(sockets)
+        if self._channel is not None:
+            self._channel.setblocking(False)
+            asyncio.get_running_loop().add_reader(self._channel.fileno(), self._take)
+
+    def _take(self) -> None:
+        """Take over connections; one who hands over no more has ended, and so do we."""
+        assert self._channel is not None
+        try:
+            said, numbers, _, _ = socket.recv_fds(self._channel, _HANDED_OVER, _HANDED_OVER)
+        except BlockingIOError:
+            return
+        except OSError:
+            said, numbers = b"", []
+        if not said:
+            asyncio.get_running_loop().remove_reader(self._channel.fileno())
+            self.should_exit = True
+        for number in numbers:
+            taken = asyncio.get_running_loop().create_task(self._welcome(socket.socket(fileno=number)))
+            self._welcomed.add(taken)
+            taken.add_done_callback(self._welcomed.discard)
+
+    async def _welcome(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        kind = cast(type[Connection], self.config.http_protocol_class)
+        make = partial(kind, config=self.config, server_state=self.server_state, app_state={})
+        await asyncio.get_running_loop().connect_accepted_socket(make, connection)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -108,14 +147,21 @@ class Host(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let what has begun end, and tell what takes long to stop where it can."""
         self._leaving()
+        if self._channel is not None:
+            asyncio.get_running_loop().remove_reader(self._channel.fileno())
         await super().shutdown(sockets)
 
 
-def host_for(app: App, leaving: Callable[[], None]) -> Host:
+def host_for(
+    app: App,
+    leaving: Callable[[], None],
+    connection: type[Connection] = Connection,
+    channel: socket.socket | None = None,
+) -> Host:
     """Return what serves an application."""
     config = uvicorn.Config(
         app,
-        http=Connection,
+        http=connection,
         ws="none",
         lifespan="off",
         log_config=None,  # uvicorn's own would print to standard output
@@ -124,4 +170,16 @@ def host_for(app: App, leaving: Callable[[], None]) -> Host:
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=LEAVE_SECONDS,
     )
-    return Host(config, leaving)
+    return Host(config, leaving, channel)
+
+
+def allow_many_files() -> None:
+    """Raise the number of files a process may have open as far as it goes, where there is such a number."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ... import config as settings
 from ...opening import open_engine
@@ -18,8 +19,9 @@ from ..gate import gate_for
 from ..tenants import Tenant
 from .app import Seat, Site
 from .logs import Log, log_to_stderr
-from .server import Host, host_for
+from .server import Connection, Host, allow_many_files, host_for
 from .tracing import tracing
+from .workers import run_workers
 
 
 @dataclass(frozen=True)
@@ -32,14 +34,34 @@ class Plan:
     embedding: str | None = None
     log_json: bool = False
 
+    def as_data(self) -> dict[str, Any]:
+        """Return the plan as plain data."""
+        tenants = [{**tenant._asdict(), "store": str(tenant.store)} for tenant in self.tenants]
+        return {**vars(self), "tenants": tenants, "names": list(self.names)}
+
+
+def plan_from(data: Mapping[str, Any]) -> Plan:
+    """Read a plan that was written down."""
+    tenants = [
+        Tenant(**{**one, "store": Path(one["store"]), "scopes": tuple(one["scopes"])}) for one in data["tenants"]
+    ]
+    return Plan(**{**data, "tenants": tenants})
+
 
 def served(plan: Plan, listening: socket.socket, workers: int) -> None:
     """Serve until the process is told to end."""
+    if workers > 1:
+        log_to_stderr(as_json=plan.log_json)
+        run_workers(plan.as_data(), listening, workers)
+        return
+    allow_many_files()
     with ExitStack() as stack:
         hosted(plan, stack).run(sockets=[listening])
 
 
-def hosted(plan: Plan, stack: ExitStack) -> Host:
+def hosted(
+    plan: Plan, stack: ExitStack, connection: type[Connection] = Connection, channel: socket.socket | None = None
+) -> Host:
     """Return a server for a plan; what it opened is released with the stack."""
     log_to_stderr(as_json=plan.log_json)
     leaving = threading.Event()
@@ -47,7 +69,7 @@ def hosted(plan: Plan, stack: ExitStack) -> Host:
     if len(seats) == 1:
         seats[0].door.desk.warm()
     site = Site(seats, Log(as_json=plan.log_json), leaving, tracing(settings.exports_spans()))
-    return host_for(site, leaving.set)
+    return host_for(site, leaving.set, connection, channel)
 
 
 def _seat(plan: Plan, tenant: Tenant, stack: ExitStack) -> Seat:

@@ -108,6 +108,10 @@ function partAt(place, { signal, values, best }, weight) {
   };
 }
 
+/** Return what each term added; they stand as term, value, term, value, … */
 function termsAt(place, { labels, added }) {
-  return added.length ? Object.fromEntries(added[place].map(([label, value]) => [labels[label], value])) : {};
+  const terms = {};
+  const own = added[place] ?? [];
+  for (let index = 0; index < own.length; index += 2) terms[labels[own[index]]] = own[index + 1];
+  return terms;
 }

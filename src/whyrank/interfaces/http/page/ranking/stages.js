@@ -30,8 +30,8 @@ export function readsLikeness(stage) {
 /** Give each hit the steps it was given where this stage was computed. */
 function recorded(ranking, stage) {
   if (!stage.steps) throw new Error(`no stage is called ${stage.kind}`);
-  const stepsFor = (hit) => (stage.steps[hit.place] ?? []).map(([op, value, why]) => step(stage.kind, op, value, why));
-  return restepped(ranking, stepsFor);
+  const taken = ([op, value, why]) => step(stage.kind, op, value, stage.whys[why]);
+  return restepped(ranking, (hit) => (stage.steps[hit.place] ?? []).map(taken));
 }
 
 /** Exact names come first, by order and not by a bigger bonus; parts of names get a bounded one. */
