@@ -20,9 +20,8 @@ EXAMPLES = Path(__file__).parents[4] / "examples" / "memory"
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Ingest the example memory and serve it."""
     folder = tmp_path_factory.mktemp("served")
-    (folder / "notes").symlink_to(EXAMPLES)
     with whyrank.open(folder / STORE, workspace=folder, embedding="wordllama") as memory:
-        memory.ingest(EXAMPLES)
+        memory.ingest(EXAMPLES, base=EXAMPLES.parent)
         memory.add("Robin prefers tea", tags=["drinks"])
     with serving(folder) as started:
         yield started

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 import whyrank
-from tests.browser import PAGE
 from tests.e2e.conftest import STORE
+from whyrank.interfaces.http.pagefiles import PAGE
 
 from .site import Site, ask, opened, panel, serving, turn
 
@@ -58,8 +58,8 @@ def test_markup_in_memories_and_questions_does_not_run(browser: Browser, hostile
         for box in page.get_by_role("checkbox").all()[:2]:
             box.check()
         turn(page, "ranking.vector_weight", 0.1)
-        for name in page.locator("#hits h2 button").all():
-            name.click()
+        for title in page.locator("#hits h2 button").all():
+            title.click()
             expect(page.locator("#memory [data-text]")).to_be_visible()
         for wanted in (IMAGE, "gribble"):
             panel(page, "Missing?")
@@ -124,3 +124,10 @@ FORBIDDEN = re.compile(
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PAGE)))
 def test_no_file_of_the_page_reads_markup_or_reaches_out(file: Path) -> None:
     assert FORBIDDEN.findall(file.read_text(encoding="utf-8")) == []
+
+
+def test_every_module_is_fetched_at_once_and_none_twice() -> None:
+    """A browser that hears of a module only from another one waits for both."""
+    page = (PAGE / "index.html").read_text(encoding="utf-8")
+    named = re.findall(r'(?:href|src)="/page/([^"]+\.js)"', page)
+    assert sorted(named) == sorted(file.relative_to(PAGE).as_posix() for file in PAGE.rglob("*.js"))

@@ -1,7 +1,6 @@
 // The page: every part is started once, and after that hears from the state.
 
 import { readAddress, writeAddress } from "./address.js";
-import { takeToken } from "./api.js";
 import { at } from "./dom.js";
 import { startDropped } from "./dropped.js";
 import { openFact } from "./facts.js";
@@ -39,7 +38,6 @@ const does = {
 };
 
 function start() {
-  takeToken();
   const asked = readAddress();
   change({ ...asked, phase: asked.query ? "asking" : "idle" });
   startTheme();

@@ -1,6 +1,7 @@
 // Search as you type: one question at a time, the last one asked wins, and what is stale is thrown away.
 
 import * as api from "./api.js";
+import { body, takeEarly } from "./early.js";
 import { needsLikeness } from "./rank.js";
 import { change, now } from "./state.js";
 
@@ -28,7 +29,7 @@ export async function askNow() {
 
 /** Return what changes by the answer; what was open and picked stays so if it is the same question. */
 async function received(signal) {
-  const pool = await api.candidates(question(), signal);
+  const pool = await (takeEarly(question()) ?? api.candidates(question(), signal));
   const wish = honoured(pool);
   const likeness = needsLikeness(pool, wish) ? await api.likeness(question(), signal) : null;
   const isNew = pool.query !== now().pool?.query;
@@ -38,8 +39,7 @@ async function received(signal) {
 
 /** Return the question as it is asked of every route. */
 export function question() {
-  const { query, recipe, scope } = now();
-  return { query, recipe, scope: scope ? [scope] : undefined };
+  return body(now());
 }
 
 /** Keep of the turned settings those that this recipe knows. */
