@@ -6,7 +6,7 @@ DATA ?=
 # Of the others most take an hour to build a million notes.
 MILLION_PEERS = fts5+numpy,fts5 without stop words,tantivy,tantivy without stop words
 
-.PHONY: demo test check format mutants eval bench soak clean
+.PHONY: demo test check format mutants eval bench soak screenshots clean
 
 demo: $(VENV)/.user
 	@$(BIN)/python examples/demo.py
@@ -34,12 +34,16 @@ eval: $(VENV)/.user
 bench: $(VENV)/.peers
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.switching
+	$(BIN)/python -m benchmarks.page
 	$(BIN)/whyrank bench --sizes 10k,100k --out docs/benchmarks
 	$(BIN)/whyrank bench --sizes 1k --words 60 --peers fts5+numpy --queries 24 --scopes 1000x1000 --out docs/benchmarks/scopes
 	$(BIN)/whyrank bench --sizes 1m --words 60 --peers "$(MILLION_PEERS)" --queries 24 --out docs/benchmarks/million
 
 soak: $(VENV)/.dev
 	SOAK=1 $(BIN)/python -m pytest tests/soak tests/properties tests/contract
+
+screenshots: $(VENV)/.browser
+	$(BIN)/python -m tests.e2e.browser.page.screenshots
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
