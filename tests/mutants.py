@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 LAWS = "tests/properties/test_ranking_laws.py"
 SEARCH_LAWS = "tests/properties/test_search_laws.py"
 COUNTERFACTUALS = "tests/unit/ranking/test_counterfactuals.py tests/properties/test_counterfactual_laws.py"
+BROWSER = "tests/e2e/browser/test_ranking_in_the_browser.py"
 CONTRACT = "tests/contract"
 MATCHING = "tests/properties/test_matching_laws.py"
 EXTRACTION = "tests/unit/ingest/test_answers.py tests/unit/ingest/test_extractor.py tests/unit/ingest/test_globs.py"
@@ -30,6 +31,27 @@ class Mutant(NamedTuple):
 
 
 MUTANTS = (
+    Mutant(
+        "relevance from zero in the browser",
+        "interfaces/http/page/ranking/normalisers.js",
+        "const half = high / 2 - low / 2;",
+        "const half = high / 2;",
+        BROWSER,
+    ),
+    Mutant(
+        "diversity before the grouping of files in the browser",
+        "interfaces/http/page/ranking/recipe.js",
+        'const LATE = ["group", "mmr"];',
+        'const LATE = ["mmr", "group"];',
+        BROWSER,
+    ),
+    Mutant(
+        "a cap that stays where the boost weight goes in the browser",
+        "interfaces/http/page/ranking/recipe.js",
+        "cap: strength",
+        "cap: 15",
+        BROWSER,
+    ),
     Mutant(
         "other wordings on top of the question",
         "ranking/fusion.py",
@@ -461,7 +483,7 @@ MUTANTS = (
     ),
     Mutant(
         "agents forget what is everybody's",
-        "interfaces/mcp/calls.py",
+        "interfaces/door.py",
         "if memory.scope not in own:",
         "if not own:",
         "tests/unit/interfaces/mcp/test_calls.py",

@@ -13,15 +13,17 @@ from typing import Any, NamedTuple
 from .errors import ConfigError
 from .old_settings import is_retired, renewed
 from .ranking.recipes import Recipe, recipe_named
-from .ranking.settings import Adjustments, adjusted, unhonoured
+from .ranking.settings import AS_IT_IS, Adjustments, adjusted, unhonoured
 from .settings import PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read
 from .types import Notice
 
 WORKSPACE_FILE = "whyrank.toml"
+EVALUATION_SUFFIX = ".eval"  # one JSON object
 PINS_SUFFIX = ".pins"  # lines of JSON; not called so, because logs of turns are, and are ingested
 WORKSPACE_VARIABLE = "WHYRANK_WORKSPACE"
 TOKEN_VARIABLE = "WHYRANK_TOKEN"  # what servers ask for; no setting, because files and `whyrank config` would show it
 OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
+SPAN_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 KEY_VARIABLES = ("WHYRANK_EMBEDDER_KEY", "WHYRANK_LLM_KEY", OPENAI_KEY_VARIABLE)
 _NO_SETTINGS = frozenset({WORKSPACE_VARIABLE, TOKEN_VARIABLE, *KEY_VARIABLES})
 
@@ -56,8 +58,7 @@ class Config:
     @property
     def notes(self) -> Path:
         """Return the folder paths are stored relative to: the store's own, wherever one stands."""
-        folder = self.store.parent
-        return folder.parent if folder.name == STORE_FOLDER else folder
+        return notes_of(self.store)
 
     @property
     def models(self) -> Path:
@@ -68,6 +69,11 @@ class Config:
     def pins(self) -> Path:
         """Return where the pins are: beside the store and called after it, if no place was named."""
         return self.store.with_suffix(PINS_SUFFIX) if self["pins"] is None else self.place("pins")
+
+    @property
+    def evaluation(self) -> Path:
+        """Return where the evaluation that was kept last is: beside the store and called after it."""
+        return self.store.with_suffix(EVALUATION_SUFFIX)
 
     def place(self, key: str) -> Path:
         """Return the path a setting names, taken from the workspace."""
@@ -86,17 +92,23 @@ class Config:
         """
         if isinstance(asked, Recipe):
             return adjusted(asked, Adjustments(**wishes)) if wishes else asked
-        named = recipe_named(asked or self["recipe"])
+        recipe, wish = self.wishes(asked)
         if wishes:
-            return adjusted(named, replace(self._adjustments, **wishes))
-        if named.name not in self._adjusted:
-            self._adjusted[named.name] = adjusted(named, self._adjustments)
-        return self._adjusted[named.name]
+            return adjusted(recipe, replace(wish, **wishes))
+        if recipe.name not in self._adjusted:
+            self._adjusted[recipe.name] = adjusted(recipe, wish)
+        return self._adjusted[recipe.name]
 
     @cached_property
     def _adjusted(self) -> dict[str, Recipe]:
         """Remember recipes by name as these settings make them: every search asks for one, and nothing changes them."""
         return {}
+
+    def wishes(self, asked: str | Recipe | None = None) -> tuple[Recipe, Adjustments]:
+        """Return the recipe asked for as it ships, and what the settings wish of it."""
+        if isinstance(asked, Recipe):
+            return asked, AS_IT_IS
+        return recipe_named(asked or self["recipe"]), self._adjustments
 
     def unhonoured(self, asked: str | Recipe | None, recipe: Recipe) -> tuple[Notice, ...]:
         """Say which settings the recipe that was asked for has no place for."""
@@ -160,6 +172,16 @@ def _sources(
             key = variables.get(name, name.removeprefix(PREFIX).lower())
             yield f"environment ({name})", {key: value}
     yield "argument", {key: value for key, value in arguments.items() if value is not None}
+
+
+def exports_spans(environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether OpenTelemetry's own variables ask for spans to be sent somewhere."""
+    return any(environment.get(name) for name in SPAN_VARIABLES)
+
+
+def notes_of(store: Path) -> Path:
+    """Return the folder that the paths in a store are relative to."""
+    return store.parent.parent if store.parent.name == STORE_FOLDER else store.parent
 
 
 def token(environment: Mapping[str, str] = os.environ) -> str | None:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .ingest.ingestor import Report
     from .search.contrast import Contrast
     from .search.expansion import Expander
+    from .search.pooled import Pooled
 
 
 class Engine(Remembering, Extracting, Pinning):
@@ -138,6 +139,36 @@ class Engine(Remembering, Extracting, Pinning):
             results = searcher.search(asked, chosen)
             said = (*widened, *self._config.unhonoured(recipe, chosen), *self._config.notices, *self._serving.notices())
         return replace(results, notices=(*results.notices, *said)) if said else results
+
+    def pool(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        recipe: str | Recipe | None = None,
+        strict: bool = False,
+        max_tokens: int | None = None,
+        expand: bool | None = None,
+        syntax: str = "plain",
+        likeness: bool = False,
+        **filters: Any,
+    ) -> Pooled:
+        """Return all that ranking knew of the candidates of a question, to be ranked again by other settings.
+
+        With `likeness` it also knows how like each other they are, which diversity asks for.
+        """
+        from .search.pooled import pooled  # of no use to a search, which should not wait for it
+
+        check_budget(max_tokens)
+        asked = replace(self._query(query, limit, offset, filters, syntax), strict=strict, max_tokens=max_tokens)
+        asked, widened = self._widened(asked, expand)
+        base, wish = self._config.wishes(recipe)
+        with self._searching() as searcher:
+            found = pooled(searcher, asked, base, wish, self._reranking(base), likeness=likeness)
+            said = (*widened, *self._config.unhonoured(recipe, found.pool.recipe), *self._config.notices)
+            results = replace(found.results, notices=(*found.results.notices, *said, *self._serving.notices()))
+        return replace(found, results=results)
 
     @contextmanager
     def _searching(self) -> Iterator[Searcher]:
@@ -291,11 +322,15 @@ class Engine(Remembering, Extracting, Pinning):
 
     def _recipe(self, recipe: str | Recipe | None) -> Recipe:
         chosen = self._config.recipe(recipe)
+        return chosen.with_stages(*self._reranking(chosen))
+
+    def _reranking(self, chosen: Recipe) -> tuple[Rerank, ...]:
+        """Return the stage that a reranker given to this engine adds to every recipe."""
         if self._reranker is None:
-            return chosen
+            return ()
         own = next((stage for stage in chosen.stages if isinstance(stage, Rerank)), Rerank())
         # A recipe that brings a reranker keeps it.
-        return chosen.with_stages(own if own.reranker is not None else replace(own, reranker=self._reranker))
+        return (own if own.reranker is not None else replace(own, reranker=self._reranker),)
 
 
 def open_store(path: Path, keyword: str, cache_megabytes: int) -> Store:

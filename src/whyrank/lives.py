@@ -12,7 +12,7 @@ from .arguments import MAX_LISTED, Listing, Scopes, check_order, check_page, sco
 from .columns import MemoryId
 from .errors import ConfigError, NotFound
 from .lifetimes import REFRESHED, expiry
-from .ports import Changes, Recall
+from .ports import Changes, Recall, SortingKey
 from .search.calibration import notes_about
 from .spaces import Spaces
 from .types import GLOBAL, Former, Memory, Order, Scope, Where, visible
@@ -46,12 +46,23 @@ class Living(Spaces):
                 raise NotFound(f"there is no memory {identity!r}", "`whyrank list` shows the ids there are")
         return [found[identity] for identity in wanted]
 
-    def list(self, *, limit: int = 50, offset: int = 0, sort: Order = "place", **filters: Any) -> list[Memory]:
-        """Return memories in the order of their files and lines, or the latest, weightiest, most recalled first."""
+    def list(
+        self,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        sort: Order = "place",
+        after: SortingKey | None = None,
+        **filters: Any,
+    ) -> list[Memory]:
+        """Return memories in the order of their files and lines, or the latest, weightiest, most recalled first.
+
+        With `after`, what `sorting_key` says of a memory in that order, the list goes on behind it.
+        """
         check_page(limit, offset)
         check_order(sort)
         where = Listing(**filters).where(self._clock())
-        return self._store.browse(where, min(limit, MAX_LISTED), min(offset, MAX_LISTED), sort)
+        return self._store.browse(where, min(limit, MAX_LISTED), min(offset, MAX_LISTED), sort, after)
 
     def history(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Former]:
         """Return what a memory was before each of its changes, the latest last."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from .columns import MemoryId
 from .hits import Held
 from .matches import NameProbe
-from .types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
+from .types import ONCE, USUAL_IMPORTANCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 else:
     Vector = object  # ports are imported by all; numpy is loaded only where vectors are computed
+
+
+# Where a memory stands in a list of some order; what comes behind has a greater one.
+SortingKey = tuple[object, ...]
 
 
 class Name(NamedTuple):
@@ -165,8 +169,13 @@ class Store(Protocol):
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Mapping[MemoryId, Held]:
         """Return the same as `get`, to be read only when looked at; it stays what it is now."""
 
-    def browse(self, where: Where, limit: int, offset: int = 0, order: Order = "place") -> list[Memory]:
-        """Return memories in the order of their content keys, or the latest, weightiest, most recalled first."""
+    def browse(
+        self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None
+    ) -> list[Memory]:
+        """Return memories in the order of their content keys, or the latest, weightiest, most recalled first.
+
+        With `after` those that stand behind this place in the order, be there still a memory in it or not.
+        """
 
     def each(self, where: Where) -> Iterator[Memory]:
         """Yield memories in the order of their content keys, without holding them all."""
@@ -338,3 +347,15 @@ class Llm(Protocol):
         timeout_s: float | None = None,
     ) -> Completion:
         """Return the model's answer; a schema asks for JSON of that shape where the server can promise it."""
+
+
+def sorting_key(memory: Memory, order: Order) -> SortingKey:
+    """Return where a memory stands in a list."""
+    first: dict[Order, tuple[float, ...]] = {
+        "place": (),
+        "created": (-memory.created,),
+        "date": (memory.date is None, -(memory.date or 0.0)),
+        "importance": (-(memory.importance or USUAL_IMPORTANCE),),
+        "recalls": (-memory.recalls,),
+    }
+    return (*first[order], *memory.content_key)

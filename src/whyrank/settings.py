@@ -10,6 +10,7 @@ from .analysis.languages import LANGUAGES
 from .embedding.prompts import canonical_prompt
 from .embedding.providers import NAMES as EMBEDDERS
 from .errors import ConfigError
+from .ranking.normalisers import K_RANGE
 from .ranking.recipes import LENGTHS, recipe_named
 from .ranking.settings import AS_THE_RECIPE_SAYS, CALIBRATED, SCALED
 from .storage.pools import CHUNKS_PER_SOURCE
@@ -244,6 +245,12 @@ SETTINGS: dict[str, Setting] = {
             None,
             _whole_or_none(1, 10_000),
             "how many sources each run may bring; unset: the recipe's",
+        ),
+        Setting(
+            "ranking.k",
+            None,
+            _number(*K_RANGE, optional=True),
+            "k of reciprocal rank fusion (rrf, hybrid-mem): the larger, the less a first place counts; unset: 60",
         ),
         Setting("query_expansion.enabled", False, _switch, "whether a language model widens questions asked in Python"),
         Setting("query_expansion.model", None, _optional_text, "the model that does; unset: llm.model"),

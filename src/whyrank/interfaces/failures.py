@@ -1,4 +1,4 @@
-"""One table for all doors: what each error is called and how a process ends on it."""
+"""One table for all doors: what each error is called, how a process ends on it, and its status over HTTP."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ class Failure(NamedTuple):
 
     code: str
     exit_status: int
+    http_status: int = 500
 
 
 OK = 0
@@ -20,20 +21,22 @@ INTERRUPTED = 130
 
 # The most special first: the first class that fits decides.
 FAILURES: tuple[tuple[type[errors.WhyrankError], Failure], ...] = (
-    (errors.ConfigError, Failure("config", 2)),
-    (errors.NotFound, Failure("not-found", 3)),
-    (errors.StoreLocked, Failure("store-locked", 4)),
-    (errors.SchemaTooNew, Failure("schema-too-new", 5)),
-    (errors.StoreDamaged, Failure("store-damaged", 6)),
-    (errors.StoreFull, Failure("store-full", 7)),
-    (errors.StoreError, Failure("store", 8)),
-    (errors.SpaceMismatch, Failure("space-mismatch", 9)),
-    (errors.ProviderError, Failure("provider", 10)),
-    (errors.MissingExtra, Failure("missing-extra", 11)),
-    (errors.IngestError, Failure("ingest", 12)),
-    (errors.BadDataset, Failure("bad-dataset", 13)),
-    (errors.BadQuery, Failure("bad-query", 20)),
-    (errors.WhyrankError, Failure("error", 1)),
+    (errors.ConfigError, Failure("config", 2, 422)),
+    (errors.NotFound, Failure("not-found", 3, 404)),
+    (errors.StoreLocked, Failure("store-locked", 4, 503)),
+    (errors.StoreChanged, Failure("store", 8, 409)),
+    (errors.SchemaTooNew, Failure("schema-too-new", 5, 503)),
+    (errors.StoreDamaged, Failure("store-damaged", 6, 503)),
+    (errors.StoreFull, Failure("store-full", 7, 507)),
+    (errors.StoreError, Failure("store", 8, 503)),
+    (errors.SpaceMismatch, Failure("space-mismatch", 9, 503)),
+    (errors.ProviderTimeout, Failure("provider", 10, 504)),
+    (errors.ProviderError, Failure("provider", 10, 502)),
+    (errors.MissingExtra, Failure("missing-extra", 11, 501)),
+    (errors.IngestError, Failure("ingest", 12, 422)),
+    (errors.BadDataset, Failure("bad-dataset", 13, 422)),
+    (errors.BadQuery, Failure("bad-query", 20, 422)),
+    (errors.WhyrankError, Failure("error", 1, 500)),
 )
 PARTLY_READ = Failure("partly-read", 14)
 TRAIL_BROKEN = Failure("trail-broken", 15)

@@ -38,14 +38,24 @@ class Gate:
     """The names a server answers to, and the token it asks for."""
 
     hosts: frozenset[str]
-    token: str
+    token: str | None
 
     def refusal(self, host: str | None, origin: str | None, authorization: str | None) -> Refusal | None:
         """Say why a request with these headers is not let in, if it is not."""
+        return self.foreign(host, origin) or self.stranger(authorization)
+
+    def foreign(self, host: str | None, origin: str | None) -> Refusal | None:
+        """Say why nobody who asks by this name, or from this page, is heard, if so."""
         if _name(host or "") not in self.hosts:
             return Refusal(421, "foreign-host", "this server does not answer to that Host", "ask for it by its address")
         if origin is not None and not self._knows(origin):
             return Refusal(403, "foreign-origin", "pages of that Origin may not ask this server", "leave Origin out")
+        return None
+
+    def stranger(self, authorization: str | None) -> Refusal | None:
+        """Say why this is nobody who may ask, if so; a server without a token lets everybody ask."""
+        if self.token is None:
+            return None
         kind, _, given = (authorization or "").partition(" ")
         if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.token.encode()):
             return Refusal(401, "token", "the token is missing or wrong", "send Authorization: Bearer TOKEN")
@@ -56,7 +66,7 @@ class Gate:
         return scheme in ("http", "https") and _name(place) in self.hosts
 
 
-def gate_for(host: str, others: Iterable[str], token: str) -> Gate:
+def gate_for(host: str, others: Iterable[str], token: str | None) -> Gate:
     """Return the gate of a server that listens on a host and is also called by other names."""
     names = {name.lower().strip("[]") for name in (host, *others)} - _EVERYWHERE
     return Gate(frozenset(names | set(LOOPBACK)), token)

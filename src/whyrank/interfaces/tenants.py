@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .. import config as settings
 from ..arguments import scope_of
 from ..errors import ConfigError
 from .gate import token_from
@@ -19,10 +22,39 @@ class Tenant(NamedTuple):
 
     name: str
     store: Path
-    token: str
+    token: str | None
     scopes: tuple[str, ...] = ()
     is_multi_scope: bool = False
     is_read_only: bool = False
+
+
+class Served(NamedTuple):
+    """Whom a server serves, and whether the token of the only one was made just now, so that somebody must be told."""
+
+    tenants: list[Tenant]
+    is_new_token: bool
+
+
+def served_to(asked: argparse.Namespace) -> Served:
+    """Return whom a server that was started so serves: one without a name, or the tenants of a file."""
+    if asked.tenants is not None:
+        if any((asked.scope, asked.multi_scope, asked.read_only, asked.token_file, asked.store)):
+            raise ConfigError(
+                "--tenants says for each tenant what --store, --scope, --multi-scope, --read-only and --token-file say",
+                "give it without these",
+            )
+        return Served(tenants_in(asked.tenants), False)
+    token = token_from(asked.token_file, settings.token())
+    scopes = tuple(str(scope_of(scope)) for scope in asked.scope or ())
+    only = Tenant("", settings_of(asked).store, token.text, scopes, asked.multi_scope, asked.read_only)
+    return Served([only], token.is_new)
+
+
+def settings_of(asked: argparse.Namespace) -> settings.Config:
+    """Return the settings as they stand for a server that was started so."""
+    store = None if asked.store is None else os.path.abspath(os.path.expanduser(asked.store))
+    given = {"store": store, "embedding": asked.embedding}
+    return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)
 
 
 def tenants_in(file: str) -> list[Tenant]:
@@ -35,7 +67,7 @@ def tenants_in(file: str) -> list[Tenant]:
     tenants = [_tenant(name, table, path.absolute().parent) for name, table in tables.items()]
     if not tenants:
         raise ConfigError(f"{file} names no tenant", 'write a table for each: [alice], store = "…", token_file = "…"')
-    _refuse_shared([(one.name, one.token) for one in tenants], "token")
+    _refuse_shared([(one.name, one.token or "") for one in tenants], "token")
     _refuse_shared([(one.name, str(one.store.resolve())) for one in tenants], "store")
     return tenants
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain
+from operator import add
 from typing import Literal
 
 from ..columns import MemoryId, column_of
@@ -257,6 +258,6 @@ def as_signal(run: Run, ids: Sequence[MemoryId], unlisted: float | None = None) 
 
 
 def share_out(weights: Sequence[float], whole: float = 1.0) -> list[float]:
-    """Return what share of the whole each weight gets."""
-    summed = sum(weights)
+    """Return what share of the whole each weight gets; added up from left to right, as browsers and old Pythons do."""
+    summed = reduce(add, weights, 0.0)
     return [weight / summed * whole for weight in weights] if summed else [0.0 for _ in weights]

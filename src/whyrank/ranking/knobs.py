@@ -11,13 +11,12 @@ from ..types import Run
 from .boosts import Boosts, TokenMatch
 from .diversity import MMR
 from .fusion import Fuse, Vote, family_of, share_out
-from .normalisers import ReciprocalRank
+from .normalisers import K_RANGE, ReciprocalRank
 from .recipes import Recipe
 from .settings import is_balanced, is_blend, with_boost_weight
 from .stages import TIERS, Evidence, MinScore, NameFirst, OpenClawSelection, Recency
 from .worth import Base, Importance
 
-K_RANGE = (0.01, 10_000.0)  # from "only the first counts" to "every rank counts the same"
 MOST_BONUS = 2.0  # more than the whole reach of a fused score
 MOST_POINTS = 10.0  # twice what any registry gives
 BOOST_WEIGHTS = (1.0, 30.0)  # as far as the slider goes
@@ -137,7 +136,8 @@ def _constants(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
             if len(values) == 1
             else f"k of {' and '.join(vote.signal for vote in votes if vote.normaliser == same)}"
         )
-        yield Knob(name, k, min(k, K_RANGE[0]), max(k, K_RANGE[1]), _constant_turned(recipe, votes, same), wide=True)
+        low, high, key = min(k, K_RANGE[0]), max(k, K_RANGE[1]), "ranking.k" if len(values) == 1 else None
+        yield Knob(name, k, low, high, _constant_turned(recipe, votes, same), key, wide=True)
 
 
 def _constant_turned(recipe: Recipe, votes: Sequence[Vote], same: ReciprocalRank) -> Callable[[float], Recipe]:

@@ -10,6 +10,7 @@ from typing import Protocol
 from ..errors import ConfigError
 
 RRF_K = 60.0  # Cormack, Clarke and Büttcher 2009
+K_RANGE = (0.01, 10_000.0)  # from "only the first counts" to "every rank counts the same"
 TINY = 1e-9
 DEVIATIONS = 3.0  # Mazzeschi 2023: mean ± 3σ stand in for the bounds of an unknown distribution
 

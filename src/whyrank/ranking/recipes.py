@@ -71,6 +71,8 @@ class Recipe:
         They go before the grouping of files, which must see the final scores; diversity comes after it, among what
         is shown.
         """
+        if not stages:
+            return self
         kinds = tuple(type(stage) for stage in stages)
         others = [stage for stage in self.stages if not isinstance(stage, kinds)]
         late = (GroupBySource, MMR)

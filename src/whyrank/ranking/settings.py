@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from ..types import Notice
 from .diversity import MMR
 from .entities import EntityBoost
 from .fusion import Fuse, Vote
-from .normalisers import BatchMax, Normaliser
+from .normalisers import BatchMax, Normaliser, ReciprocalRank
 from .order import Stage
 from .recipes import LENGTHS, Recipe
 from .stages import Evidence, GroupBySource, MinScore, NameFirst, OpenClawSelection, Recency
@@ -28,7 +28,7 @@ class Adjustments:
     recency_half_life_days: float = 30.0
     min_vector: float | None = None
     min_coverage: float | None = None
-    max_per_file: int = 1
+    max_per_file: int | None = 1
     mmr_lambda: float | None = None
     name_bonus: float = 1.0
     evidence: str = "any"
@@ -39,6 +39,10 @@ class Adjustments:
     entity_boost: float | None = None
     analysis: str = AS_THE_RECIPE_SAYS
     pool: int | None = None
+    k: float | None = None
+
+
+AS_IT_IS = Adjustments(max_per_file=None)  # what leaves any recipe as it is
 
 
 def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
@@ -47,6 +51,8 @@ def adjusted(recipe: Recipe, wish: Adjustments) -> Recipe:
         recipe = replace(recipe, fusion=_balanced(recipe.fusion, wish.vector_weight))
     if is_blend(recipe):
         recipe = replace(recipe, fusion=_blended(recipe.fusion, wish))
+    if wish.k is not None:
+        recipe = replace(recipe, fusion=_with_k(recipe.fusion, wish.k))
     recipe = _planned(recipe, wish)
     if wish.importance == SCALED:
         recipe = recipe.with_stages(Importance())
@@ -87,12 +93,20 @@ def _capped(normaliser: Normaliser, cap: float) -> Normaliser:
     return normaliser
 
 
+def _with_k(fusion: Fuse, k: float) -> Fuse:
+    def given(vote: Vote) -> Vote:
+        return replace(vote, normaliser=ReciprocalRank(k)) if isinstance(vote.normaliser, ReciprocalRank) else vote
+
+    others = None if fusion.others is None else given(fusion.others)
+    return replace(fusion, votes=tuple(map(given, fusion.votes)), others=others)
+
+
 def _changed(stage: Stage, wish: Adjustments) -> Stage:
     if wish.min_score is not None and isinstance(stage, OpenClawSelection):
         return OpenClawSelection(wish.min_score)
     if wish.min_score is not None and isinstance(stage, MinScore):
         return MinScore(wish.min_score)
-    if isinstance(stage, GroupBySource):
+    if wish.max_per_file is not None and isinstance(stage, GroupBySource):
         return GroupBySource(wish.max_per_file)
     if isinstance(stage, NameFirst) and wish.name_bonus != 1:
         return replace(
@@ -111,6 +125,21 @@ def tunable(recipe: Recipe) -> frozenset[str]:
 
 def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
     """Say which wishes a recipe has no place for."""
+    unused = _unused(recipe, wish)
+    return tuple(Notice("setting-unused", f"{key} has no place in the recipe {recipe.name!r}") for key in unused)
+
+
+def honoured(recipe: Recipe) -> tuple[str, ...]:
+    """Name the settings that a recipe has a place for."""
+    every = Adjustments(
+        vector_weight=0.5, max_per_file=2, name_bonus=2.0, alpha=0.5, boost_weight=1.0, min_score=0.5, k=1.0
+    )
+    unused = _unused(recipe, every)
+    keys = (f"ranking.{field.name}" for field in fields(Adjustments))
+    return tuple(key for key in keys if key not in unused)
+
+
+def _unused(recipe: Recipe, wish: Adjustments) -> list[str]:
     unused = []
     if not is_blend(recipe):
         asked = {"ranking.alpha": wish.alpha, "ranking.boost_weight": wish.boost_weight}
@@ -121,11 +150,19 @@ def unhonoured(recipe: Recipe, wish: Adjustments) -> tuple[Notice, ...]:
         unused.append("ranking.min_score")
     if wish.vector_weight is not None and not is_balanced(recipe):
         unused.append("ranking.vector_weight")
-    if wish.max_per_file != 1 and not any(isinstance(stage, GroupBySource) for stage in recipe.stages):
+    if wish.max_per_file not in (None, 1) and not any(isinstance(stage, GroupBySource) for stage in recipe.stages):
         unused.append("ranking.max_per_file")
     if wish.name_bonus != 1 and "name_bonus" not in tunable(recipe):
         unused.append("ranking.name_bonus")
-    return tuple(Notice("setting-unused", f"{key} has no place in the recipe {recipe.name!r}") for key in unused)
+    if wish.k is not None and not counts_ranks(recipe):
+        unused.append("ranking.k")
+    return unused
+
+
+def counts_ranks(recipe: Recipe) -> bool:
+    """Tell whether runs are fused by their ranks, so that k says how fast a rank loses its worth."""
+    votes = (*recipe.fusion.votes, *([recipe.fusion.others] if recipe.fusion.others else []))
+    return any(isinstance(vote.normaliser, ReciprocalRank) for vote in votes)
 
 
 def is_balanced(recipe: Recipe) -> bool:

@@ -10,7 +10,7 @@ from ..errors import ConfigError
 from ..hits import Context, Hit, Ranking
 from ..matches import NameMatch, NameRelation
 from ..trail import Step, part_of
-from ..types import Notice
+from ..types import Memory, Notice
 from .lineup import Joined, Lineup, Stepped
 from .order import keep, rescore
 
@@ -207,8 +207,8 @@ class Dedup:
         placed = sorted(ranking.hits, key=_representative)
         first: dict[str, str] = {}
         for hit in placed:
-            first.setdefault(_text_key(hit), hit.id)
-        same = {hit.id: first[_text_key(hit)] for hit in placed}
+            first.setdefault(text_key(hit.memory), hit.id)
+        same = {hit.id: first[text_key(hit.memory)] for hit in placed}
         near = self._near([hit.id for hit in placed if same[hit.id] == hit.id], context)
 
         def reason(hit: Hit) -> str | None:
@@ -234,8 +234,9 @@ class Dedup:
         return gone
 
 
-def _text_key(hit: Hit) -> str:
-    return " ".join(hit.memory.text.casefold().split())
+def text_key(memory: Memory) -> str:
+    """Return what two memories with the same text have in common."""
+    return " ".join(memory.text.casefold().split())
 
 
 def _representative(hit: Hit) -> tuple[int, float, float, bool, tuple[str, int, str, str]]:

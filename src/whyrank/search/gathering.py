@@ -28,9 +28,9 @@ def gathered(retrieved: Retrieved, store: Store, language: str) -> Retrieved:
         return any(getattr(stage, f"reads_{what}", False) for stage in stages)
 
     if reads("memories"):
-        retrieved = replace(retrieved, context=_with_memories(retrieved.context, store))
+        retrieved = replace(retrieved, context=with_memories(retrieved.context, store))
     if reads("likeness"):
-        retrieved = replace(retrieved, context=_with_likeness(retrieved, store, language))
+        retrieved = replace(retrieved, context=with_likeness(retrieved, store, language))
     if reads("labels"):
         retrieved = replace(retrieved, context=_with_labels(retrieved.context))
     if reads("chats"):
@@ -41,7 +41,7 @@ def gathered(retrieved: Retrieved, store: Store, language: str) -> Retrieved:
     return retrieved
 
 
-def _with_likeness(retrieved: Retrieved, store: Store, language: str) -> Context:
+def with_likeness(retrieved: Retrieved, store: Store, language: str) -> Context:
     """Gather vectors, and words as well where a candidate has no vector."""
     context = retrieved.context
     ids, scopes = sorted(context.memories), context.query.where.scopes
@@ -52,7 +52,7 @@ def _with_likeness(retrieved: Retrieved, store: Store, language: str) -> Context
     return replace(context, likeness=Comparison(vectors, tokens))
 
 
-def _with_memories(context: Context, store: Store) -> Context:
+def with_memories(context: Context, store: Store) -> Context:
     """Read all candidates at once, where a stage looks at every one of them."""
     memories = store.get(list(context.memories), context.query.where.scopes)
     whole = len(memories) == len(context.memories)

@@ -33,6 +33,10 @@ class Searcher:
 
     def search(self, query: Query, recipe: Recipe) -> Results:
         """Answer a query; never raises for its text, unless it is written wrongly in the advanced syntax."""
+        return self.found(query, recipe)[1]
+
+    def found(self, query: Query, recipe: Recipe) -> tuple[Retrieved, Results]:
+        """Answer a query, and keep what was retrieved for those who rank it again."""
         watch = Stopwatch()
         # One snapshot for all of it: what is found can still be read.
         with self.store.reading(), watch.timing("total"):
@@ -51,7 +55,7 @@ class Searcher:
             said.append(EMPTY)
         elif not self.store.browse(retrieved.context.query.where, 1):
             said.append(NOTHING_PASSES)
-        return Results(
+        return retrieved, Results(
             query=query.text,
             hits=tuple(ranking.hits),
             verdict=verdict,

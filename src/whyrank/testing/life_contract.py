@@ -9,7 +9,7 @@ import pytest
 
 from ..errors import ConfigError, StoreChanged, StoreError
 from ..ingest.entries import entry_for
-from ..ports import Changes, FileRecord, Recall, Written
+from ..ports import Changes, FileRecord, Recall, Written, sorting_key
 from ..types import GLOBAL, Former, Order, Scope, Source
 from .store_setting import MINE, NOW, OTHER, USER, StoreSetting, fact, ids
 
@@ -44,6 +44,10 @@ class LifeContract(StoreSetting):
         for order, wanted in expected.items():
             assert [memory.id for memory in store.browse(self.where(), 9, 0, order)] == wanted
             assert [memory.id for memory in store.browse(self.where(), 1, 1, order)] == wanted[1:2]
+            places = {memory.id: sorting_key(memory, order) for memory in store.browse(self.where(), 9)}
+            for place, identity in enumerate(wanted):
+                behind = store.browse(self.where(), 9, 0, order, places[identity])
+                assert [memory.id for memory in behind] == wanted[place + 1 :]
         assert list(store.each(self.where())) == store.browse(self.where(), 9)
 
     def test_the_filters_on_lives_hold_in_every_run(self, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ..columns import MemoryId
 from ..errors import ConfigError, StoreChanged, StoreError
 from ..ports import Changes, Entry, Written
-from ..types import USUAL_IMPORTANCE, Former, Memory, Order, Scope
+from ..types import Former, Memory, Scope
 
 
 @dataclass
@@ -67,15 +67,3 @@ def refuse_circles(entries: Mapping[MemoryId, Entry], changes: Changes) -> None:
             by = successors.get(by)
         if by is not None:
             raise StoreError(f"{by} would be replaced by itself", "nothing was stored")
-
-
-def sorting_key(memory: Memory, order: Order) -> tuple[object, ...]:
-    """Return what a list is sorted by."""
-    first: dict[Order, tuple[float, ...]] = {
-        "place": (),
-        "created": (-memory.created,),
-        "date": (memory.date is None, -(memory.date or 0.0)),
-        "importance": (-(memory.importance or USUAL_IMPORTANCE),),
-        "recalls": (-memory.recalls,),
-    }
-    return (*first[order], *memory.content_key)

@@ -12,13 +12,24 @@ from ..analysis.text import same_text
 from ..columns import MemoryId
 from ..errors import StoreError
 from ..matches import NameProbe
-from ..ports import Changes, Entry, Failure, FileRecord, Recall, StoreStatus, Waiting, Written
+from ..ports import (
+    Changes,
+    Entry,
+    Failure,
+    FileRecord,
+    Recall,
+    SortingKey,
+    StoreStatus,
+    Waiting,
+    Written,
+    sorting_key,
+)  # fmt: skip
 from ..storage import lexical
 from ..storage.pools import Scored, best
 from ..storage.samples import spread
 from ..types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from .memory_matching import passes, with_tie, words_in
-from .memory_past import Past, refuse_circles, refuse_others, sorting_key
+from .memory_past import Past, refuse_circles, refuse_others
 from .oracle import addends, date_scores
 
 if TYPE_CHECKING:
@@ -157,10 +168,13 @@ class MemoryStore:
         """Return the same: nothing has to be read here."""
         return self.get(ids, scopes)
 
-    def browse(self, where: Where, limit: int, offset: int = 0, order: Order = "place") -> list[Memory]:
+    def browse(
+        self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None
+    ) -> list[Memory]:
         """Return memories in the order of their content keys, or the latest, weightiest, most recalled first."""
         found = sorted((entry.memory for entry in self._visible(where)), key=lambda one: sorting_key(one, order))
-        return found[offset : offset + limit]
+        behind = [one for one in found if after is None or sorting_key(one, order) > after]
+        return behind[offset : offset + limit]
 
     def each(self, where: Where) -> Iterator[Memory]:
         """Yield memories in the order of their content keys."""

@@ -124,6 +124,7 @@ def test_k_is_searched_for_where_ranks_are_fused() -> None:
         return 1 / (k + 1) + 1 / (k + 9) - 2 / (k + 4)
 
     change = found(asked, "b", "a")["k"]
+    assert change.key == "ranking.k"
     assert lead(60) < 0 < lead(change.after)
     assert lead(60 + 0.99 * (change.after - 60)) < 0
 

@@ -40,6 +40,7 @@ _VERBS = {
     "bench": ("benching", "bench"),
     "conformance": ("conforming", "conformance"),
     "mcp": (".mcp.command", "serve"),  # a door of its own
+    "serve": (".http.command", "serve"),  # another
 }
 # Those that say it in their answer, and those that work without settings.
 _WITHOUT_WARNING = frozenset({"search", "recipes", "bench", "conformance", "config"})

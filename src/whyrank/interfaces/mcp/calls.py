@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...analysis.text import CHARACTERS_PER_TOKEN, estimated_tokens
-from ...arguments import MAX_PATTERN_CHARACTERS, scope_of
+from ...arguments import MAX_PATTERN_CHARACTERS
 from ...engine import Engine
 from ...errors import ConfigError, NotFound
 from ...search.why import literally
-from ...types import GLOBAL, Memory
+from ...types import Memory
 from .. import fact_shapes, shapes
-from ..desk import Desk
+from ..door import Door, Values
 from . import texts
-
-Values = Mapping[str, Any]
 
 PART_TOKENS = 2_000  # of a long text in one answer
 _CHUNKS_OF_A_FILE = 10_000
@@ -30,24 +27,6 @@ class Answer(NamedTuple):
 
     data: dict[str, Any]
     text: str
-
-
-@dataclass(frozen=True)
-class Door:
-    """What a server was started with: its engine, whose memories it serves, and what callers may do."""
-
-    desk: Desk
-    scopes: tuple[str, ...] = ()
-    is_multi_scope: bool = False
-    is_read_only: bool = False
-
-    def seen(self, values: Values) -> list[str]:
-        """Return whose memories a call sees beside the global ones: the server's own, or those asked for if it may."""
-        return list(values.get("scope") or self.scopes)
-
-    def home(self, values: Values) -> str:
-        """Return where a call stores."""
-        return next(iter(self.seen(values)), str(GLOBAL))
 
 
 _FILTERS = ("kind", "tags", "path", "since", "before", "as_of", "include_superseded")
@@ -88,16 +67,10 @@ def add(door: Door, values: Values) -> Answer:
 def forget(door: Door, values: Values) -> Answer:
     """Remove memories by their exact ids, all of them or none; only what is the caller's own."""
     engine, seen = door.desk.reading(), door.seen(values)
-    own = {scope_of(scope) for scope in seen} or {GLOBAL}
     memories = [engine.get(one, scope=seen) for one in dict.fromkeys(map(_identity, values["ids"]))]
     if not memories:
         raise ConfigError("no memory was named", "give ids as memory_search shows them")
-    for memory in memories:
-        if memory.scope not in own:
-            raise ConfigError(
-                f"{memory.id} is {memory.scope}, not this agent's own; nothing was removed",
-                f"`whyrank forget {memory.id}` on the command line removes it for everybody",
-            )
+    door.refuse_others(memories, values)
     engine.forget(*(memory.id for memory in memories), scope=seen)
     return Answer({"forgotten": [memory.id for memory in memories], "format": shapes.FORMAT}, texts.gone(memories))
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import os
 import sys
-from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from ... import config as settings
 from ...arguments import scope_of
 from ...errors import ConfigError, MissingExtra
 from ...opening import open_engine
 from ..desk import Desk
+from ..door import Door
 from ..failures import OK
-from ..gate import Token, gate_for, token_from
+from ..gate import gate_for
+from ..listening import address_of, listen
 from ..shapes import FORMAT
-from ..tenants import tenants_in
-from .calls import Door
+from ..tenants import served_to, settings_of
 from .clients import Start, snippet
 
 
@@ -33,10 +31,12 @@ def serve(asked: argparse.Namespace) -> int:
     if importlib.util.find_spec("mcp") is None:
         raise MissingExtra("`whyrank mcp` needs the MCP SDK, which is not installed", "pip install 'whyrank[mcp]'")
     with ExitStack() as stack:
+        if asked.http:
+            return _served_over_http(asked, stack)
         if asked.tenants is not None:
-            return _served_to_tenants(asked, stack)
-        door = Door(_desk(asked, _settings(asked).store, stack), scopes, asked.multi_scope, asked.read_only)
-        return _served_over_http(asked, door) if asked.http else _served_over_stdio(door)
+            raise ConfigError("--tenants is for servers that listen", "add --http")
+        door = Door(_desk(asked, settings_of(asked).store, stack), scopes, asked.multi_scope, asked.read_only)
+        return _served_over_stdio(door)
 
 
 def _desk(asked: argparse.Namespace, store: Path, stack: ExitStack) -> Desk:
@@ -57,42 +57,31 @@ def _served_over_stdio(door: Door) -> int:
     return OK
 
 
-def _served_over_http(asked: argparse.Namespace, door: Door) -> int:
-    door.desk.warm()
-    return _listening(asked, [(door, token_from(asked.token_file, settings.token()))])
-
-
-def _served_to_tenants(asked: argparse.Namespace, stack: ExitStack) -> int:
+def _served_over_http(asked: argparse.Namespace, stack: ExitStack) -> int:
     """Serve each tenant from a store of its own; which one it is, its token says."""
-    said = (asked.scope, asked.multi_scope, asked.read_only, asked.token_file, asked.store)
-    if not asked.http or any(said):
-        raise ConfigError(
-            "--tenants says for each tenant what --store, --scope, --multi-scope, --read-only and --token-file say",
-            "give it with --http, and without these",
-        )
-    known = tenants_in(asked.tenants)
-    doors = [Door(_desk(asked, one.store, stack), one.scopes, one.is_multi_scope, one.is_read_only) for one in known]
-    return _listening(asked, [(door, Token(one.token, False)) for door, one in zip(doors, known, strict=True)])
-
-
-def _listening(asked: argparse.Namespace, doors: Sequence[tuple[Door, Token]]) -> int:
     from . import transports
     from .server import server_for
 
+    tenants, is_new_token = served_to(asked)
     transports.log_to_stderr()
-    listening = transports.listen(asked.host, asked.port)
-    token = doors[0][1]
-    url = transports.address_of(listening, asked.host)
+    listening = listen(asked.host, asked.port)
+    url = address_of(listening, asked.host, transports.PATH)
+    token = tenants[0].token if is_new_token else None
 
     def ready() -> None:
         print(f"whyrank: listening on {url}", file=sys.stderr)
-        if token.is_new:
-            print(f"whyrank: the token is {token.text}", file=sys.stderr, flush=True)
+        if token is not None:
+            print(f"whyrank: the token is {token}", file=sys.stderr, flush=True)
         if asked.json:
-            told = {"url": url, "token": token.text if token.is_new else None, "format": FORMAT}
-            print(json.dumps(told), flush=True)
+            print(json.dumps({"url": url, "token": token, "format": FORMAT}), flush=True)
 
-    servers = [(gate_for(asked.host, asked.allow_host, own.text), server_for(door)) for door, own in doors]
+    servers = []
+    for one in tenants:
+        desk = _desk(asked, one.store, stack)
+        if asked.tenants is None:
+            desk.warm()
+        door = Door(desk, one.scopes, one.is_multi_scope, one.is_read_only)
+        servers.append((gate_for(asked.host, asked.allow_host, one.token), server_for(door)))
     with listening:
         transports.over_http(servers, listening, ready)
     return OK
@@ -100,7 +89,7 @@ def _listening(asked: argparse.Namespace, doors: Sequence[tuple[Door, Token]]) -
 
 def _print_config(asked: argparse.Namespace, scopes: tuple[str, ...]) -> int:
     """Print what to put where."""
-    config = _settings(asked)
+    config = settings_of(asked)
     start = Start(
         store=str(config.store),
         workspace=str(config.workspace),
@@ -120,9 +109,3 @@ def _print_config(asked: argparse.Namespace, scopes: tuple[str, ...]) -> int:
         print(f"# {found.remark}")
     print(json.dumps(found.config, indent=2))
     return OK
-
-
-def _settings(asked: argparse.Namespace) -> settings.Config:
-    store = None if asked.store is None else os.path.abspath(os.path.expanduser(asked.store))
-    given = {"store": store, "embedding": asked.embedding}
-    return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)

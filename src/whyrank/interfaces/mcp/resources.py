@@ -9,6 +9,7 @@ from ...engine import Engine
 from ...errors import NotFound
 from ...types import Memory
 from .. import fencing
+from ..door import Door
 from . import calls, texts
 
 RECENT = "whyrank://recent"
@@ -25,7 +26,7 @@ class Listed(NamedTuple):
     title: str
 
 
-def listed(door: calls.Door) -> list[Listed]:
+def listed(door: Door) -> list[Listed]:
     """Return the most recent memories for a list people pick from."""
     return [Listed(f"{calls.MEMORY_ADDRESS}{one.id}", one.id, _called(one)) for one in _recent(door)]
 
@@ -34,7 +35,7 @@ def _called(memory: Memory) -> str:
     return fencing.one_line(memory.title or memory.text, 80)
 
 
-def read(door: calls.Door, address: str) -> str:
+def read(door: Door, address: str) -> str:
     """Return the text of a resource."""
     if address == RECENT:
         return texts.recent(_recent(door))
@@ -44,7 +45,7 @@ def read(door: calls.Door, address: str) -> str:
     return texts.recent([engine.get(address.removeprefix(calls.MEMORY_ADDRESS), scope=door.seen({}))])
 
 
-def _recent(door: calls.Door) -> list[Memory]:
+def _recent(door: Door) -> list[Memory]:
     return recent(door.desk.reading(), door.seen({}), RECENT_COUNT)
 
 

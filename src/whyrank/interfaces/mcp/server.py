@@ -34,10 +34,11 @@ from ... import __version__
 from ...errors import ConfigError, NotFound, WhyrankError
 from ...types import Notice
 from .. import shapes
+from ..door import Door
 from ..failures import failure_of
 from ..forgiving import schema_of, understood
 from . import resources, texts
-from .calls import Answer, Door
+from .calls import Answer
 from .tools import SCOPE, Tool, offered
 
 NAME = "whyrank"

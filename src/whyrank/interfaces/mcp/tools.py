@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...types import CATEGORIES, KINDS
+from ..door import Door, Values
 from ..forgiving import MOMENT, TEXT, TEXTS, WHOLE, YES_OR_NO, Argument, Kind, one_of
 from . import calls
 
-Call = Callable[[calls.Door, calls.Values], calls.Answer]
+Call = Callable[[Door, Values], calls.Answer]
 
 
 class Tool(NamedTuple):
@@ -113,7 +114,7 @@ WHY = Tool(
 TOOLS = (SEARCH, GET, ADD, FORGET, WHY)
 
 
-def offered(door: calls.Door) -> dict[str, Tool]:
+def offered(door: Door) -> dict[str, Tool]:
     """Return the tools a server offers, by name: only those that read, and with a scope, if it was started so."""
     extra = (SCOPE,) if door.is_multi_scope else ()
     return {

@@ -19,13 +19,10 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from ...errors import ConfigError
 from ..gate import App, Gate, guarded
 
 PATH = "/mcp"
 _SECONDS_TO_LEAVE = 3  # for streams that are still open when the server is told to end
-_BACKLOG = 128
-_HIGHEST_PORT = 65_535
 _BY_SIGNAL = 128  # what shells add to the number of the signal a process ended by
 
 
@@ -86,33 +83,3 @@ def _app(server: Server[Any], gate: Gate) -> Starlette:
 
 def _with_ports(names: Sequence[str]) -> list[str]:
     return [*names, *(f"{name}:*" for name in names)]
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 takes a free one."""
-    if not 0 <= port <= _HIGHEST_PORT:
-        # The system would take the lowest sixteen bits of it.
-        raise ConfigError(f"there is no port {port}", f"give one from 0 to {_HIGHEST_PORT}")
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return _bound(socket.socket(family, kind, protocol), address)
-    except (OSError, OverflowError, UnicodeError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise ConfigError(f"cannot listen on {host}:{port}: {said}", "choose others with --host and --port") from error
-
-
-def _bound(listening: socket.socket, address: Any) -> socket.socket:
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(_BACKLOG)
-    except BaseException:
-        listening.close()
-        raise
-    return listening
-
-
-def address_of(listening: socket.socket, host: str) -> str:
-    """Return where a server is to be asked for."""
-    name = f"[{host}]" if ":" in host else host
-    return f"http://{name}:{listening.getsockname()[1]}{PATH}"

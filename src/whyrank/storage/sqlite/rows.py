@@ -30,12 +30,13 @@ SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
 # How ties are broken, in SQL; the same as Memory.content_key.
 CONTENT_KEY = "m.path, m.start_line, m.content_hash, m.id"
-ORDER_BY: dict[Order, str] = {
+# Where a memory stands in each order, as ports.sorting_key has it.
+SORTING_KEYS: dict[Order, str] = {
     "place": CONTENT_KEY,
-    "created": f"m.created DESC, {CONTENT_KEY}",
-    "date": f"m.date IS NULL, m.date DESC, {CONTENT_KEY}",
-    "importance": f"coalesce(m.importance, {USUAL_IMPORTANCE}) DESC, {CONTENT_KEY}",
-    "recalls": f"m.recalls DESC, {CONTENT_KEY}",
+    "created": f"-m.created, {CONTENT_KEY}",
+    "date": f"m.date IS NULL, -coalesce(m.date, 0.0), {CONTENT_KEY}",
+    "importance": f"-coalesce(m.importance, {USUAL_IMPORTANCE}), {CONTENT_KEY}",
+    "recalls": f"-m.recalls, {CONTENT_KEY}",
 }
 
 

@@ -12,7 +12,7 @@ from ...columns import Column, Listed, MemoryId
 from ...errors import NotFound, StoreError
 from ...hits import Fetched
 from ...matches import NameProbe
-from ...ports import Changes, StoreStatus, Vector
+from ...ports import Changes, SortingKey, StoreStatus, Vector
 from ...types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from ..pools import best
 from ..samples import spread
@@ -27,7 +27,7 @@ from .masks import Masks
 from .names import NameIndex
 from .notes import Notes
 from .recent import Places, RecentMemories, StoredMemories
-from .rows import ORDER_BY, SELECT, to_memory
+from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, to_memory
 from .schema import prepare
 from .vectors import VectorIndex
 from .writing import Writing
@@ -144,19 +144,23 @@ class SqliteStore(Bookkeeping):
             raise NotFound(f"the memory {identity!r} was forgotten since", "search again")
         return found
 
-    def browse(self, where: Where, limit: int, offset: int = 0, order: Order = "place") -> list[Memory]:
+    def browse(
+        self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None
+    ) -> list[Memory]:
         """Return memories in the order of their content keys, or the latest, weightiest, most recalled first."""
-        clause = self._clause(where)
+        clause, key, behind = self._clause(where), SORTING_KEYS[order], ""
+        if after is not None:
+            behind = f" AND ({key}) > ({', '.join('?' * len(after))})"
         rows = self._read(
-            f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {ORDER_BY[order]} LIMIT ? OFFSET ?",
-            (*clause.parameters, limit, offset),
+            f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql}{behind} ORDER BY {key} LIMIT ? OFFSET ?",
+            (*clause.parameters, *(after or ()), limit, offset),
         )
         return [to_memory(row) for row in rows]
 
     def each(self, where: Where) -> Iterator[Memory]:
         """Yield memories in the order of their content keys, without holding them all."""
         clause = clause_for(where)
-        query = f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {ORDER_BY['place']}"
+        query = f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {CONTENT_KEY}"
         with self.reading():
             for row in self._database.reader().execute(query, clause.parameters):
                 yield to_memory(row)

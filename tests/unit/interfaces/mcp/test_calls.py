@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from whyrank.errors import ConfigError, NotFound
 from whyrank.interfaces.desk import Desk
+from whyrank.interfaces.door import Door
 from whyrank.interfaces.mcp import calls
-from whyrank.interfaces.mcp.calls import Door, named, parts_of
+from whyrank.interfaces.mcp.calls import named, parts_of
 from whyrank.opening import open_engine
 from whyrank.types import Memory
 

@@ -10,8 +10,8 @@ import pytest
 
 from whyrank.errors import NotFound
 from whyrank.interfaces.desk import Desk
+from whyrank.interfaces.door import Door
 from whyrank.interfaces.mcp import resources
-from whyrank.interfaces.mcp.calls import Door
 from whyrank.opening import open_engine
 from whyrank.types import Memory, Scope
 

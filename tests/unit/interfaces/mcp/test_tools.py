@@ -12,7 +12,7 @@ from mcp import Client
 
 from whyrank.embedding.wordllama import WordLlama
 from whyrank.interfaces.desk import Desk
-from whyrank.interfaces.mcp.calls import Door
+from whyrank.interfaces.door import Door
 from whyrank.interfaces.mcp.server import server_for
 from whyrank.interfaces.mcp.tools import TOOLS
 from whyrank.opening import open_engine

@@ -1,0 +1,44 @@
+"""What a server was started with: its engine, whose memories it serves, and what its callers may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..arguments import scope_of
+from ..errors import ConfigError
+from ..types import GLOBAL, Memory
+from .desk import Desk
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Door:
+    """One engine as its callers may use it; what they may ask for is in the values of each call."""
+
+    desk: Desk
+    scopes: tuple[str, ...] = ()
+    is_multi_scope: bool = False
+    is_read_only: bool = False
+    workspace: Path | None = None  # from which files may be put in, if any
+
+    def seen(self, values: Values) -> list[str]:
+        """Return whose memories a call sees beside the global ones: the server's own, or those asked for if it may."""
+        return list(values.get("scope") or self.scopes)
+
+    def home(self, values: Values) -> str:
+        """Return where a call stores."""
+        return next(iter(self.seen(values)), str(GLOBAL))
+
+    def refuse_others(self, memories: Iterable[Memory], values: Values, done: str = "removed") -> None:
+        """Refuse to change what a caller sees and does not own: the global memories, if it has scopes of its own."""
+        own = {scope_of(scope) for scope in self.seen(values)} or {GLOBAL}
+        for memory in memories:
+            if memory.scope not in own:
+                raise ConfigError(
+                    f"{memory.id} is {memory.scope}, not this agent's own; nothing was {done}",
+                    f"`whyrank forget {memory.id}` on the command line removes it for everybody",
+                )

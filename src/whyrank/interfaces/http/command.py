@@ -1,0 +1,57 @@
+"""`whyrank serve`: starts the server and says where its page is."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+import webbrowser
+
+from ...errors import ConfigError, MissingExtra
+from ..failures import OK
+from ..gate import LOOPBACK
+from ..listening import address_of, listen
+from ..shapes import FORMAT
+from ..tenants import Served, served_to, settings_of
+from .serving import Plan, served
+
+_NEEDED = ("starlette", "uvicorn", "httptools", "prometheus_client")
+
+
+def serve(asked: argparse.Namespace) -> int:
+    """Serve programs and people until the process is told to end."""
+    for name in _NEEDED:
+        if importlib.util.find_spec(name) is None:
+            raise MissingExtra(f"`whyrank serve` needs {name}, which is not installed", "pip install 'whyrank[serve]'")
+    if asked.no_token and asked.host not in LOOPBACK:
+        raise ConfigError(f"without a token everybody who reaches {asked.host} may ask", "leave --no-token out")
+    if asked.workers < 1:
+        raise ConfigError(f"there are {asked.workers} workers", "give 1 or more")
+    whom = served_to(asked)
+    if asked.no_token:
+        whom = Served([tenant._replace(token=None) for tenant in whom.tenants], False)
+    plan = Plan(
+        tenants=whom.tenants,
+        names=[asked.host, *asked.allow_host],
+        workspace=str(settings_of(asked).workspace),
+        embedding=asked.embedding,
+        log_json=asked.log_json,
+    )
+    with listen(asked.host, asked.port) as listening:
+        _say_where(asked, address_of(listening, asked.host, "/"), whom)
+        served(plan, listening, asked.workers)
+    return OK
+
+
+def _say_where(asked: argparse.Namespace, page: str, whom: Served) -> None:
+    """Say where the page is; a token that is new stands behind it, in the part of an address that is never sent."""
+    [token, *others] = [tenant.token for tenant in whom.tenants]
+    with_token = page if token is None or others else f"{page}#token={token}"
+    shown = with_token if whom.is_new_token else page
+    print(f"whyrank: the page is at {shown}", file=sys.stderr, flush=True)
+    if asked.json:
+        told = {"url": page.removesuffix("/"), "page": shown, "token": token if whom.is_new_token else None}
+        print(json.dumps({**told, "format": FORMAT}), flush=True)
+    if asked.open:
+        webbrowser.open(with_token)

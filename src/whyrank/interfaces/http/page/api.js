@@ -1,0 +1,68 @@
+// The server's routes. Every failure comes out as a Failure with what the server said to do about it.
+
+const TOKEN = "whyrank.token";
+
+/** A request that did not come to an answer: `code` is the server's, or "gone" where nobody answered. */
+export class Failure extends Error {
+  constructor(status, code, message, hint) {
+    super(message);
+    Object.assign(this, { status, code, hint });
+  }
+}
+
+/** Take the token out of the address, where the command line put it, and keep it for this tab. */
+export function takeToken() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token === null) return;
+  keepToken(token);
+  history.replaceState(history.state, "", location.pathname + location.search);
+}
+
+/** Keep a token for this tab. */
+export function keepToken(token) {
+  sessionStorage.setItem(TOKEN, token.trim());
+}
+
+function headers(body) {
+  const token = sessionStorage.getItem(TOKEN);
+  return {
+    ...(token ? { Authorization: `Bearer ${token}` } : {}),
+    ...(body ? { "Content-Type": "application/json" } : {}),
+  };
+}
+
+async function ask(method, path, { body, signal, keepalive = false } = {}) {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  let response;
+  try {
+    response = await fetch(path, { method, headers: headers(text), body: text, signal, keepalive, cache: "no-store" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Failure(0, "gone", "The server does not answer.", "Is `whyrank serve` still running?");
+  }
+  return read(response);
+}
+
+async function read(response) {
+  const data = await response.json().catch(() => null);
+  if (response.ok && data !== null) return data;
+  const said = data?.error ?? {};
+  const message = said.message ?? `The server answered ${response.status}.`;
+  throw new Failure(response.status, said.code ?? "unreadable", message, said.hint ?? "");
+}
+
+function without(values) {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== undefined));
+}
+
+export const search = (asked, signal) => ask("POST", "/v1/search", { body: without(asked), signal });
+export const candidates = (asked, signal) => ask("POST", "/v1/candidates", { body: without(asked), signal });
+export const likeness = (asked, signal) => ask("POST", "/v1/likeness", { body: without(asked), signal });
+export const why = (asked, signal) => ask("POST", "/v1/why", { body: without(asked), signal });
+export const status = () => ask("GET", "/v1/status");
+export const recipes = () => ask("GET", "/v1/recipes");
+export const memory = (id, signal) => ask("GET", `/v1/memories/${encodeURIComponent(id)}`, { signal });
+export const memories = (filters, signal) => ask("GET", `/v1/memories?${new URLSearchParams(without(filters))}`, { signal });
+export const add = (fact, keepalive) => ask("POST", "/v1/memories", { body: without(fact), keepalive });
+export const forget = (id, purge, keepalive) =>
+  ask("DELETE", `/v1/memories/${encodeURIComponent(id)}?purge=${purge}`, { keepalive });

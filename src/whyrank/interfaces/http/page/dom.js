@@ -1,0 +1,59 @@
+// Elements made of values. Text goes in as text and nowhere else: nothing here, or in the page, reads markup.
+
+/** Make an element: `on…` are listeners, true and false set or leave out an attribute, children are nodes or texts. */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) put(element, name, value);
+  element.append(...children.flat().filter(isShown));
+  return element;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Make an element of a drawing. */
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children.filter(isShown));
+  return element;
+}
+
+function put(element, name, value) {
+  if (value === false || value === null || value === undefined) return;
+  if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+  else if (name.startsWith("--")) element.style.setProperty(name, value);
+  else element.setAttribute(name, value === true ? "" : value);
+}
+
+function isShown(child) {
+  return child !== null && child !== undefined && child !== false && child !== "";
+}
+
+/** Put these children in the place of whatever an element holds. */
+export function fill(element, ...children) {
+  element.replaceChildren(...children.flat().filter(isShown));
+  return element;
+}
+
+/** Return the element with this id. */
+export function at(id) {
+  return document.getElementById(id);
+}
+
+/** Return a button. */
+export function button(label, onclick, attributes = {}) {
+  return h("button", { type: "button", onclick, ...attributes }, label);
+}
+
+/** Return a snippet's pieces, every second one a word that matched. */
+export function marked(pieces) {
+  return pieces.map((piece, place) => (place % 2 ? h("mark", {}, piece) : piece));
+}
+
+let count = 0;
+
+/** Return an id that no other element has. */
+export function fresh(prefix) {
+  count += 1;
+  return `${prefix}-${count}`;
+}

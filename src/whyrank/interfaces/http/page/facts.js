@@ -1,0 +1,115 @@
+// Facts are added at once; replacing and forgetting waits a few seconds and can be undone until then.
+
+import * as api from "./api.js";
+import { button, fresh, h } from "./dom.js";
+import { openDialog } from "./dialog.js";
+import { askNow } from "./search.js";
+import { refreshStatus } from "./status.js";
+import { change, now } from "./state.js";
+import { later, say } from "./toasts.js";
+
+/** Ask for a new fact, or for the one that replaces an old one. */
+export function openFact(old = null) {
+  const ids = { text: fresh("fact"), tags: fresh("fact"), importance: fresh("fact") };
+  const form = h(
+    "form",
+    { method: "dialog" },
+    old ? h("blockquote", {}, old.text) : null,
+    h("label", { for: ids.text }, old ? "What is true now" : "One fact, in a sentence"),
+    h("textarea", { id: ids.text, name: "text", rows: "3", required: true, maxlength: "100000" }),
+    h("label", { for: ids.tags }, "Tags, separated by commas"),
+    h("input", { id: ids.tags, name: "tags", value: old ? (old.tags ?? []).join(", ") : "" }),
+    h("label", { for: ids.importance }, "Importance"),
+    h("select", { id: ids.importance, name: "importance" }, ...levels(old?.importance)),
+    h("p", { "data-actions": "" }, h("button", { type: "submit", "data-main": "" }, old ? "Replace" : "Add"), cancel()),
+  );
+  const dialog = openDialog(old ? "Replace a fact" : "Add a fact", form);
+  form.addEventListener("submit", () => (old ? replace(old, read(form, old)) : add(read(form, old))));
+  dialog.querySelector("textarea").focus();
+}
+
+function cancel() {
+  return button("Cancel", (event) => event.target.closest("dialog").close());
+}
+
+function levels(chosen) {
+  const names = ["as usual", "1, least", "2", "3", "4", "5, most"];
+  return names.map((name, value) => h("option", { value: value || "", selected: value === (chosen ?? 0) }, name));
+}
+
+function read(form, old) {
+  const data = new FormData(form);
+  const tags = data.get("tags").split(",").map((tag) => tag.trim()).filter(Boolean);
+  const importance = data.get("importance") ? Number(data.get("importance")) : undefined;
+  const scope = now().status?.multi_scope ? (old?.scope ?? now().scope) : undefined;
+  return { text: data.get("text").trim(), tags: tags.length ? tags : undefined, importance, scope };
+}
+
+async function add(fact) {
+  const done = await sent(() => api.add(fact), "The fact was not added");
+  if (!done) return;
+  say(done.outcome === "stored" ? "Added." : "It was there already.");
+  renew();
+}
+
+/** Put a fact in another's place, in a few seconds. */
+function replace(old, fact) {
+  doom(old.id);
+  later({
+    text: "Replacing the fact.",
+    undo: () => spare(old.id),
+    send: async (leaving) => {
+      await sent(() => api.add({ ...fact, supersedes: old.id }, leaving), "The fact was not replaced");
+      spare(old.id);
+      renew();
+    },
+  });
+}
+
+/** Forget a memory, in a few seconds. */
+export function forget(memory, purge = false) {
+  doom(memory.id);
+  later({
+    text: purge ? "Purging: no byte of it will remain." : "Forgetting.",
+    undo: () => spare(memory.id),
+    send: async (leaving) => {
+      const done = await sent(() => api.forget(memory.id, purge, leaving), "It was not forgotten");
+      if (done?.remains?.length) say(`It still stands in ${done.remains.join(", ")}.`);
+      spare(memory.id);
+      renew();
+    },
+  });
+}
+
+/** Ask once more before purging, which cannot be taken back by anybody. */
+export function openPurge(memory) {
+  const sure = button("Purge", (event) => event.target.closest("dialog").close() ?? forget(memory, true), { "data-danger": "" });
+  openDialog(
+    "Purge this memory?",
+    h("blockquote", {}, memory.text),
+    h("p", {}, "Forgetting takes it out of the store. Purging also rewrites the store's file, so that no byte of the text or its vector stays on the disk. It can take a while and cannot be taken back."),
+    h("p", { "data-actions": "" }, sure, cancel()),
+  );
+}
+
+async function sent(send, otherwise) {
+  try {
+    return await send();
+  } catch (failure) {
+    say(`${otherwise}: ${failure.message} ${failure.hint ?? ""}`);
+    return null;
+  }
+}
+
+function doom(id) {
+  change({ doomed: new Set([...now().doomed, id]) });
+}
+
+function spare(id) {
+  change({ doomed: new Set([...now().doomed].filter((other) => other !== id)) });
+}
+
+function renew() {
+  refreshStatus();
+  if (now().query.trim()) askNow();
+}

@@ -1,0 +1,26 @@
+// The keys, told in a dialog.
+
+import { h } from "./dom.js";
+import { openDialog } from "./dialog.js";
+
+const KEYS = [
+  ["/", "go to the search"],
+  ["j  k", "next and previous hit (arrow keys too)"],
+  ["Enter", "show the arithmetic of a hit, or hide it"],
+  ["m", "read the whole memory"],
+  ["c", "pick a hit to compare; two picked are compared"],
+  ["1 … 6", "open a panel"],
+  ["a", "add a fact"],
+  ["r", "put all sliders back"],
+  ["Esc", "close, clear, or go back to the search"],
+  ["?", "this help"],
+];
+
+/** Open the help. */
+export function openHelp() {
+  openDialog(
+    "Keys",
+    h("dl", { "data-keys": "" }, ...KEYS.flatMap(([key, does]) => [h("dt", {}, ...key.split("  ").map((one) => h("kbd", {}, one))), h("dd", {}, does)])),
+    h("p", {}, "A bar is a score: each colour is what one signal or stage gave, and together they are the score. Hollow is what was taken away again. Click a bar for the arithmetic."),
+  );
+}

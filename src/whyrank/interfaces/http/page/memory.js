@@ -1,0 +1,78 @@
+// The memory that is looked at: its whole text, what is known about it, what can be done with it.
+
+import * as api from "./api.js";
+import { at, button, fill, h } from "./dom.js";
+import { forget, openFact, openPurge } from "./facts.js";
+import { now } from "./state.js";
+import { openTab } from "./tabs.js";
+import { day, place, title } from "./words.js";
+
+let looking = null;
+
+/** Say what the panel is for until something is looked at. */
+export function startMemory() {
+  fill(at("memory"), h("h2", {}, "Memory"), h("p", {}, "Click the title of a hit, or press m on it, to read the whole memory here."));
+}
+
+/** Show a memory whole. */
+export async function look(id) {
+  looking?.abort();
+  const mine = (looking = new AbortController());
+  openTab("memory");
+  try {
+    const found = await api.memory(id, mine.signal);
+    fill(at("memory"), ...whole(found));
+  } catch (failure) {
+    if (failure.name !== "AbortError") fill(at("memory"), h("h2", {}, "Memory"), h("p", { role: "alert" }, `${failure.message} ${failure.hint ?? ""}`));
+  }
+}
+
+function whole(found) {
+  return [
+    h("h2", {}, title(found)),
+    found.headings?.length ? h("p", { "data-headings": "" }, found.headings.join(" › ")) : null,
+    h("p", { "data-text": "", tabindex: "0", role: "region", "aria-label": "Its text" }, found.text),
+    h("dl", {}, ...fields(found).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+    ...past(found),
+    actions(found),
+  ];
+}
+
+function fields(found) {
+  const known = [
+    ["Id", h("code", {}, found.id)],
+    ["Place", found.path ? h("code", {}, place(found).long) : ""],
+    ["Date", day(found.date)],
+    ["Kind", found.kind],
+    ["Category", found.category],
+    ["Scope", found.scope],
+    ["Trust", found.trust],
+    ["Tags", (found.tags ?? []).join(", ")],
+    ["Importance", found.importance ? String(found.importance) : ""],
+    ["Expires", day(found.expires)],
+    ["Recalled", found.recalls ? `${found.recalls} times` : ""],
+    ["Replaced by", found.superseded_by],
+  ];
+  return known.filter(([, value]) => value);
+}
+
+function past(found) {
+  const replaced = (found.replaced ?? []).map((old) => h("li", {}, "replaced ", h("q", {}, old.text)));
+  const before = (found.history ?? []).map((old) => h("li", {}, "was ", h("q", {}, old.text ?? JSON.stringify(old))));
+  const lines = [...replaced, ...before];
+  return lines.length ? [h("h3", {}, "Its past"), h("ul", {}, ...lines)] : [];
+}
+
+function actions(found) {
+  if (now().status?.read_only) return h("p", { "data-hint": "" }, "This server only reads.");
+  if (found.kind !== "fact") {
+    return h("p", { "data-hint": "" }, "It comes from a file. To change it, change the file and run ", h("code", {}, "whyrank ingest"), ".");
+  }
+  return h(
+    "p",
+    { "data-actions": "" },
+    button("Replace …", () => openFact(found)),
+    button("Forget", () => forget(found)),
+    button("Purge …", () => openPurge(found), { "data-danger": "" }),
+  );
+}

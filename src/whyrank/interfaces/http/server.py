@@ -1,0 +1,185 @@
+"""The server under the application: connections that are slow, wrong or too many, and an end that loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, ClassVar, cast
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ..gate import App
+from ..shapes import FORMAT
+
+HEAD_SECONDS = 10.0  # for the head of a request to arrive; more slowly is how servers are starved
+IDLE_SECONDS = 75  # a connection may rest between two requests
+LEAVE_SECONDS = 30  # for what has begun to come to its end when the server is told to
+MAX_CONNECTIONS = 4_000  # of one process; whoever comes then is told to come later
+_RETRY_SECONDS = 2
+_HANDED_OVER = 64  # connections that are taken over at once
+_FILES = 65_536  # a process wants to have open at most; connections are files
+
+
+class Connection(HttpToolsProtocol):
+    """One connection; whoever does not say in time what they want is told so and let go."""
+
+    seconds: ClassVar[float] = HEAD_SECONDS
+    most: ClassVar[int] = MAX_CONNECTIONS
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin; one too many is told so."""
+        super().connection_made(transport)
+        self._late: asyncio.TimerHandle | None = None
+        if len(self.connections) > self.most:
+            self._end(503, "busy", "there are too many connections", "try again in a moment")
+        else:
+            self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what came; between two requests the next head has its time too."""
+        if self._late is None and (self.cycle is None or self.cycle.response_complete):
+            self._await_head()
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        """The head is whole."""
+        self._arrived()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._arrived()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP."""
+        self._arrived()
+        self._end(400, "bad-http", "this is no HTTP request", "send HTTP/1.1")
+
+    def _await_head(self) -> None:
+        self._late = self.loop.call_later(self.seconds, self._too_late)
+
+    def _arrived(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _too_late(self) -> None:
+        self._late = None
+        self._end(408, "slow", f"no request came within {self.seconds:.0f} seconds", "send it at once")
+
+    def _end(self, status: int, code: str, message: str, hint: str) -> None:
+        if self.transport.is_closing():
+            return
+        identity = secrets.token_hex(8)
+        told = {"code": code, "message": message, "hint": hint, "request_id": identity}
+        body = json.dumps({"error": told, "format": FORMAT})
+        retry = f"retry-after: {_RETRY_SECONDS}\r\n" if status == 503 else ""
+        head = f"HTTP/1.1 {status} {code}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+        self.transport.write(f"{head}{retry}x-request-id: {identity}\r\nconnection: close\r\n\r\n{body}".encode())
+        self.transport.close()
+
+
+class Host(uvicorn.Server):
+    """Serves until the process is told to end; then what has begun ends, and nothing new begins.
+
+    Connections come from sockets that listen, or one by one from another process over a channel.
+    """
+
+    def __init__(self, config: uvicorn.Config, leaving: Callable[[], None], channel: socket.socket | None) -> None:
+        super().__init__(config)
+        self._leaving = leaving
+        self._channel = channel
+        self._welcomed = set[asyncio.Task[object]]()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and to take what is handed over."""
+        await super().startup(sockets)
+        if self._channel is not None:
+            self._channel.setblocking(False)
+            asyncio.get_running_loop().add_reader(self._channel.fileno(), self._take)
+
+    def _take(self) -> None:
+        """Take over connections; one who hands over no more has ended, and so do we."""
+        assert self._channel is not None
+        try:
+            said, numbers, _, _ = socket.recv_fds(self._channel, _HANDED_OVER, _HANDED_OVER)
+        except BlockingIOError:
+            return
+        except OSError:
+            said, numbers = b"", []
+        if not said:
+            asyncio.get_running_loop().remove_reader(self._channel.fileno())
+            self.should_exit = True
+        for number in numbers:
+            taken = asyncio.get_running_loop().create_task(self._welcome(socket.socket(fileno=number)))
+            self._welcomed.add(taken)
+            taken.add_done_callback(self._welcomed.discard)
+
+    async def _welcome(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        kind = cast(type[Connection], self.config.http_protocol_class)
+        make = partial(kind, config=self.config, server_state=self.server_state, app_state={})
+        await asyncio.get_running_loop().connect_accepted_socket(make, connection)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End on a signal, and end well: whoever waits for this process sees that it was not killed."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let what has begun end, and tell what takes long to stop where it can."""
+        self._leaving()
+        if self._channel is not None:
+            asyncio.get_running_loop().remove_reader(self._channel.fileno())
+        await super().shutdown(sockets)
+
+
+def host_for(
+    app: App,
+    leaving: Callable[[], None],
+    connection: type[Connection] = Connection,
+    channel: socket.socket | None = None,
+) -> Host:
+    """Return what serves an application."""
+    config = uvicorn.Config(
+        app,
+        http=connection,
+        ws="none",
+        lifespan="off",
+        log_config=None,  # uvicorn's own would print to standard output
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=LEAVE_SECONDS,
+    )
+    return Host(config, leaving, channel)
+
+
+def allow_many_files() -> None:
+    """Raise the number of files a process may have open as far as it goes, where there is such a number."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,82 @@
+"""How a server comes to what it serves: from what it was started with to seats behind their gates."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ... import config as settings
+from ...opening import open_engine
+from ..desk import Desk
+from ..door import Door
+from ..gate import gate_for
+from ..tenants import Tenant
+from .app import Seat, Site
+from .logs import Log, log_to_stderr
+from .server import Connection, Host, allow_many_files, host_for
+from .tracing import tracing
+from .workers import run_workers
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a server was started with; whoever answers for it can be given this."""
+
+    tenants: Sequence[Tenant]
+    names: Sequence[str]
+    workspace: str
+    embedding: str | None = None
+    log_json: bool = False
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the plan as plain data."""
+        tenants = [{**tenant._asdict(), "store": str(tenant.store)} for tenant in self.tenants]
+        return {**vars(self), "tenants": tenants, "names": list(self.names)}
+
+
+def plan_from(data: Mapping[str, Any]) -> Plan:
+    """Read a plan that was written down."""
+    tenants = [
+        Tenant(**{**one, "store": Path(one["store"]), "scopes": tuple(one["scopes"])}) for one in data["tenants"]
+    ]
+    return Plan(**{**data, "tenants": tenants})
+
+
+def served(plan: Plan, listening: socket.socket, workers: int) -> None:
+    """Serve until the process is told to end."""
+    if workers > 1:
+        log_to_stderr(as_json=plan.log_json)
+        run_workers(plan.as_data(), listening, workers)
+        return
+    allow_many_files()
+    with ExitStack() as stack:
+        hosted(plan, stack).run(sockets=[listening])
+
+
+def hosted(
+    plan: Plan, stack: ExitStack, connection: type[Connection] = Connection, channel: socket.socket | None = None
+) -> Host:
+    """Return a server for a plan; what it opened is released with the stack."""
+    log_to_stderr(as_json=plan.log_json)
+    leaving = threading.Event()
+    seats = [_seat(plan, tenant, stack) for tenant in plan.tenants]
+    if len(seats) == 1:
+        seats[0].door.desk.warm()
+    site = Site(seats, Log(as_json=plan.log_json), leaving, tracing(settings.exports_spans()))
+    return host_for(site, leaving.set, connection, channel)
+
+
+def _seat(plan: Plan, tenant: Tenant, stack: ExitStack) -> Seat:
+    desk = Desk(tenant.store, partial(open_engine, workspace=plan.workspace, embedding=plan.embedding))
+    stack.callback(desk.close)
+    # Tenants do not see each other's files either.
+    files = settings.notes_of(tenant.store) if tenant.name else Path(plan.workspace)
+    door = Door(desk, tenant.scopes, tenant.is_multi_scope, tenant.is_read_only, files)
+    host, *others = plan.names
+    return Seat(tenant.name, gate_for(host, others, tenant.token), door)

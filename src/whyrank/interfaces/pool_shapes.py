@@ -1,0 +1,287 @@
+"""The JSON of a question's candidates: all that a browser needs to rank them again as `ranking/` does.
+
+Candidates stand in the order that breaks ties, so that a place is all a tie needs. Numbers that are added or compared
+are whole; those that are only shown are rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ..analysis.snippets import Snippet, snippet
+from ..columns import column_of
+from ..errors import BadQuery, ConfigError
+from ..expressions import label_of
+from ..hits import Context
+from ..ranking import normalisers
+from ..ranking.diversity import MMR
+from ..ranking.fusion import Fuse, Vote, listed_by
+from ..ranking.normalisers import Normaliser
+from ..ranking.order import Stage
+from ..ranking.recorded import RECORDED, names_of, steps_of
+from ..ranking.reranking import Rerank
+from ..ranking.settings import SCALED
+from ..ranking.sliders import Slider, sliders
+from ..ranking.stages import (
+    SECONDS_PER_DAY,
+    Dedup,
+    Evidence,
+    GroupBySource,
+    MinScore,
+    NameFirst,
+    OpenClawSelection,
+    Recency,
+    text_key,
+)
+from ..ranking.worth import Importance
+from ..search.pooled import Pooled
+from ..trail import Trail
+from ..types import Memory, Signal
+from .shapes import FORMAT, moment, notices
+
+MOST_COMPARED = 1_000  # candidates; half a million likenesses are about ten megabytes
+SHOWN_DIGITS = 3  # of what a term added, which is shown and never added up
+# What settings ask of a ranking, as opposed to a plan: candidates are retrieved already.
+_RANKING = (
+    "vector_weight", "alpha", "boost_weight", "k", "name_bonus", "recency_weight", "recency_half_life_days",
+    "mmr_lambda", "min_vector", "min_coverage", "evidence", "min_score", "max_per_file", "importance",
+)  # fmt: skip
+
+
+def pool(found: Pooled) -> dict[str, Any]:
+    """Return the candidates of a question with all that ranking knew of them."""
+    results, context, recipe = found.results, found.pool.context, found.pool.recipe
+    return {
+        "query": results.query,
+        "verdict": results.verdict,
+        "evidence": results.evidence,
+        "notices": notices(results.notices),
+        "recipe": recipe.name,
+        "limit": context.query.limit,
+        "offset": context.query.offset,
+        "settings": {name: getattr(found.wish, name) for name in _RANKING},
+        "knobs": [_knob(slider) for slider in sliders(recipe, found.wish, found.pool.runs, context)],
+        "runs": [run.name for run in found.pool.runs if run.candidates],
+        "fusion": _fusion(found),
+        "stages": [_stage(stage, found) for stage in found.base.stages],
+        "importance": _stage(Importance(), found) if found.wish.importance == SCALED else None,
+        "last": [_stage(stage, found) for stage in found.last],
+        "least": dict(context.least),
+        "signals": _signals(found),
+        "candidates": _candidates(found),
+        "timings": {stage: round(spent, 3) for stage, spent in results.timings.items()},
+        "format": FORMAT,
+    }
+
+
+def likeness(found: Pooled) -> dict[str, Any]:
+    """Return how like each candidate is to each that stands before it."""
+    count = len(found.memories)
+    if count > MOST_COMPARED:
+        raise BadQuery(f"{count} candidates are too many to compare", "set ranking.pool to 200 or less")
+    return {"ids": [memory.id for memory in found.memories], "likeness": found.likeness, "format": FORMAT}
+
+
+def _knob(slider: Slider) -> dict[str, Any]:
+    return {"key": slider.key, **asdict(slider), "idle": slider.idle or None}
+
+
+def _fusion(found: Pooled) -> dict[str, Any]:
+    """Return the fusion as the recipe has it, with what fills in its open weights and divides its votes."""
+    fusion = found.base.fusion
+    return {
+        "votes": [_vote(vote) for vote in fusion.votes],
+        "others": _vote(fusion.others) if fusion.others else None,
+        "proposing": sorted(fusion.proposing),
+        "absent": fusion.absent,
+        "strength": fusion.strength,
+        "declared": found.declared,
+        "shares": {signal: dict(shares) for signal, shares in found.shares.items()},
+        "why": "; ".join(map(str, found.pool.context.analysis.boosts)),
+    }
+
+
+def _vote(vote: Vote) -> dict[str, Any]:
+    return {"signal": vote.signal, "weight": vote.weight, "normaliser": _normaliser(vote.normaliser)}
+
+
+_NORMALISERS: dict[type[Any], str] = {
+    normalisers.Above: "above",
+    normalisers.Atan: "atan",
+    normalisers.BatchMax: "batch-max",
+    normalisers.Binary: "binary",
+    normalisers.Clamped: "clamped",
+    normalisers.DistributionBased: "distribution",
+    normalisers.MinMax: "min-max",
+    normalisers.ReciprocalRank: "reciprocal-rank",
+    normalisers.Saturating: "saturating",
+    normalisers.Sigmoid: "sigmoid",
+    normalisers.Theoretical: "theoretical",
+}
+
+
+def _normaliser(normaliser: Normaliser) -> dict[str, Any]:
+    kind = _NORMALISERS.get(type(normaliser))
+    if kind is None:
+        raise _unknown(normaliser)
+    return {"kind": kind, **vars(normaliser)}
+
+
+def _unknown(what: object) -> ConfigError:
+    return ConfigError(f"a browser cannot rank by {what!r}", "use the parts that ship, or rank with the library")
+
+
+# The stages whose fields are all there is to them.
+_PLAIN: dict[type[Any], str] = {
+    Evidence: "evidence",
+    GroupBySource: "group",
+    MinScore: "min-score",
+    MMR: "mmr",
+    OpenClawSelection: "openclaw-selection",
+    Recency: "recency",
+}
+
+
+def _stage(stage: Stage, found: Pooled) -> dict[str, Any]:
+    """Return a stage by its fields and what it reads, or by what it did."""
+    memories, context = found.memories, found.pool.context
+    kind = type(stage)
+    if kind in _PLAIN:
+        return {"kind": _PLAIN[kind], **vars(stage)}
+    if kind in RECORDED:
+        return {"kind": RECORDED[kind], **_steps(steps_of(stage, memories, context))}
+    match stage:
+        case NameFirst():
+            return {"kind": "name", **vars(stage), "steps": _names(stage, found)}
+        case Dedup():
+            return {"kind": "dedup", "near": stage.near, **_texts(memories)}
+        case Rerank():
+            opinions = {place: context.opinions.get(memory.id) for place, memory in enumerate(memories)}
+            told = {str(place): opinion for place, opinion in opinions.items() if opinion is not None}
+            return {"kind": "rerank", "by": repr(stage.reranker), "opinions": told}
+    raise _unknown(stage)
+
+
+def _steps(taken: Mapping[int, Trail]) -> dict[str, Any]:
+    """Return steps by place, each with the number of its reason: many have the same."""
+    whys: dict[str, int] = {}
+    steps = {
+        str(place): [[step.op, step.value, whys.setdefault(step.why, len(whys))] for step in trail]
+        for place, trail in taken.items()
+    }
+    return {"whys": list(whys), "steps": steps}
+
+
+def _names(stage: NameFirst, found: Pooled) -> dict[str, list[Any]]:
+    """Return the tier each name is lifted by, or by what share of which bonus it gains."""
+    told: dict[str, list[Any]] = {}
+    for place, (step,) in names_of(stage, found.memories, found.pool.context).items():
+        relation = found.pool.context.names[found.memories[place].id].relation
+        bonus = "sentence_bonus" if relation == "in a sentence" else "partial_bonus"
+        told[str(place)] = ["lift" if step.op == "lift" else bonus, step.value, step.why]
+    return told
+
+
+def _texts(memories: Sequence[Memory]) -> dict[str, Any]:
+    """Return which memories have the same text, and the dates that choose between them."""
+    first: dict[str, int] = {}
+    same = [first.setdefault(text_key(memory), place) for place, memory in enumerate(memories)]
+    return {"same": same, "dates": [memory.date or 0.0 for memory in memories]}
+
+
+def _signals(found: Pooled) -> list[dict[str, Any]]:
+    """Return what every signal says, as fusion reads it: of those with a vote, and of those that are only evidence."""
+    fusion, context, runs = found.pool.recipe.fusion, found.pool.context, found.pool.runs
+    ids = listed_by(runs)
+    voting = {vote.signal: vote for vote in _voting(fusion, found)}
+    read = {name: fusion.column(vote, runs, context, ids).signal for name, vote in voting.items()}
+    names = [*context.signals, *(name for name in read if name not in context.signals)]
+    return [_signal(name, read.get(name) or context.signals[name], found, context) for name in names]
+
+
+def _voting(fusion: Fuse, found: Pooled) -> list[Vote]:
+    """Return every vote that could count by some setting, whatever its weight is now."""
+    runs = found.pool.runs
+    weighed = [Vote(vote.signal, 1.0, vote.normaliser) for vote in fusion.votes]
+    return Fuse(tuple(weighed), fusion.others, fusion.proposing, fusion.absent).live(runs)
+
+
+def _signal(name: str, signal: Signal, found: Pooled, context: Context) -> dict[str, Any]:
+    ids = [memory.id for memory in found.memories]
+    ranks = next((run.ranks() for run in found.pool.runs if run.name == name), {})
+    return {
+        "name": name,
+        "raw": column_of(signal.values, ids),
+        "rank": [ranks.get(identity) for identity in ids],
+        "coverage": column_of(signal.coverage, ids) if signal.coverage else None,
+        "terms": _terms(signal, ids),
+        "is_evidence": name in context.signals,
+    }
+
+
+def _terms(signal: Signal, ids: Sequence[str]) -> dict[str, Any]:
+    """Return the terms once, and for each memory which of them added what: term, value, term, value, …"""
+    labels: dict[str, int] = {}
+    added: list[list[float]] = []
+    for identity in ids:
+        terms = signal.terms.get(identity, ())
+        added.append([])
+        for label, value in terms:
+            added[-1] += labels.setdefault(label, len(labels)), round(value, SHOWN_DIGITS)
+    return {"labels": list(map(label_of, labels)), "added": added if labels else []}
+
+
+def _candidates(found: Pooled) -> list[dict[str, Any]]:
+    terms, files = found.results.analysis.terms, dict[object, int]()
+    moment_asked = found.pool.context.query.where.moment
+    return [
+        {
+            **_shown(memory, terms),
+            "confidence": _rounded(found.confidences.get(memory.id)),
+            "origin": files.setdefault(memory.origin, len(files)),
+            "age_days": _age(memory, moment_asked),
+        }
+        for memory in found.memories
+    ]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, SHOWN_DIGITS)
+
+
+def _age(memory: Memory, now: float) -> float | None:
+    """Return by how many days a memory ages, as Recency does; None where it does not."""
+    if memory.evergreen or memory.date is None:
+        return None
+    return max(0.0, now - memory.date) / SECONDS_PER_DAY
+
+
+def _shown(memory: Memory, terms: tuple[str, ...]) -> dict[str, Any]:
+    source = memory.source
+    place = source if source and source.path else None
+    return {
+        "id": memory.id,
+        "title": memory.title or memory.name,
+        "headings": list(memory.headings),
+        "path": place.path if place else None,
+        "start_line": (place.start_line or None) if place else None,
+        "end_line": (place.end_line or None) if place else None,
+        "kind": memory.kind,
+        "scope": str(memory.scope),
+        "tags": list(memory.tags),
+        "date": moment(memory.date),
+        "trust": memory.trust,
+        "snippet": pieces(snippet(memory.text, terms)),
+    }
+
+
+def pieces(shown: Snippet) -> list[str]:
+    """Return a snippet cut at its marks: text, match, text, match, …, the first and every second one unmarked."""
+    cut: list[str] = []
+    position = 0
+    for start, end in shown.spans:
+        cut += [shown.text[position:start], shown.text[start:end]]
+        position = end
+    return [*cut, shown.text[position:]]

@@ -1,0 +1,139 @@
+"""The settings of a recipe that a hand may slide: what they are called, how far they go, and where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..hits import Context, memory_of
+from ..types import Run
+from .fusion import family_of
+from .knobs import BOOST_WEIGHTS
+from .normalisers import RRF_K, ReciprocalRank
+from .recipes import ALPHA, BOOST_WEIGHT, Recipe
+from .settings import Adjustments, counts_ranks, is_balanced, is_blend
+from .stages import TIERS, MinScore, NameFirst, OpenClawSelection
+
+FINE = 0.01
+BALANCE = "Vector vs Keyword Balance"
+STRENGTH = "Retrieval Boost Strength"
+
+
+@dataclass(frozen=True)
+class Slider:
+    """One setting under a hand: `value` is where it stands, `given` what the settings say of it, None for unset.
+
+    `idle` says why moving it changes nothing among these candidates, where that is so.
+    """
+
+    setting: str
+    label: str
+    meaning: str
+    low: float
+    high: float
+    step: float
+    value: float
+    given: float | None
+    unit: str = ""
+    idle: str = ""
+
+    @property
+    def key(self) -> str:
+        """Return the key of the setting."""
+        return f"ranking.{self.setting}"
+
+
+def sliders(recipe: Recipe, wish: Adjustments, runs: Sequence[Run], context: Context) -> list[Slider]:
+    """Return the sliders a recipe honours; `recipe` has its settings laid over and its weights settled."""
+    return [
+        *_balance(recipe, wish, runs),
+        *_strength(recipe, wish, context),
+        *_rank_constant(recipe, wish),
+        *_recency(wish, context),
+        *_diversity(wish, context),
+        *_evidence(recipe, wish, context),
+    ]
+
+
+def _balance(recipe: Recipe, wish: Adjustments, runs: Sequence[Run]) -> Iterator[Slider]:
+    blend = is_blend(recipe)
+    if not (blend or is_balanced(recipe)):
+        return
+    setting, given = ("alpha", wish.alpha) if blend else ("vector_weight", wish.vector_weight)
+    found = {family_of(run.name) for run in runs if run.candidates}
+    silent = [name for name in ("vector", "keyword") if name not in found]
+    idle = f"the {silent[0]} run found nothing to weigh" if silent else ""
+    meaning = "0: words alone, 1: vectors alone"
+    yield Slider(setting, BALANCE, meaning, 0.0, 1.0, FINE, _vector_share(recipe), given, idle=idle)
+
+
+def _vector_share(recipe: Recipe) -> float:
+    """Return what vectors have of the vote of vectors and words."""
+    weights = {"vector": 0.0, "keyword": 0.0}
+    for vote in recipe.fusion.votes:
+        if family_of(vote.signal) in weights:
+            weights[family_of(vote.signal)] += vote.weight or 0.0
+    whole = weights["vector"] + weights["keyword"]
+    return weights["vector"] / whole if whole else ALPHA
+
+
+def _strength(recipe: Recipe, wish: Adjustments, context: Context) -> Iterator[Slider]:
+    if is_blend(recipe):
+        low, high = BOOST_WEIGHTS
+        value = recipe.fusion.strength or BOOST_WEIGHT
+        meaning = "how much vectors and words together add to what a memory is worth by itself"
+        yield Slider("boost_weight", STRENGTH, meaning, low, high, 0.5, value, wish.boost_weight)
+    elif any(isinstance(stage, NameFirst) for stage in recipe.stages):
+        meaning = "by what the bonus for parts of names and for names in a sentence is multiplied"
+        partly = any(match.relation not in TIERS for match in context.names.values())
+        idle = "" if partly else "no candidate is called by a part of the question"
+        yield Slider("name_bonus", STRENGTH, meaning, 0.0, 10.0, 0.1, wish.name_bonus, wish.name_bonus, "×", idle)
+
+
+def _rank_constant(recipe: Recipe, wish: Adjustments) -> Iterator[Slider]:
+    if counts_ranks(recipe):
+        votes = (*recipe.fusion.votes, *([recipe.fusion.others] if recipe.fusion.others else []))
+        known = (vote.normaliser.k for vote in votes if isinstance(vote.normaliser, ReciprocalRank))
+        value = next(known, RRF_K)
+        meaning = "the larger, the less a first place counts: (k + 1)/(k + rank)"
+        yield Slider("k", "Rank Constant k", meaning, min(1.0, value), max(200.0, value), 1.0, value, wish.k)
+
+
+def _recency(wish: Adjustments, context: Context) -> Iterator[Slider]:
+    memories = map(memory_of, context.memories.values())
+    ages = any(memory.date is not None and not memory.evergreen for memory in memories)
+    idle = "" if ages else "no candidate has a date it ages by"
+    weight, days = wish.recency_weight, wish.recency_half_life_days
+    told, after = (
+        "the most that age may take off a score; 0 switches it off",
+        "after how many days half of that is taken",
+    )
+    yield Slider("recency_weight", "Recency", told, 0.0, 1.0, FINE, weight, weight, idle=idle)
+    low, high = min(1.0, days), max(365.0, days)
+    yield Slider("recency_half_life_days", "Recency Half-Life", after, low, high, 1.0, days, days, "days", idle)
+
+
+def _diversity(wish: Adjustments, context: Context) -> Iterator[Slider]:
+    meaning = "1: relevance alone; below, what is like a result above steps back"
+    idle = "" if len(context.memories) > 1 else "there is nothing to compare"
+    value = 1.0 if wish.mmr_lambda is None else wish.mmr_lambda
+    yield Slider("mmr_lambda", "Relevance vs Diversity λ", meaning, 0.0, 1.0, FINE, value, wish.mmr_lambda, idle=idle)
+
+
+def _evidence(recipe: Recipe, wish: Adjustments, context: Context) -> Iterator[Slider]:
+    cosine, coverage = (
+        "a hit stays if its cosine reaches this, or its words pass",
+        "a hit stays if it has so much of the words",
+    )
+    no_vector = "" if "vector" in context.signals else "no candidate has a cosine"
+    no_words = "" if "keyword" in context.signals else "no word was looked for"
+    low = -1.0 if wish.min_vector is None else wish.min_vector
+    least = wish.min_coverage or 0.0
+    yield Slider("min_vector", "Minimum Cosine", cosine, -1.0, 1.0, FINE, low, wish.min_vector, idle=no_vector)
+    yield Slider("min_coverage", "Minimum Coverage", coverage, 0.0, 1.0, FINE, least, wish.min_coverage, idle=no_words)
+    for stage in recipe.stages:
+        if isinstance(stage, OpenClawSelection | MinScore):
+            value = stage.min_score if isinstance(stage, OpenClawSelection) else stage.at_least
+            yield Slider(
+                "min_score", "Minimum Score", "the least score a hit needs", 0.0, 1.0, FINE, value, wish.min_score
+            )

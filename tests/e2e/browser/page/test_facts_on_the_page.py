@@ -1,0 +1,132 @@
+"""People add, replace and forget facts; what takes something away can be undone before it is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from .site import Site, ask, opened
+
+
+def facts(site: Site, tag: str, **also: str) -> list[dict[str, Any]]:
+    """Return the facts with a tag, as the server has them."""
+    extra = "".join(f"&{name}={value}" for name, value in also.items())
+    found: list[dict[str, Any]] = site.ask("GET", f"/v1/memories?kind=fact&tags={tag}{extra}")["memories"]
+    return found
+
+
+@pytest.fixture
+def fact(site: Site, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Store a fact that only one test knows."""
+    tag = str(request.node.name).replace("_", "-")[:60]
+    stored: dict[str, Any] = site.ask("POST", "/v1/memories", text=f"The quaggle of {tag} is blue", tags=[tag])
+    return stored
+
+
+def look_at(page: Page, fact: dict[str, Any]) -> None:
+    ask(page, fact["text"])
+    page.locator(f"[data-id='{fact['id']}'] h2 button").click()
+    expect(page.locator("#memory [data-text]")).to_have_text(fact["text"])
+
+
+def test_a_fact_is_added_and_found(page: Page, site: Site) -> None:
+    page.get_by_role("button", name="Add a fact").click()
+    page.get_by_label("One fact, in a sentence").fill("The zorbing starts at nine")
+    page.get_by_label("Tags, separated by commas").fill("zorbing, times")
+    page.get_by_label("Importance").select_option("4")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#toasts")).to_contain_text("Added.")
+    [stored] = facts(site, "zorbing")
+    assert (stored["text"], stored["tags"], stored["importance"]) == (
+        "The zorbing starts at nine",
+        ["zorbing", "times"],
+        4,
+    )
+    ask(page, "when does the zorbing start")
+    expect(page.locator("#hits h2").first).to_have_text("The zorbing starts at nine")
+
+
+def test_a_fact_that_was_there_is_not_stored_twice(page: Page, site: Site, fact: dict[str, Any]) -> None:
+    page.get_by_role("button", name="Add a fact").click()
+    page.get_by_label("One fact, in a sentence").fill(fact["text"])
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#toasts")).to_contain_text("It was there already.")
+    assert len(facts(site, fact["tags"][0])) == 1
+
+
+def test_forgetting_can_be_undone(page: Page, site: Site, fact: dict[str, Any]) -> None:
+    look_at(page, fact)
+    page.get_by_role("button", name="Forget", exact=True).click()
+    expect(page.locator(f"[data-id='{fact['id']}']")).to_have_attribute("data-doomed", "")
+    page.get_by_role("button", name="Undo", exact=True).click()
+    expect(page.locator("[data-toast]")).to_have_count(0)
+    expect(page.locator("[data-doomed]")).to_have_count(0)
+    assert facts(site, fact["tags"][0])
+
+
+def test_a_forgotten_fact_is_gone_after_the_time_to_undo(page: Page, site: Site, fact: dict[str, Any]) -> None:
+    look_at(page, fact)
+    page.clock.install()
+    page.get_by_role("button", name="Forget", exact=True).click()
+    page.clock.fast_forward(5_000)
+    assert facts(site, fact["tags"][0])
+    page.clock.fast_forward(2_000)
+    expect(page.locator(f"[data-id='{fact['id']}']")).to_have_count(0)
+    assert not facts(site, fact["tags"][0])
+
+
+def test_what_waits_is_sent_when_the_page_is_left(page: Page, site: Site, fact: dict[str, Any]) -> None:
+    look_at(page, fact)
+    page.get_by_role("button", name="Forget", exact=True).click()
+    page.goto("about:blank")
+    page.wait_for_timeout(300)
+    assert not facts(site, fact["tags"][0])
+
+
+def test_purging_is_a_second_choice_and_asks_once_more(page: Page, site: Site, fact: dict[str, Any]) -> None:
+    look_at(page, fact)
+    page.get_by_role("button", name="Purge …").click()
+    dialog = page.get_by_role("dialog", name="Purge this memory?")
+    dialog.get_by_role("button", name="Cancel").click()
+    assert facts(site, fact["tags"][0])
+    page.get_by_role("button", name="Purge …").click()
+    dialog.get_by_role("button", name="Purge", exact=True).click()
+    with page.expect_response(lambda answer: answer.request.method == "DELETE" and "purge=true" in answer.url):
+        page.get_by_role("button", name="Now", exact=True).click()
+    assert not facts(site, fact["tags"][0])
+
+
+def test_a_replaced_fact_gives_way_to_the_new_one(page: Page, site: Site, fact: dict[str, Any]) -> None:
+    look_at(page, fact)
+    page.get_by_role("button", name="Replace …").click()
+    page.get_by_label("What is true now").fill(fact["text"].replace("blue", "green"))
+    page.get_by_role("button", name="Replace", exact=True).click()
+    page.get_by_role("button", name="Now", exact=True).click()
+    expect(page.locator(f"[data-id='{fact['id']}']")).to_have_count(0)
+    [new] = facts(site, fact["tags"][0])
+    assert new["text"].endswith("is green")
+    assert new["supersedes"] == fact["id"]
+    page.locator(f"[data-id='{new['id']}'] h2 button").click()
+    expect(page.locator("#memory")).to_contain_text(f"replaced {fact['text']}")
+
+
+def test_replacing_can_be_undone(page: Page, site: Site, fact: dict[str, Any]) -> None:
+    look_at(page, fact)
+    page.get_by_role("button", name="Replace …").click()
+    page.get_by_label("What is true now").fill("The quaggle was sold")
+    page.get_by_role("button", name="Replace", exact=True).click()
+    page.get_by_role("button", name="Undo", exact=True).click()
+    [kept] = facts(site, fact["tags"][0])
+    assert kept["text"] == fact["text"]
+    assert kept["superseded_by"] is None
+
+
+def test_a_refused_change_says_why_and_loses_nothing(browser: Browser, site: Site, fact: dict[str, Any]) -> None:
+    with opened(browser, site, may_fail=True) as page:
+        look_at(page, fact)
+        site.ask("DELETE", f"/v1/memories/{fact['id']}")
+        page.get_by_role("button", name="Forget", exact=True).click()
+        page.get_by_role("button", name="Now", exact=True).click()
+        expect(page.locator("#toasts")).to_contain_text("It was not forgotten")

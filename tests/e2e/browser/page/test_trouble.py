@@ -1,0 +1,105 @@
+"""When something is wrong the page says what, and what to do: no token, no server, no memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, Route, expect
+
+import whyrank
+from tests.e2e.conftest import STORE
+
+from .site import Site, ask, opened, panel, serving, settled
+
+QUESTION = "headphone time"
+
+
+def test_without_a_token_the_page_asks_for_it_and_keeps_it_for_the_tab(browser: Browser, site: Site) -> None:
+    with opened(browser, site._replace(token=""), f"/?q={QUESTION}", may_fail=True) as page:
+        expect(page.get_by_role("heading", name="This memory is locked")).to_be_visible()
+        page.get_by_label("Token").fill("not the right one at all")
+        page.get_by_role("button", name="Come in").click()
+        expect(page.get_by_role("heading", name="This memory is locked")).to_be_visible()
+        page.get_by_label("Token").fill(site.token)
+        page.get_by_role("button", name="Come in").click()
+        settled(page, QUESTION)
+        page.reload()
+        settled(page, QUESTION)
+
+
+def test_the_token_is_taken_out_of_the_address(browser: Browser, site: Site) -> None:
+    with opened(browser, site, f"/?q={QUESTION}") as page:
+        settled(page, QUESTION)
+        assert site.token not in page.url
+        assert site.token not in page.content()
+
+
+def test_a_server_that_is_gone_is_waited_for(browser: Browser, site: Site) -> None:
+    with opened(browser, site, may_fail=True) as page:
+        ask(page, QUESTION)
+        page.route("**/v1/**", lambda route: route.abort())
+        page.route("**/health", lambda route: route.abort())
+        page.get_by_role("searchbox").fill("calibrate")
+        expect(page.get_by_role("alert")).to_contain_text("Nobody answers.")
+        page.unroute("**/v1/**")
+        page.unroute("**/health")
+        settled(page, "calibrate")
+        expect(page.locator("[data-verdict]")).to_contain_text("Found")
+
+
+def test_an_error_of_the_server_is_told_with_its_hint(browser: Browser, site: Site) -> None:
+    def refuse(route: Route) -> None:
+        error = {"code": "store-locked", "message": "the store is locked", "hint": "end the other", "request_id": "1"}
+        route.fulfill(status=503, json={"error": error, "format": 1})
+
+    with opened(browser, site, may_fail=True) as page:
+        page.route("**/v1/candidates", refuse)
+        page.get_by_role("searchbox").fill("calibrate")
+        expect(page.locator("#verdict")).to_contain_text("the store is locked")
+        expect(page.locator("#verdict")).to_contain_text("end the other")
+        page.unroute("**/v1/candidates")
+        page.get_by_role("button", name="Try again").click()
+        settled(page, "calibrate")
+
+
+def test_an_unknown_recipe_is_refused_in_words(browser: Browser, site: Site) -> None:
+    with opened(browser, site, "/?q=tea&recipe=nonsense", may_fail=True) as page:
+        expect(page.locator("#verdict")).to_contain_text("That did not work.")
+        page.locator("#recipe").select_option("")
+        settled(page, "tea")
+
+
+def test_an_empty_memory_says_how_to_fill_it(browser: Browser, tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / STORE, workspace=tmp_path, embedding="wordllama"):
+        pass
+    with serving(tmp_path) as empty, opened(browser, empty) as page:
+        expect(page.get_by_role("heading", name="This memory is empty")).to_be_visible()
+        expect(page.locator("#verdict")).to_contain_text("whyrank ingest notes/")
+        page.get_by_role("searchbox").fill("tea")
+        expect(page.locator("#verdict")).to_contain_text("This memory is empty")
+        page.get_by_role("button", name="add a first fact").click()
+        page.get_by_label("One fact, in a sentence").fill("Robin prefers tea")
+        page.get_by_role("button", name="Add", exact=True).click()
+        settled(page, "tea")
+        panel(page, "Store")
+        expect(page.locator("#store")).to_contain_text("1 memory from 0 files")
+
+
+def test_a_server_that_only_reads_offers_nothing_that_writes(browser: Browser, site: Site) -> None:
+    with serving(site.folder, "--read-only") as reading, opened(browser, reading) as page:
+        ask(page, "Robin prefers tea")
+        expect(page.locator("#add")).to_be_hidden()
+        page.locator("#hits h2 button").first.click()
+        expect(page.locator("#memory")).to_contain_text("This server only reads.")
+        expect(page.get_by_role("button", name="Forget", exact=True)).to_have_count(0)
+
+
+def test_a_server_of_several_scopes_lets_them_be_chosen(browser: Browser, site: Site) -> None:
+    with serving(site.folder, "--multi-scope") as several, opened(browser, several) as page:
+        several.ask("POST", "/v1/memories", text="Mara keeps a spare xylorimba", scope="user:42")
+        page.reload()
+        ask(page, "xylorimba")
+        expect(page.locator("#hits")).not_to_contain_text("Mara keeps")
+        page.get_by_label("Scope").select_option("user:42")
+        expect(page.locator("#hits h2").first).to_have_text("Mara keeps a spare xylorimba")
+        assert "scope=user%3A42" in page.url

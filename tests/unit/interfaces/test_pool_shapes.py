@@ -1,0 +1,98 @@
+"""The JSON of a pool: what it holds, what it keeps to itself, and how large it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import whyrank
+from whyrank.analysis.snippets import Snippet, Span
+from whyrank.engine import Engine
+from whyrank.errors import BadQuery, ConfigError
+from whyrank.hits import Context, Ranking
+from whyrank.interfaces import pool_shapes
+from whyrank.ranking.recipes import RECIPES, Recipe
+from whyrank.types import Memory
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+QUESTION = "What is Suzy's standard day rate in 2026?"
+LARGEST = 155_000  # bytes, for 200 candidates; openvault says of each what it is worth, and has the most
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder = tmp_path_factory.mktemp("pool")
+    with whyrank.open(folder / "memory.db", workspace=folder, embedding="wordllama") as memory:
+        memory.ingest(EXAMPLES / "memory", base=EXAMPLES)
+        yield memory
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_two_hundred_candidates_are_no_more_than_155_kilobytes(memory: Engine, recipe: str) -> None:
+    data = pool_shapes.pool(memory.pool(QUESTION, recipe=recipe))
+    size = len(json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode())
+    assert size / len(data["candidates"]) * 200 <= LARGEST
+
+
+def test_numbers_that_are_added_up_are_whole(memory: Engine) -> None:
+    pooled = memory.pool(QUESTION)
+    sent = json.loads(json.dumps(pool_shapes.pool(pooled)))
+    [keyword] = [signal for signal in sent["signals"] if signal["name"] == "keyword"]
+    values = pooled.pool.context.signals["keyword"].values
+    assert keyword["raw"] == [values.get(found.id) for found in pooled.memories]
+    assert [one["id"] for one in sent["candidates"]] == [found.id for found in pooled.memories]
+
+
+def test_candidates_stand_in_the_order_that_breaks_ties(memory: Engine) -> None:
+    keys = [found.content_key for found in memory.pool(QUESTION).memories]
+    assert keys == sorted(keys)
+
+
+def test_a_snippet_is_cut_at_its_marks() -> None:
+    assert pool_shapes.pieces(Snippet("green tea", (Span(0, 5),))) == ["", "green", " tea"]
+    assert pool_shapes.pieces(Snippet("<b>tea</b>", (Span(3, 6),))) == ["<b>", "tea", "</b>"]
+    assert pool_shapes.pieces(Snippet("tea", ())) == ["tea"]
+
+
+def test_too_many_candidates_are_not_compared(memory: Engine) -> None:
+    pooled = memory.pool(QUESTION, likeness=True)
+    many = {str(place): Memory(str(place), "tea") for place in range(pool_shapes.MOST_COMPARED + 1)}
+    crowd = replace(pooled, pool=replace(pooled.pool, context=replace(pooled.pool.context, memories=many)))
+    with pytest.raises(BadQuery, match="1001 candidates are too many"):
+        pool_shapes.likeness(crowd)
+
+
+def test_a_stage_or_normaliser_of_ones_own_is_refused_by_name(memory: Engine) -> None:
+    @dataclass(frozen=True)
+    class Backwards:
+        def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+            return ranking
+
+    @dataclass(frozen=True)
+    class Half:
+        by_rank = False
+
+        def __call__(self, scores: Any, ranks: Any) -> list[float]:
+            return [0.5 for _ in scores]
+
+    fusion = RECIPES["default"].fusion
+    votes = tuple(replace(vote, normaliser=Half()) for vote in fusion.votes)
+    for recipe, name in (
+        (Recipe("mine", fusion, (Backwards(),)), "Backwards"),
+        (Recipe("mine", replace(fusion, votes=votes)), "Half"),
+    ):
+        with pytest.raises(ConfigError, match=f"a browser cannot rank by .*{name}"):
+            pool_shapes.pool(memory.pool(QUESTION, recipe=recipe))
+
+
+def test_settings_and_knobs_are_those_of_the_answer(memory: Engine) -> None:
+    data = pool_shapes.pool(memory.pool(QUESTION, recipe="rrf", limit=3, offset=1))
+    assert (data["recipe"], data["limit"], data["offset"], data["format"]) == ("rrf", 3, 1, 1)
+    [k] = [knob for knob in data["knobs"] if knob["key"] == "ranking.k"]
+    assert (k["value"], k["given"], k["idle"]) == (60.0, None, None)
+    assert data["settings"]["max_per_file"] == 1

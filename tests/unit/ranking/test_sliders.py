@@ -1,0 +1,81 @@
+"""Which sliders a recipe honours, where they stand, and when moving them is of no use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from whyrank.analysis.query import analyse
+from whyrank.columns import Candidate
+from whyrank.hits import Context
+from whyrank.matches import NameMatch
+from whyrank.ranking.recipes import RECIPES
+from whyrank.ranking.settings import Adjustments, adjusted, unhonoured
+from whyrank.ranking.sliders import Slider, sliders
+from whyrank.settings import SETTINGS
+from whyrank.types import Memory, Query, Run, Signal
+
+BOTH = (Run("keyword", (Candidate("a", 2.0),)), Run("vector", (Candidate("a", 0.5),)))
+SIGNALS = {"keyword": Signal("keyword", {"a": 2.0}), "vector": Signal("vector", {"a": 0.5})}
+NONE = Adjustments()
+DATED = {"a": Memory("a", "tea", date=1.0), "b": Memory("b", "oil")}
+
+
+def found(recipe: str, wish: Adjustments = NONE, runs: tuple[Run, ...] = BOTH, **given: Any) -> dict[str, Slider]:
+    context = Context(Query("tea"), analyse("tea"), **{"memories": DATED, "signals": SIGNALS, **given})
+    chosen = adjusted(RECIPES[recipe], wish)
+    settled = replace(chosen, fusion=chosen.fusion.settled(0.6))
+    return {slider.setting: slider for slider in sliders(settled, wish, runs, context)}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "own"),
+    [
+        ("default", {"vector_weight", "name_bonus"}),
+        ("rrf", {"k"}),
+        ("hybrid-mem", {"k"}),
+        ("keyword", set()),
+        ("openvault", {"alpha", "boost_weight"}),
+        ("openclaw", {"vector_weight", "min_score"}),
+        ("openclaw-2026-02", {"vector_weight", "min_score"}),
+        ("clawhub", {"vector_weight"}),
+    ],
+)
+def test_a_recipe_has_the_sliders_it_honours(recipe: str, own: set[str]) -> None:
+    everywhere = {"recency_weight", "recency_half_life_days", "mmr_lambda", "min_vector", "min_coverage"}
+    assert found(recipe).keys() == own | everywhere
+
+
+def test_every_slider_moves_a_setting_within_what_it_can_be() -> None:
+    for name, recipe in RECIPES.items():
+        for slider in found(name).values():
+            read = SETTINGS[slider.key].read
+            assert slider.low <= slider.value <= slider.high
+            assert (read(slider.low), read(slider.high)) == (slider.low, slider.high)
+            changed: dict[str, Any] = {slider.setting: slider.high}
+            assert unhonoured(recipe, replace(NONE, **changed)) == ()
+
+
+def test_a_slider_stands_where_the_ranking_does() -> None:
+    assert found("default")["vector_weight"].value == 0.6
+    assert found("default")["vector_weight"].given is None
+    assert found("openvault", Adjustments(alpha=0.2))["alpha"].value == pytest.approx(0.2)
+    assert found("openvault")["boost_weight"].value == 15.0
+    assert found("rrf")["k"].value == 60.0
+    assert (found("rrf", Adjustments(k=500.0))["k"].value, found("rrf", Adjustments(k=500.0))["k"].high) == (
+        500.0,
+        500.0,
+    )
+    assert found("openclaw")["min_score"].value == 0.35
+    assert found("default", Adjustments(mmr_lambda=0.7))["mmr_lambda"].given == 0.7
+
+
+def test_a_slider_that_changes_nothing_says_why() -> None:
+    assert found("default")["vector_weight"].idle == ""
+    assert found("default", runs=BOTH[:1])["vector_weight"].idle == "the vector run found nothing to weigh"
+    assert found("default")["name_bonus"].idle == "no candidate is called by a part of the question"
+    assert found("default", names={"a": NameMatch("all words", "tea")})["name_bonus"].idle == ""
+    assert found("default", memories={"b": DATED["b"]})["recency_weight"].idle == "no candidate has a date it ages by"
+    assert found("default", signals={})["min_vector"].idle == "no candidate has a cosine"
