@@ -14,7 +14,7 @@ from tests.minilm import MODELS, installed
 from whyrank import errors
 from whyrank.bench.kept import read
 from whyrank.bench.page import page_of
-from whyrank.bench.report import as_markdown
+from whyrank.bench.report import as_markdown as benchmark_page
 from whyrank.bench.writing import DATA, PAGE
 from whyrank.config import WORKSPACE_FILE, load
 from whyrank.embedding.prompts import PROMPTS
@@ -234,7 +234,7 @@ def test_documentation_names_no_place_of_one_machine() -> None:
 def test_the_benchmark_pages_are_what_the_kept_results_make(folder: str) -> None:
     contest = read(ROOT / folder / DATA)
     assert (ROOT / folder / PAGE).read_text(encoding="utf-8") == page_of(contest)
-    assert (ROOT / folder / "index.md").read_text(encoding="utf-8") == as_markdown(contest, ["hybrid", "keyword"])
+    assert (ROOT / folder / "index.md").read_text(encoding="utf-8") == benchmark_page(contest, ["hybrid", "keyword"])
 
 
 def test_the_sample_page_is_what_the_kept_results_make() -> None:
