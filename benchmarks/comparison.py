@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ PAGE = DOCS / "comparison.md"
 CHANCE = 0.05
 FEWEST = 6  # lines that have a set, for it to be shown
 _BLOCK = re.compile(r"<!-- (?P<name>[a-z ]+) -->\n.*?<!-- end -->", re.S)
+_STATES = ("failed", "passed", "not applicable")
 _HYBRID = ("whyrank", "fts5+numpy", "lancedb", "chroma", "qdrant-edge", "txtai")
 
 
@@ -114,6 +116,24 @@ def installs() -> str:
     return _table([f"Python {kept['python']}, {kept['date']}", "MB", "packages"], rows)
 
 
+def conformance() -> str:
+    """Return how many of the eighteen checks each engine passes, fails, and does not promise; ours and the peers'."""
+    files = sorted((DOCS / "conformance").glob("*.json"))
+    reports = [json.loads(file.read_text("utf-8")) for file in files]
+    shown = [one for one in reports if one["engine"] == OURS or not one["engine"].startswith(f"{OURS}-")]
+    counted = [(one["engine"], Counter(outcome["state"] for outcome in one["outcomes"]), one) for one in shown]
+    ordered = sorted(counted, key=lambda each: (each[1]["failed"], -each[1]["passed"], each[0]))
+    rows = [
+        [f"**{name}**" if name == OURS else name, *(str(states[key]) for key in _STATES), _failed(one)]
+        for name, states, one in ordered
+    ]
+    return _table(["", *_STATES, "which"], rows)
+
+
+def _failed(report: dict[str, Any]) -> str:
+    return ", ".join(str(one["check"]) for one in report["outcomes"] if one["state"] == "failed") or "–"
+
+
 def _others(names: Sequence[str]) -> list[str]:
     return [name for name in names if name != OURS]
 
@@ -129,7 +149,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    "finding": finding, "calls": calls, "speed": speed, "size": size, "installs": installs,
+    "finding": finding, "calls": calls, "speed": speed, "size": size, "installs": installs, "conformance": conformance,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from tests.minilm import MODELS, installed
 from whyrank import errors
 from whyrank.bench.kept import read
 from whyrank.bench.page import page_of
-from whyrank.bench.report import as_markdown
+from whyrank.bench.report import as_markdown as benchmark_page
 from whyrank.bench.writing import DATA, PAGE
 from whyrank.config import WORKSPACE_FILE, load
 from whyrank.embedding.prompts import PROMPTS
@@ -24,7 +24,7 @@ from whyrank.interfaces.cli.parser import build
 from whyrank.interfaces.failures import FAILURES, NOT_CONFORMING, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
 from whyrank.ranking.recipes import RECIPES
 from whyrank.settings import SETTINGS
-from whyrank.testing.conformance.report import as_markdown
+from whyrank.testing.conformance.report import as_markdown as conformance_page
 from whyrank.testing.conformance.session import kept
 
 ROOT = Path(__file__).parent.parent.parent
@@ -141,7 +141,7 @@ def test_the_page_on_agents_says_what_they_see(tmp_path: Path, monkeypatch: pyte
 
 def test_the_page_of_the_conformance_suite_is_made_of_the_reports_beside_it() -> None:
     page = (ROOT / "docs/conformance.md").read_text(encoding="utf-8")
-    assert page == as_markdown(kept(ROOT / "docs/conformance"), "conformance/")
+    assert page == conformance_page(kept(ROOT / "docs/conformance"), "conformance/")
 
 
 def test_every_verb_and_option_is_in_the_reference() -> None:
@@ -234,7 +234,7 @@ def test_documentation_names_no_place_of_one_machine() -> None:
 def test_the_benchmark_pages_are_what_the_kept_results_make(folder: str) -> None:
     contest = read(ROOT / folder / DATA)
     assert (ROOT / folder / PAGE).read_text(encoding="utf-8") == page_of(contest)
-    assert (ROOT / folder / "index.md").read_text(encoding="utf-8") == as_markdown(contest, ["hybrid", "keyword"])
+    assert (ROOT / folder / "index.md").read_text(encoding="utf-8") == benchmark_page(contest, ["hybrid", "keyword"])
 
 
 def test_the_sample_page_is_what_the_kept_results_make() -> None:
