@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import tomllib
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from whyrank.ranking.fusion import listed_by
 from whyrank.ranking.recipes import RECIPES, Recipe
 from whyrank.ranking.settings import AS_IT_IS, Adjustments, adjusted
 from whyrank.search.pooled import Pooled
+from whyrank.testing.llm import ScriptedLlm
 from whyrank.testing.reranker import SharedWords
 
 from .agreement import differences, opened, ranked_in
@@ -109,6 +111,22 @@ def test_as_it_is_the_pool_is_ranked_as_the_search_answers(page: Page, engines: 
             results = engines.wordllama.search(question, recipe=recipe, limit=7)
             [found] = ranked_in(page, engines.wordllama.pool(question, recipe=recipe, limit=7, likeness=True), [{}])
             assert [(hit["id"], hit["score"]) for hit in found["hits"][:7]] == [(hit.id, hit.score) for hit in results]
+
+
+@pytest.mark.parametrize("mode", ["hyde", "variants"])
+@pytest.mark.parametrize("recipe", ["default", "rrf", "openvault", "hybrid-mem"])
+def test_a_widened_question_divides_its_votes_alike(page: Page, tmp_path: Path, mode: str, recipe: str) -> None:
+    said = (
+        json.dumps({"variants": ["beverage of Robin", "hot leaves in a cup"]}) if mode == "variants" else "hot leaves"
+    )
+    chance = random.Random(f"{mode} {recipe}")
+    options = {"query_expansion.mode": mode, "embedding": "wordllama", "recipe": recipe}
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, llm=ScriptedLlm(said), **options) as memory:  # type: ignore[arg-type]
+        for text in ("green leaves for a hot cup", "Robin drinks tea in the morning", "the cup of Robin", "noon"):
+            memory.add(text)
+        pooled = memory.pool("what does Robin drink?", expand=True, likeness=True)
+    assert pooled.shares
+    assert [*differences(page, pooled, [{}, *(wished(chance) for _ in range(20))])] == []
 
 
 def settled(world: World, recipe: Recipe, wish: Adjustments) -> Pooled:
