@@ -129,6 +129,15 @@ def test_a_widened_question_divides_its_votes_alike(page: Page, tmp_path: Path, 
     assert [*differences(page, pooled, [{}, *(wished(chance) for _ in range(20))])] == []
 
 
+def test_in_a_small_batch_the_boost_weight_is_the_cap_as_well(page: Page, tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as memory:
+        for text in ("green tea", "green oil"):
+            memory.add(text)
+        pooled = memory.pool("green tea", recipe="openvault", likeness=True)
+    assert len(pooled.memories) < 3
+    assert [*differences(page, pooled, [{"boost_weight": weight} for weight in (1.0, 5.0, 30.0)])] == []
+
+
 def settled(world: World, recipe: Recipe, wish: Adjustments) -> Pooled:
     """Make a pool of a generated world: only candidates, and what is known of them."""
     ids = listed_by(world.runs)
