@@ -14,13 +14,14 @@ from typing import NamedTuple
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Error, Page
 
 import whyrank
 from tests.properties.worlds import World, recipes, worlds
 from whyrank.config import load
 from whyrank.engine import Engine
 from whyrank.hits import Results
+from whyrank.interfaces import pool_shapes
 from whyrank.ranking.counterfactuals import Pool
 from whyrank.ranking.fusion import listed_by
 from whyrank.ranking.recipes import RECIPES, Recipe
@@ -176,6 +177,25 @@ def test_settings_travel_as_toml_into_the_file_they_are_copied_to(page: Page, tm
     config = load(workspace=tmp_path, environment={"XDG_CONFIG_HOME": str(tmp_path)})
     assert config["recipe"] == "rrf"
     assert {name: config[f"ranking.{name}"] for name in moved} == moved
+
+
+@pytest.mark.parametrize("settings", ['{ "ranking.k": 3 }', "{ k: undefined }"])
+def test_what_is_no_setting_is_refused_and_not_ranked_by(page: Page, engines: Engines, settings: str) -> None:
+    pool = json.dumps(pool_shapes.pool(engines.none.pool("tea")))
+    script = f"""async (pool) => (await import("/page/rank.js")).rank(JSON.parse(pool), {settings})"""
+    with pytest.raises(Error, match="is no setting of a ranking"):
+        page.evaluate(script, pool)
+
+
+def test_diversity_without_likeness_is_refused(page: Page, engines: Engines) -> None:
+    pool = json.dumps(pool_shapes.pool(engines.wordllama.pool("tea")))
+    script = """async ([pool, settings]) => {
+      const { needsLikeness, rank } = await import("/page/rank.js");
+      return [needsLikeness(JSON.parse(pool), settings), rank(JSON.parse(pool), settings).hits.length];
+    }"""
+    assert page.evaluate(script, [pool, {"k": 3}])[0] is False
+    with pytest.raises(Error, match="diversity needs the likeness"):
+        page.evaluate(script, [pool, {"mmr_lambda": 0.5}])
 
 
 def test_ties_break_by_code_point_as_python_compares(page: Page, tmp_path: Path) -> None:
