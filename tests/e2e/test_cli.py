@@ -20,7 +20,7 @@ from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 VERBS = (
     "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",
     "calibrate", "eval", "pin", "check", "tune", "bench", "update", "recalled", "prune", "export", "ingest-files",
-    "mcp",
+    "mcp", "conformance",
 )  # fmt: skip
 
 # An example of every verb, a word its text must hold, and the keys its JSON must have.
@@ -52,6 +52,11 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "check": (["check"], "loses none of 1", {"pins", "kept", "moved", "lost", "checked"}),
     "tune": (["tune"], "Nothing to change: the memories give", {"decision", "reason", "changes", "fits", "choices"}),
     "bench": (["bench", "--sizes", "100", "--queries", "2", "--peers", "none"], "CPU p50", {"machine", "sizes"}),
+    "conformance": (
+        ["conformance", "--engine", "whyrank.testing.conformance.sound:Sound"],
+        "18 of 18 passed",
+        {"engines", "skipped", "conforms"},
+    ),
     "mcp": (["mcp", "--print-config", "cursor"], ".cursor/mcp.json", {"client", "file", "config", "remark"}),
 }
 DOCUMENTED_KEYS = {"query", "verdict", "notices", "hits", "timings", "format"}
