@@ -167,6 +167,9 @@ class Comparison:
         import numpy as np
 
         own, words = self._vectors.get(identity), self._tokens.get(identity, _NO_WORDS)
+        if own is not None and len(self._rows) == len(self._ids):  # as nearly always: all have a vector
+            every: Floats = np.clip(np.vecdot(self._rows, self._rows[self._places[identity]]), 0.0, 1.0)
+            return every
         alike = np.zeros(len(self._ids))
         by_vector = self._embedded if own is not None else np.zeros_like(self._embedded)
         for i in np.flatnonzero(~by_vector).tolist():

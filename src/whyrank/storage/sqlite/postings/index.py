@@ -185,7 +185,8 @@ class PostingsIndex:
         if not scores.is_simple:
             # Row by row from the first term to the last: the order in which the trail adds them up.
             values = folded(addends.table)
-        terms_of = TermTable(scores.labels, ids, addends)
+        # Of a large store an answer must not hold more than its own numbers.
+        terms_of = TermTable(scores.labels, ids, addends if scores.is_simple else addends.table.T)
         return Signal("keyword", Column(ids, values.tolist()), Column(ids, covered.tolist()), terms_of)
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
