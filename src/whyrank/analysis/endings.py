@@ -66,7 +66,7 @@ def stems_beginning(beginning: str, latin: str) -> tuple[str, ...]:
         return ()
     stems = (stem(word, language) for word in dict.fromkeys(_completed(beginning, language)))
     known = spellings(beginning, latin)
-    return tuple(dict.fromkeys(found for found in stems if found and not found.startswith(known)))
+    return tuple(dict.fromkeys(found for found in stems if not found.startswith(known)))
 
 
 def foreign_stems_beginning(beginning: str, latin: str) -> tuple[str, ...]:

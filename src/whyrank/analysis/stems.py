@@ -33,8 +33,8 @@ def is_stub(word: str, language: str) -> bool:
     return min(len(word), len(stemmed)) <= STUB_LETTERS
 
 
-def stem(word: str, language: str) -> str | None:
-    """Return the stem of a folded word, or None if it would be a stub; words that short themselves stay."""
+def stem(word: str, language: str) -> str:
+    """Return the stem of a folded word; where that would be a stub, the word without its last letter, or the word."""
     if len(word) <= STUB_LETTERS:
         return word
     algorithm = _ALGORITHMS.get(language)
@@ -44,5 +44,5 @@ def stem(word: str, language: str) -> str | None:
     stemmed: str = snowballstemmer.stemmer(algorithm).stemWord(word)
     if len(stemmed) > STUB_LETTERS:
         return stemmed
-    shortened = word[:-1]
-    return shortened if len(shortened) > STUB_LETTERS else None
+    # "aws" and "ads" are asked for as they are: a word that nobody could find would be worse than one that finds less.
+    return word[:-1] if len(word) - 1 > STUB_LETTERS else word

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from .languages import DEFAULT_LANGUAGE, latin_language, word_language
 from .stems import is_stub
 from .text import clean, compose
-from .words import parts_of, runs_of, spoken_words, word_tokens
+from .words import parts_of, runs_of, spoken_words, word_token
 
 
 def long_terms(terms: Sequence[str], text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
@@ -24,4 +24,4 @@ def _short_tokens(composed: str, latin: str) -> Iterator[str]:
     for run in runs_of(composed):
         for word in (part for spoken in spoken_words(run) for part in parts_of(spoken)):
             if is_stub(word, word_language(word, latin)):
-                yield from (token.text for token in word_tokens(word, latin))
+                yield word_token(word, latin).text

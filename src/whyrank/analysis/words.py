@@ -139,9 +139,9 @@ def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
     if not parts:
         return ()
     if parts == [folded]:
-        return word_tokens(folded, latin)
-    whole = word_tokens(joined(folded), latin) or (Token(joined(folded)),)
-    return (*whole, *(token for part in parts for token in word_tokens(part, latin) if token not in whole))
+        return (word_token(folded, latin),)
+    whole = word_token(joined(folded), latin)
+    return (whole, *(token for part in parts if (token := word_token(part, latin)) != whole))
 
 
 def spelled(run: str) -> str:
@@ -179,10 +179,9 @@ def _is_camel(piece: str) -> bool:
     return not (piece.islower() or piece.isupper()) and any(letter.isupper() for letter in piece[1:])
 
 
-def word_tokens(word: str, latin: str) -> tuple[Token, ...]:
-    """Return the token of one folded word, if it has one."""
+def word_token(word: str, latin: str) -> Token:
+    """Return the token of one folded word."""
     language = word_language(word, latin)
     if word in STOP_WORDS.get(language, frozenset()):
-        return (Token(word, is_stop_word=True),)
-    stemmed = stem(word, language) if _LETTERS.fullmatch(word) else word
-    return (Token(stemmed),) if stemmed else ()
+        return Token(word, is_stop_word=True)
+    return Token(stem(word, language) if _LETTERS.fullmatch(word) else word)
