@@ -53,7 +53,8 @@ def test_json_is_read(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("body", "said"), [
-    (b"{", "Expecting property name"), (b'{"a": NaN}', "NaN is no number"), (b'{"a": -Infinity}', "-Infinity is no number"),
+    (b"{", "Expecting property name"), (b'{"a": NaN}', "NaN is no number"),
+    (b'{"a": -Infinity}', "-Infinity is no number"),
     (b'{"a": 1, "a": 2}', "a name stands in it twice"), (b'{"a": {"b": 1, "b": 2}}', "twice"),
     (b"[" * 100_000, "nested too deeply"), (b"\xff", "utf-8"), (b"", "Expecting value"),
 ])  # fmt: skip
