@@ -144,6 +144,14 @@ def test_the_page_of_the_conformance_suite_is_made_of_the_reports_beside_it() ->
     assert page == conformance_page(kept(ROOT / "docs/conformance"), "conformance/")
 
 
+def test_the_page_on_http_says_what_a_program_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs/how-to/http.md"
+    [code] = python_in(page)
+    [said] = re.findall(r"```text\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
+    assert run(code) == said
+
+
 def test_every_verb_and_option_is_in_the_reference() -> None:
     verbs = next(action for action in build()._actions if action.dest == "verb").choices
     assert verbs

@@ -16,6 +16,7 @@ from ...evaluation.against import as_data as compared_as_data
 from ...evaluation.report.whole import page_of
 from ..failures import OK, TRAIL_BROKEN
 from . import output
+from .grammar.measuring import BESIDE_THE_STORE
 from .verbs import settings_of
 
 _TOLD = ("embedding", "ranking.")  # settings that change what is found; none of them is a secret or a place
@@ -28,9 +29,10 @@ class Report:
         _check(asked)
         self._asked = asked
         self._before = kept.read(Path(asked.against)) if asked.against else None
-        for name in (asked.html, asked.keep):
-            if name:
-                output.check_writable(Path(name))
+        self._kept_in = _place_of(asked)
+        for place in (asked.html and Path(asked.html), self._kept_in):
+            if place:
+                output.check_writable(place)
 
     def shown_again(self) -> int:
         """Show results that were kept, without measuring."""
@@ -44,8 +46,8 @@ class Report:
         """Keep, draw, compare and print what was measured."""
         made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         data = kept.as_data(__version__, made, self._settings(), sets, abstention)
-        if self._asked.keep:
-            kept.write(data, Path(self._asked.keep))
+        if self._kept_in is not None:
+            kept.write(data, self._kept_in)
         self._show(data)
 
     def _show(self, data: dict[str, Any]) -> kept.Kept:
@@ -72,7 +74,17 @@ class Report:
 
 def is_story_wanted(asked: argparse.Namespace) -> bool:
     """Tell whether the worst queries are to be told: a terminal alone shows none."""
-    return bool(asked.html or asked.keep or asked.json)
+    return bool(asked.html or asked.keep is not None or asked.json)
+
+
+def _place_of(asked: argparse.Namespace) -> Path | None:
+    """Return where results are to be kept: in the file named, else beside the store."""
+    if asked.keep != BESIDE_THE_STORE:
+        return None if asked.keep is None else Path(asked.keep)
+    config = settings_of(asked)
+    if not config.store.is_file():
+        raise ConfigError(f"there is no store at {config.store} to keep it beside", "name a file, or a --store")
+    return config.evaluation
 
 
 def _check(asked: argparse.Namespace) -> None:
@@ -80,7 +92,7 @@ def _check(asked: argparse.Namespace) -> None:
         raise ConfigError("--from shows results that were kept, and measures no SET", "leave one of them out")
     if asked.kept and not (asked.html or asked.against or asked.json):
         raise ConfigError("--from alone shows nothing", "add --html FILE, --against FILE or --json")
-    refused = [name for name in ("recipe", "run_out", "keep", "plot") if getattr(asked, name)]
+    refused = [name for name in ("recipe", "run_out", "keep", "plot") if getattr(asked, name) is not None]
     if asked.kept and (refused or asked.abstention is not None):
         option = "--" + (refused[0] if refused else "abstention").replace("_", "-")
         raise ConfigError(f"{option} needs a measurement, and --from makes none", "leave one of them out")

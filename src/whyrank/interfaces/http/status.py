@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 from ...arguments import scopes_of
 from ...config import Config
 from ...engine import Engine
+from ...errors import BadDataset
+from ...evaluation.kept import read_data
 from ...types import visible
 from .. import shapes, space_shapes
 
@@ -32,9 +33,18 @@ def told_status(engine: Engine, seen: Sequence[str], version: str) -> dict[str, 
     }
 
 
-def _kept_evaluation(config: Config) -> Any:
-    """Return the evaluation that was kept beside the store last, if one was."""
+def _kept_evaluation(config: Config) -> dict[str, Any] | None:
+    """Return the figures of the evaluation that was kept beside the store last, if one was; no question of it."""
     try:
-        return json.loads(config.evaluation.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        kept = read_data(config.evaluation)
+    except BadDataset:
         return None
+    sets = [
+        {
+            "set": one["set"],
+            "queries": one["queries"],
+            "lines": {name: line["measures"] for name, line in one["lines"].items()},
+        }
+        for one in kept.get("sets", ())
+    ]
+    return {"made": kept["made"], "whyrank": kept["whyrank"], "settings": kept["settings"], "sets": sets}

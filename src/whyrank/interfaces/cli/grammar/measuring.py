@@ -6,6 +6,8 @@ import argparse
 
 from .parts import Family, verb
 
+BESIDE_THE_STORE = ""  # where `--keep` keeps when it names no file
+
 
 def add_verbs(family: Family) -> None:
     """Add the verbs of this family."""
@@ -92,7 +94,13 @@ def _eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", metavar="FILE", help="draw the curves of --abstention (.png or .svg; one set only)")
     parser.add_argument("--run-out", metavar="FILE", help="write a TREC run of the first recipe (one set only)")
     parser.add_argument("--html", metavar="FILE", help="write a page that opens without network")
-    parser.add_argument("--keep", metavar="FILE", help="keep the results, with the figures of every query, as JSON")
+    parser.add_argument(
+        "--keep",
+        nargs="?",
+        const=BESIDE_THE_STORE,
+        metavar="FILE",
+        help="keep the results, with the figures of every query, as JSON; without FILE beside the store, for the page",
+    )
     parser.add_argument("--against", metavar="FILE", help="compare with results that were kept, query by query")
     parser.add_argument("--from", dest="kept", metavar="FILE", help="show results that were kept; no SET is measured")
 

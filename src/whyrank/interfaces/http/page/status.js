@@ -90,16 +90,17 @@ function calibration(made) {
 function evaluation(last) {
   const title = h("h3", {}, "The last evaluation");
   if (!last) {
-    return [title, h("p", { "data-hint": "" }, "None is kept here. ", h("code", {}, "whyrank eval SET"), " measures how well the right memories are found.")];
+    return [title, h("p", { "data-hint": "" }, "None is kept here. ", h("code", {}, "whyrank eval SET --keep"), " measures how well the right memories are found.")];
   }
-  return [title, h("dl", {}, ...flat(last).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]))];
+  return [title, h("p", { "data-hint": "" }, `Made ${last.made} by whyrank ${last.whyrank}.`), ...last.sets.map(measured)];
 }
 
-/** Return the figures of an evaluation by name, whatever it measured. */
-function flat(value, prefix = "") {
-  return Object.entries(value).flatMap(([name, one]) => {
-    const label = prefix ? `${prefix} ${name}` : name;
-    if (one !== null && typeof one === "object") return flat(one, label);
-    return [[label, typeof one === "number" && !Number.isInteger(one) ? one.toFixed(3) : String(one)]];
-  });
+const MEASURES = ["ndcg@10", "recall@10", "hit@1"];
+
+/** Show one set: a line for each recipe, for words and vectors alone, and for the best that could be done. */
+function measured({ set, queries, lines }) {
+  const rows = Object.entries(lines).map(([name, figures]) =>
+    h("tr", {}, h("th", { scope: "row" }, name), ...MEASURES.map((measure) => h("td", {}, (figures[measure] ?? NaN).toFixed(3)))));
+  const head = h("tr", {}, h("th", { scope: "col" }, set), ...MEASURES.map((measure) => h("th", { scope: "col" }, measure)));
+  return h("table", {}, h("caption", {}, many(queries, "question", "questions")), h("thead", {}, head), h("tbody", {}, ...rows));
 }
