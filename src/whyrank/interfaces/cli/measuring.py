@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from ...errors import ConfigError
 from ...evaluation.harness import CEILING, Evaluation, as_data, evaluate, write_run
