@@ -8,6 +8,10 @@ import { refreshStatus } from "./status.js";
 import { change, now } from "./state.js";
 import { later, say } from "./toasts.js";
 
+const PURGING =
+  "Forgetting takes it out of the store. Purging also rewrites the store's file, so that no byte of the text or its " +
+  "vector stays on the disk. It can take a while and cannot be taken back.";
+
 /** Ask for a new fact, or for the one that replaces an old one. */
 export function openFact(old = null) {
   const ids = { text: fresh("fact"), tags: fresh("fact"), importance: fresh("fact") };
@@ -83,12 +87,12 @@ export function forget(memory, purge = false) {
 
 /** Ask once more before purging, which cannot be taken back by anybody. */
 export function openPurge(memory) {
-  const sure = button("Purge", (event) => event.target.closest("dialog").close() ?? forget(memory, true), { "data-danger": "" });
+  const purge = (event) => event.target.closest("dialog").close() ?? forget(memory, true);
   openDialog(
     "Purge this memory?",
     h("blockquote", {}, memory.text),
-    h("p", {}, "Forgetting takes it out of the store. Purging also rewrites the store's file, so that no byte of the text or its vector stays on the disk. It can take a while and cannot be taken back."),
-    h("p", { "data-actions": "" }, sure, cancel()),
+    h("p", {}, PURGING),
+    h("p", { "data-actions": "" }, button("Purge", purge, { "data-danger": "" }), cancel()),
   );
 }
 
