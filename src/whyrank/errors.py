@@ -2,6 +2,7 @@
 
 WhyrankError (message, hint)
 ├── ConfigError            unknown key, bad value, and where it came from
+│   └── Conflict           what is stored does not go with what is asked for
 ├── StoreError             the store cannot be used
 │   ├── StoreLocked        another process holds the writer's lock
 │   ├── StoreChanged       what a change was based on is no longer what is stored
@@ -38,6 +39,10 @@ class WhyrankError(Exception):
 
 class ConfigError(WhyrankError):
     """A setting or argument is unknown or has a bad value."""
+
+
+class Conflict(ConfigError):
+    """What is stored already, or else was said, does not go with what is asked for."""
 
 
 class StoreError(WhyrankError):

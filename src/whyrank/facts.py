@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypedDict
 from .analysis.sameness import may_be_one
 from .arguments import check_category, check_decay, check_importance, moment, name_of, storable, tags_of
 from .columns import MemoryId
-from .errors import ConfigError
+from .errors import ConfigError, Conflict
 from .ingest.entries import content_hash
 from .lifetimes import expiry
 from .types import TRUSTS, USUAL_IMPORTANCE, Former, Memory, Notice, Source
@@ -123,7 +123,7 @@ def with_fields(memory: Memory, fields: Mapping[str, Any], now: float) -> Memory
         changed = replace(changed, expires=expiry(changed.decay, now), expires_given=False)
     begin, end = changed.valid_from, changed.valid_until
     if begin is not None and end is not None and begin >= end:
-        raise ConfigError("valid_from is not before valid_until", "give an earlier or a later date")
+        raise Conflict("valid_from is not before valid_until", "give an earlier or a later date")
     return changed
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar, Unpack
 from .analysis.text import same_text
 from .arguments import Scopes, fact_text, scope_of
 from .columns import MemoryId
-from .errors import ConfigError, NotFound, StoreChanged
+from .errors import Conflict, NotFound, StoreChanged
 from .facts import (
     Added,
     Fields,
@@ -151,7 +151,7 @@ class Remembering(Living):
             if known is None:
                 return None
             if known.content != asked.content:
-                raise ConfigError(f"the key {key!r} was used for another write", "give each write a key of its own")
+                raise Conflict(f"the key {key!r} was used for another write", "give each write a key of its own")
             return self._store.get([known.memory], frozenset({owner})).get(known.memory)
         return None
 
@@ -187,13 +187,13 @@ class Remembering(Living):
                 raise
             old = found
         if old.scope != owner:
-            raise ConfigError(f"{old.id} belongs to {old.scope}, not to {owner}", f"add this with scope {old.scope}")
+            raise Conflict(f"{old.id} belongs to {old.scope}, not to {owner}", f"add this with scope {old.scope}")
         if by is not None and old.id == by.id:
-            raise ConfigError(f"{old.id} would replace itself", "give another text or another id")
+            raise Conflict(f"{old.id} would replace itself", "give another text or another id")
         if by is not None and old.superseded_by == by.id:
             return None
         if old.superseded_by is not None:
-            raise ConfigError(f"{old.id} was replaced by {old.superseded_by} already", "replace that one")
+            raise Conflict(f"{old.id} was replaced by {old.superseded_by} already", "replace that one")
         return old
 
     # -- near-duplicates -------------------------------------------------------------------------------------
@@ -267,16 +267,16 @@ class Remembering(Living):
     ) -> Memory:
         before, now = self.get(identity, scope=scope), self._clock()
         if before.kind != "fact":
-            raise ConfigError(f"{identity} is a part of {before.source}", "change the file and ingest it again")
+            raise Conflict(f"{identity} is a part of {before.source}", "change the file and ingest it again")
         after = with_fields(before, given, now)
         if text is not None and text != before.text:
             same = self._same(text, before.scope, now)
             if same is not None and same.id != before.id and same.superseded_by is None:
-                raise ConfigError(f"{same.id} says that already", "forget one of the two, or replace it")
+                raise Conflict(f"{same.id} says that already", "forget one of the two, or replace it")
             after = with_text(after, text)
         old = None if supersedes is None else self._replaceable(supersedes, before.scope, before)
         if old is not None and old.id in self._successors(before):
-            raise ConfigError(f"{old.id} replaced {before.id}, over others or by itself", "a circle has no latest fact")
+            raise Conflict(f"{old.id} replaced {before.id}, over others or by itself", "a circle has no latest fact")
         after = after if old is None else replace(after, supersedes=old.id)
         if after != before:
             self._put_one(before, after, {}, now, old=old)

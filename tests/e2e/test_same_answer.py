@@ -1,4 +1,4 @@
-"""Law 9: the same question gets the same answer through library, command line, MCP over stdio and MCP over HTTP."""
+"""Law 9: the same question gets the same answer through library, command line, MCP over stdio and HTTP, and REST."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from whyrank.interfaces import shapes
 
 from .agents import listening, over_http, over_stdio, run, told
 from .conftest import NOTES, STORE, Run
+from .rest import searched, serving
 
 FACTS = {
     "user:42": ["Robin prefers green tea", "Robin's boat is called Heron", "The spare key hangs in the shed"],
@@ -57,6 +58,11 @@ def options(arguments: dict[str, Any]) -> list[str]:
     return words
 
 
+def written(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Write arguments as they stand in an address."""
+    return {key: "true" if value is True else value for key, value in arguments.items()}
+
+
 def test_every_door_gives_the_same_answer_to_more_than_a_hundred_questions(
     workspace: Path, engine: whyrank.Engine, call: Run
 ) -> None:
@@ -84,7 +90,15 @@ def test_every_door_gives_the_same_answer_to_more_than_a_hundred_questions(
 
     with listening(workspace, "--scope", "user:42") as served:
         stdio, http = run(ask)
+    with serving(workspace, "--scope", "user:42") as server:
+        rest = [comparable(searched(server, question, **arguments).json()) for question, arguments in asked]
+        addressed = [
+            comparable(server.client.get("/v1/search", params={"query": question, **written(arguments)}).json())
+            for question, arguments in asked
+        ]
     for place, (question, arguments) in enumerate(asked):
+        assert rest[place] == library[place], (question, arguments)
+        assert addressed[place] == library[place], (question, arguments)
         assert stdio[place] == library[place], (question, arguments)
         assert http[place] == library[place], (question, arguments)
     typed = [place for place, (question, _) in enumerate(asked) if "\x00" not in question]

@@ -21,6 +21,7 @@ INTERRUPTED = 130
 
 # The most special first: the first class that fits decides.
 FAILURES: tuple[tuple[type[errors.WhyrankError], Failure], ...] = (
+    (errors.Conflict, Failure("config", 2, 409)),
     (errors.ConfigError, Failure("config", 2, 422)),
     (errors.NotFound, Failure("not-found", 3, 404)),
     (errors.StoreLocked, Failure("store-locked", 4, 503)),
@@ -33,7 +34,7 @@ FAILURES: tuple[tuple[type[errors.WhyrankError], Failure], ...] = (
     (errors.ProviderTimeout, Failure("provider", 10, 504)),
     (errors.ProviderError, Failure("provider", 10, 502)),
     (errors.MissingExtra, Failure("missing-extra", 11, 501)),
-    (errors.IngestError, Failure("ingest", 12, 422)),
+    (errors.IngestError, Failure("ingest", 12, 404)),
     (errors.BadDataset, Failure("bad-dataset", 13, 422)),
     (errors.BadQuery, Failure("bad-query", 20, 422)),
     (errors.WhyrankError, Failure("error", 1, 500)),

@@ -13,6 +13,7 @@ from ...ingest.filling import Progress
 from ...ranking.recipes import RECIPES
 from ...ranking.settings import honoured
 from ...search.why import Why
+from ...types import Memory
 from .. import fact_shapes, shapes
 from ..door import Door, Values
 from .bodies import Refused
@@ -80,7 +81,7 @@ def listed(door: Door, values: Values) -> Answer:
 def added(door: Door, values: Values) -> Answer:
     """Store a fact; one that was there is told apart from one that is new."""
     fields = {name: value for name, value in values.items() if name not in ("text", "scope")}
-    done = door.desk.writing().remember(values["text"], scope=door.home(_several(values)), **fields)
+    done = door.desk.writing().remember(values["text"], scope=door.home(values), **fields)
     return Answer(fact_shapes.added(done), 201 if done.outcome == "stored" else 200)
 
 
@@ -99,9 +100,7 @@ def updated(door: Door, values: Values) -> Answer:
     """Change a fact; what is null is taken back."""
     engine, seen = door.desk.reading(), door.seen(values)
     fields = {name: value for name, value in values.items() if name not in ("id", "scope")}
-    if not fields:
-        raise ConfigError("nothing is to be changed", "give the fields to change")
-    door.refuse_others([engine.get(values["id"], scope=seen)], values, "changed")
+    _refuse_others(door, engine.get(values["id"], scope=seen), values, "changed")
     engine.update(values["id"], scope=seen, **fields)
     return Answer(_shown(engine, values["id"], seen))
 
@@ -109,7 +108,7 @@ def updated(door: Door, values: Values) -> Answer:
 def forgotten(door: Door, values: Values) -> Answer:
     """Remove one memory; with `purge` no byte of it stays."""
     engine, seen = door.desk.reading(), door.seen(values)
-    door.refuse_others([engine.get(values["id"], scope=seen)], values)
+    _refuse_others(door, engine.get(values["id"], scope=seen), values, "removed")
     done = engine.forget(values["id"], scope=seen, purge=values.get("purge", False))
     return Answer(fact_shapes.forgotten([values["id"]], None, done))
 
@@ -127,7 +126,7 @@ def ingested(door: Door, values: Values, progress: Progress = lambda *_: None) -
         raise Refused(403, "outside", "this server has no workspace", "ingest on the command line")
     paths, dry_run = inside(door.workspace, values["paths"]), values.get("dry_run", False)
     engine = door.desk.reading() if dry_run else door.desk.writing()
-    home, base = door.home(_several(values)), notes_of(door.desk.store)
+    home, base = door.home(values), notes_of(door.desk.store)
     return Answer(shapes.report(engine.ingest(*paths, scope=home, dry_run=dry_run, base=base, progress=progress)))
 
 
@@ -143,6 +142,8 @@ def recipes(_: Door, __: Values) -> Answer:
     return Answer({"recipes": told, "format": shapes.FORMAT})
 
 
-def _several(values: Values) -> Values:
-    """Return values with the one scope that something is stored in as the list of scopes it is."""
-    return {**values, "scope": [values["scope"]]} if isinstance(values.get("scope"), str) else values
+def _refuse_others(door: Door, memory: Memory, values: Values, done: str) -> None:
+    try:
+        door.refuse_others([memory], values, done)
+    except ConfigError as error:
+        raise Refused(403, "not-own", error.message, error.hint) from error

@@ -20,20 +20,20 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from ...errors import ConfigError, WhyrankError
+from ...errors import ConfigError, Conflict, WhyrankError
 from ..door import Door, Values
 from ..gate import Gate, Receive, Refusal, Send
 from ..shapes import FORMAT
 from . import metrics
 from .answers import Answer, LongCall
 from .bodies import Left, Refused, read_body, read_json
-from .fields import parameters
+from .fields import parameters, strictly
 from .ingesting import News, until
 from .logs import Log
 from .openapi import document
 from .pagefiles import page_file
 from .refusals import JSON, refused, told
-from .routes import Operation, by_path
+from .routes import IDEMPOTENCY_KEY, Operation, by_path
 from .tracing import Tracing
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
@@ -263,11 +263,12 @@ async def _given(operation: Operation, request: Request) -> Mapping[str, object]
     headers = request.headers
     body = await read_body(request.receive, headers.get("content-length"))
     given = read_json(headers.get("content-type"), headers.get("content-encoding"), body)
-    key = headers.get("idempotency-key")
-    if key is None or not any(field.name == "key" for field in operation.fields):
+    if "idempotency-key" not in headers or not any(field.name == "key" for field in operation.fields):
         return given
+    name, sent = IDEMPOTENCY_KEY.name, headers["idempotency-key"]
+    key = strictly("a request", [IDEMPOTENCY_KEY], {name: sent})[name]
     if given.get("key", key) != key:
-        raise ConfigError("key and Idempotency-Key differ", "give one of them")
+        raise Conflict(f"key and {name} differ", "give one of them")
     return {**given, "key": key}
 
 

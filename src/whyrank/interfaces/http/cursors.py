@@ -6,9 +6,9 @@ import base64
 import json
 from typing import Any
 
-from ...errors import ConfigError
 from ...ports import SortingKey, sorting_key
 from ...types import Memory, Order
+from .bodies import Refused
 
 MAX_CURSOR_CHARACTERS = 20_000  # a path may be long
 # What stands before the content key (path, line, hash, id) in each order.
@@ -34,7 +34,7 @@ def after(cursor: str, order: Order) -> SortingKey:
     types = (str, *_FIRST[order], *_CONTENT_KEY)
     fits = isinstance(place, list) and len(place) == len(types) and all(map(_is_of, place, types))
     if not fits or place[0] != order:
-        raise ConfigError("the cursor is none of this list", "give `next` of the page before, with the same sort")
+        raise Refused(404, "cursor", "the cursor is none of this list", "give `next` of the page before, with its sort")
     return tuple(place[1:])
 
 

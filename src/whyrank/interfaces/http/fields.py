@@ -18,7 +18,7 @@ from ..forgiving import Argument, Kind
 Schema = Mapping[str, Any]
 
 _SHOWN = 60  # characters of a value that makes no sense
-_PARAMETERS = 200  # of one address; nobody writes more
+_PARAMETERS = 1_000  # of one address: all lists as long as they may be
 # Names of scopes begin and end with something that can be seen.
 SCOPE_PATTERN = r"^(global|(user|agent|session):[^\s\x00]([^\x00]*[^\s\x00])?)$"
 _WITH_TEXT = r"^[^\x00]*[^\s\x00][^\x00]*$"
@@ -157,6 +157,8 @@ def _wanted(schema: Schema) -> str:
         return f"{wanted} of {'at least one and ' if schema.get('minItems') else ''}{most}"
     if schema.get("pattern") == SCOPE_PATTERN:
         return "global, user:NAME, agent:NAME or session:NAME"
+    if schema == HEADER_KEY.schema:
+        return f"1 to {MAX_NAME_CHARACTERS} letters, digits and signs of ASCII without spaces"
     if schema.get("minLength"):
         return f"{wanted} of 1 to {schema['maxLength']} characters, without NUL"
     return wanted if "maxLength" not in schema else f"{wanted} of at most {schema['maxLength']} characters, without NUL"
@@ -187,6 +189,7 @@ TEXT = kind({"type": "string", "maxLength": MAX_NAME_CHARACTERS, "pattern": _NO_
 REFERENCE = kind({"type": "string", "minLength": 1, "maxLength": MAX_FACT_CHARACTERS, "pattern": _WITH_TEXT})
 FACT = kind({"type": "string", "minLength": 1, "maxLength": MAX_FACT_CHARACTERS, "pattern": _WITH_TEXT})
 KEY = kind({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS, "pattern": _WITH_TEXT})
+HEADER_KEY = kind({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS, "pattern": r"^[!-~]+$"})
 YES_OR_NO = kind({"type": "boolean"})
 TAGS = kind({"type": "array", "items": TEXT.schema, "maxItems": MAX_NAMES})
 MOMENT = kind({"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]})

@@ -11,8 +11,8 @@ from ..forgiving import Argument, schema_of
 from . import sliding
 from .bodies import MAX_BODY_BYTES
 from .examples import ANSWERS
-from .fields import KEY, REFERENCE, parameter_schema
-from .routes import OPERATIONS, Operation
+from .fields import REFERENCE, parameter_schema
+from .routes import IDEMPOTENCY_KEY, OPERATIONS, Operation
 from .schemas import SCHEMAS, named
 
 _ABOUT = """Memory search that can say why. Every answer is what the library and the command line give.
@@ -59,8 +59,6 @@ def _operation(operation: Operation, multi_scope: bool) -> dict[str, Any]:
 
 def _body(operation: Operation, fields: tuple[Argument, ...]) -> dict[str, Any]:
     schema = {**schema_of(fields), "additionalProperties": False}
-    if not any(field.required for field in fields):
-        schema["minProperties"] = 1
     content: dict[str, Any] = {"schema": schema}
     if operation.example is not None:
         content["examples"] = {"usual": {"value": dict(operation.example)}}
@@ -86,9 +84,8 @@ def _in_path(name: str) -> dict[str, Any]:
 
 
 def _idempotency() -> dict[str, Any]:
-    about = "Makes the write happen once: the same again gives the same memory, another one with this key is refused"
-    schema = {**KEY.schema, "pattern": r"^[!-~]+$"}
-    return {"name": "Idempotency-Key", "in": "header", "required": False, "description": about, "schema": schema}
+    told = {"name": IDEMPOTENCY_KEY.name, "in": "header", "required": False, "description": IDEMPOTENCY_KEY.about}
+    return {**told, "schema": IDEMPOTENCY_KEY.kind.schema}
 
 
 def _responses(operation: Operation) -> dict[str, Any]:

@@ -57,8 +57,9 @@ class Operation(NamedTuple):
         return () if self.scope is None else (Argument("scope", self.scope, "Whose memory, such as user:42"),)
 
     def read(self, door: Door, given: Mapping[str, object]) -> dict[str, Any]:
-        """Read what was given at a door."""
-        return fields.strictly(f"{self.method} {self.path}", self.fields_at(door), given, _FIXED)
+        """Read what was given at a door; of scopes one may be given as it is."""
+        values = fields.strictly(f"{self.method} {self.path}", self.fields_at(door), given, _FIXED)
+        return {**values, "scope": [values["scope"]]} if isinstance(values.get("scope"), str) else values
 
 
 def _filters(tags: str = "tags") -> tuple[Argument, ...]:
@@ -106,6 +107,11 @@ _FACT_FIELDS = (
     ("trust", one_of(*TRUSTS), "How far what it says is trusted"),
 )
 _SUPERSEDES = Argument("supersedes", REFERENCE, "Id or text of the fact it replaces")
+IDEMPOTENCY_KEY = Argument(
+    "Idempotency-Key",
+    fields.HEADER_KEY,
+    "Makes the write happen once: the same again gives the same memory, another one with this key is refused",
+)
 _QUERY = {"query": "which tea does Robin prefer?", "limit": 3}
 _ID = "m_tcvp3fagya7erbvs"
 

@@ -1,0 +1,30 @@
+"""What a schema cannot say, told to the tool that makes requests of schemas: when an advanced query can be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import schemathesis
+
+from whyrank.analysis.advanced import asked_for
+from whyrank.errors import BadQuery
+
+
+def _is_readable(asked: Any) -> bool:
+    if not isinstance(asked, dict) or asked.get("syntax") != "advanced" or not isinstance(asked.get("query"), str):
+        return True
+    try:
+        asked_for(asked["query"])
+    except BadQuery:
+        return False
+    return True
+
+
+@schemathesis.hook
+def filter_body(context: object, body: Any) -> bool:
+    return _is_readable(body)
+
+
+@schemathesis.hook
+def filter_query(context: object, query: Any) -> bool:
+    return _is_readable(query)

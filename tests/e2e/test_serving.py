@@ -1,0 +1,380 @@
+"""A server over its life: it ends without losing anything, takes in files, serves tenants, and tells how it fares."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import whyrank
+
+from .conftest import SECONDS, STORE, Run
+from .rest import TOKEN, Serving, code_of, ended, request_bytes, searched, serving
+
+
+@pytest.fixture
+def server(workspace: Path) -> Iterator[Serving]:
+    with serving(workspace) as started:
+        yield started
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_end_in_the_middle_of_writes_loses_nothing(workspace: Path, engine: whyrank.Engine, workers: str) -> None:
+    kept: list[str] = []
+    others: list[int] = []
+
+    def write(name: str, url: str) -> None:
+        with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=SECONDS) as client:
+            for number in range(10_000):
+                try:
+                    answer = client.post("/v1/memories", json={"text": f"{name} wrote sentence number {number}"})
+                except httpx.TransportError:
+                    return  # the server takes no more
+                if answer.status_code != 201:
+                    others.append(answer.status_code)
+                    return
+                kept.append(answer.json()["id"])
+
+    with serving(workspace, "--workers", workers) as server:
+        writers = [threading.Thread(target=write, args=(name, server.url)) for name in ("Ada", "Bo", "Cy")]
+        for writer in writers:
+            writer.start()
+        while len(kept) < 10:
+            time.sleep(0.01)
+        server.process.send_signal(signal.SIGTERM)
+        for writer in writers:
+            writer.join(SECONDS)
+        assert server.process.wait(SECONDS) == 0
+        assert "Traceback" not in server.log.read_text(encoding="utf-8")
+    assert others == []
+    assert len(kept) >= 10
+    for identity in kept:
+        assert engine.get(identity)
+    # Nor is anything stored that nobody was told of: every writer's last request was answered.
+    assert len(engine.list(kind="fact", limit=10_000)) == len(kept)
+
+
+def test_what_has_begun_ends_and_nothing_new_begins(workspace: Path) -> None:
+    body = json.dumps({"text": "The ferry leaves at seven"}).encode()
+    head = f"POST /v1/memories HTTP/1.1\nContent-Type: application/json\nContent-Length: {len(body)}"
+    with serving(workspace) as server:
+        searched(server, "tea")
+        with server.connected() as connection:
+            connection.sendall(request_bytes(head, body[:10]))
+            time.sleep(0.3)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+            with pytest.raises(httpx.ConnectError):
+                httpx.get(f"{server.url}/health")
+            connection.sendall(body[10:])
+            answer = connection.recv(65_536)
+        assert answer.startswith(b"HTTP/1.1 201")
+        assert b"connection: close" in answer
+        assert server.process.wait(SECONDS) == 0
+
+
+def test_a_worker_that_dies_is_replaced(workspace: Path) -> None:
+    with serving(workspace, "--workers", "2") as server:
+        searched(server, "tea")
+        place = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+        if not place.exists():
+            pytest.skip("this system does not tell the children of a process")
+        first = place.read_text(encoding="ascii").split()
+        os.kill(int(first[0]), signal.SIGKILL)
+        deadline = time.monotonic() + SECONDS
+        while set(place.read_text(encoding="ascii").split()) == set(first) or len(place.read_text().split()) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        for _ in range(4):
+            with httpx.Client(base_url=server.url, headers=server.client.headers, timeout=SECONDS) as client:
+                assert client.post("/v1/search", json={"query": "tea"}).status_code == 200
+        assert "a worker ended with status -9 and is replaced" in server.log.read_text(encoding="utf-8")
+
+
+def test_figures_are_those_of_all_workers(workspace: Path) -> None:
+    with serving(workspace, "--workers", "2") as server:
+        for _ in range(6):  # each on a connection of its own, so that both workers have some
+            with httpx.Client(base_url=server.url, headers=server.client.headers, timeout=SECONDS) as client:
+                client.post("/v1/search", json={"query": "what does Suzy drink"})
+        server.client.get("/v1/nothing")
+        told = server.client.get("/metrics")
+    assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = dict(line.rsplit(" ", 1) for line in told.text.splitlines() if not line.startswith("#"))
+    assert lines['whyrank_queries_total{door="http",verdict="found"}'] == "6.0"
+    assert lines['whyrank_http_requests_total{route="/v1/search",status="200"}'] == "6.0"
+    assert lines['whyrank_http_requests_total{route="none",status="404"}'] == "1.0"
+    assert lines['whyrank_search_stage_seconds_count{stage="ranking"}'] == "6.0"
+    assert lines['whyrank_http_request_seconds_bucket{le="+Inf",route="/v1/search"}'] == "6.0"
+    assert float(lines["whyrank_memories"]) > 5
+    assert lines["whyrank_embedding_queue"] == "0.0"
+    assert float(lines["whyrank_store_bytes"]) > 10_000
+
+
+def events_of(answer: httpx.Response) -> list[tuple[str, Any]]:
+    blocks = [block for block in answer.text.split("\n\n") if block and not block.startswith(":")]
+    parts = (block.split("\n") for block in blocks)
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in parts]
+
+
+LISTENING = {"Accept": "text/event-stream"}
+
+
+def test_an_ingest_tells_how_far_it_is(workspace: Path, server: Serving) -> None:
+    for number in range(30):
+        (workspace / f"notes/n{number}.md").write_text(f"# Note {number}\n\nAbout topic {number}.\n", encoding="utf-8")
+    dry = server.client.post("/v1/ingest", json={"paths": ["notes"], "dry_run": True}).json()
+    assert (dry["dry_run"], dry["files"]["new"]) == (True, 30)
+    answer = server.client.post("/v1/ingest", json={"paths": ["notes"]}, headers=LISTENING)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    told = events_of(answer)
+    assert {name for name, _ in told[:-1]} == {"progress"}
+    assert set(told[0][1]) == {"done", "total", "what"}
+    assert told[-1][0] == "report"
+    assert told[-1][1]["files"] == {"unchanged": 6, "new": 30}
+    assert searched(server, "Note 17").json()["hits"][0]["path"] == "notes/n17.md"
+    missing = events_of(server.client.post("/v1/ingest", json={"paths": ["notes/x"]}, headers=LISTENING))
+    assert (missing[0][0], missing[0][1]["error"]["code"]) == ("error", "ingest")
+
+
+def test_nothing_outside_the_workspace_is_read(workspace: Path, server: Serving, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("# Secret\n\nThe vault opens at nine.\n", encoding="utf-8")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/secret.md").write_text("# Secret\n\nThe vault opens at nine.\n", encoding="utf-8")
+    (workspace / "link.md").symlink_to(secret)
+    (workspace / "linked").symlink_to(tmp_path / "more")
+    (workspace / "notes/inner.md").symlink_to(secret)
+    (workspace / ".hidden.md").write_text("# Secret\n\nThe vault opens at nine.\n", encoding="utf-8")
+    for path in (
+        "..", "../secret.md", str(secret), "/etc/hostname", "link.md", "linked", "linked/secret.md", "notes/../..",
+        ".hidden.md", ".whyrank", "~/x", "notes/../../secret.md",
+    ):  # fmt: skip
+        refused = server.client.post("/v1/ingest", json={"paths": ["notes", path]})
+        assert (refused.status_code, code_of(refused)) in ((403, "outside"), (404, "ingest")), path
+    done = server.client.post("/v1/ingest", json={"paths": ["notes", "."]}).json()
+    assert any("inner.md" in one["path"] for one in done["skipped"])
+    hits = searched(server, "when does the vault open?").json()["hits"]
+    assert all("vault" not in hit["text"] for hit in hits)
+
+
+def many_notes(workspace: Path, count: int) -> None:
+    (workspace / "many").mkdir()
+    for number in range(count):
+        text = f"# Page {number}\n\n" + f"Sentence about subject {number} and its neighbour. " * 40
+        (workspace / f"many/p{number:04}.md").write_text(text, encoding="utf-8")
+
+
+def test_an_ingest_goes_on_without_its_listener_and_facts_are_stored_meanwhile(
+    workspace: Path, server: Serving
+) -> None:
+    many_notes(workspace, 600)
+    with server.client.stream("POST", "/v1/ingest", json={"paths": ["many"]}, headers=LISTENING) as answer:
+        assert next(answer.iter_lines()) == "event: progress"
+        added = httpx.post(
+            f"{server.url}/v1/memories", json={"text": "Tea is ready"}, headers=server.client.headers, timeout=SECONDS
+        )
+        assert added.status_code == 201
+    deadline = time.monotonic() + SECONDS
+    while server.client.get("/v1/status").json()["files"] < 606:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_an_ingest_stops_between_files_when_the_server_ends(workspace: Path, call: Run) -> None:
+    many_notes(workspace, 3_000)
+    with serving(workspace) as server:
+        with server.client.stream("POST", "/v1/ingest", json={"paths": ["many"]}, headers=LISTENING) as answer:
+            lines = answer.iter_lines()
+            assert next(lines) == "event: progress"
+            server.process.send_signal(signal.SIGTERM)
+            rest = "\n".join(lines)
+        assert json.loads(rest.rsplit("event: error\ndata: ", 1)[1])["error"]["code"] == "stopping"
+        assert server.process.wait(SECONDS) == 0
+    # What was stored is whole, and the next ingest does the rest.
+    again = call("ingest", "many", "--json", "--embedding", "none")
+    assert again.data["files"]["unchanged"] + again.data["files"]["new"] == 3_000
+    assert again.data["files"].get("changed", 0) == 0
+
+
+def test_a_scope_is_a_wall(workspace: Path, engine: whyrank.Engine) -> None:
+    mine = engine.add("Robin's code is 1234", scope="user:42").id
+    theirs = engine.add("Kim's code is 9876", scope="user:7").id
+    everybodys = engine.add("The code of the gate is 5555").id
+    with serving(workspace, "--scope", "user:42") as server:
+        hits = searched(server, "what is the code", limit=20).json()["hits"]
+        assert {mine, everybodys} <= {hit["id"] for hit in hits}
+        assert theirs not in {hit["id"] for hit in hits}
+        for answer in (
+            server.client.get(f"/v1/memories/{theirs}"),
+            server.client.delete(f"/v1/memories/{theirs}"),
+            server.client.patch(f"/v1/memories/{theirs}", json={"importance": 1}),
+            server.client.post("/v1/why", json={"query": "code", "id": theirs}),
+            server.client.post("/v1/recalled", json={"ids": [mine, theirs]}),
+            server.client.post("/v1/memories", json={"text": "Kim's code is 0000", "supersedes": theirs}),
+        ):
+            assert (answer.status_code, code_of(answer)) == (404, "not-found")
+            assert "9876" not in answer.text
+        chosen = searched(server, "code", scope="user:7")
+        assert (chosen.status_code, code_of(chosen)) == (422, "config")
+        for answer in (
+            server.client.delete(f"/v1/memories/{everybodys}"),
+            server.client.patch(f"/v1/memories/{everybodys}", json={"importance": 1}),
+        ):
+            assert (answer.status_code, code_of(answer)) == (403, "not-own")
+        added = server.client.post("/v1/memories", json={"text": "Robin's door is green"}).json()
+        assert added["scope"] == "user:42"
+        status = server.client.get("/v1/status").json()
+        assert set(status["scopes"]) == {"global", "user:42"}
+        assert "user:7" not in json.dumps(status)
+    assert engine.get(theirs, scope="user:7").text == "Kim's code is 9876"
+
+
+def test_with_multi_scope_the_caller_chooses(workspace: Path) -> None:
+    with serving(workspace, "--multi-scope") as server:
+        added = server.client.post("/v1/memories", json={"text": "Kim's code is 9876", "scope": "user:7"})
+        assert added.json()["scope"] == "user:7"
+        assert "9876" not in searched(server, "Kim's code").text
+        assert "9876" in searched(server, "Kim's code", scope="user:7").text
+        assert "9876" in searched(server, "Kim's code", scope=["user:42", "user:7"]).text
+        asked = {"query": "Kim's code", "scope": ["user:42", "user:7"]}
+        assert "9876" in server.client.get("/v1/search", params=asked).text
+        assert searched(server, "code", scope="everybody").status_code == 422
+
+
+def test_a_server_that_only_reads_writes_nothing(workspace: Path, engine: whyrank.Engine) -> None:
+    before = engine.status().memories
+    identity = engine.search("tea")[0].id
+    with serving(workspace, "--read-only") as server:
+        assert searched(server, "tea").status_code == 200
+        for method, path, body in (
+            ("POST", "/v1/memories", {"text": "a"}),
+            ("PATCH", f"/v1/memories/{identity}", {"importance": 1}),
+            ("DELETE", f"/v1/memories/{identity}", None),
+            ("POST", "/v1/recalled", {"ids": [identity]}),
+            ("POST", "/v1/ingest", {"paths": ["notes"]}),
+        ):
+            refused = server.client.request(method, path, json=body)
+            assert (refused.status_code, code_of(refused)) == (403, "read-only")
+    assert engine.status().memories == before
+
+
+def test_a_question_makes_no_store(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        empty = searched(server, "tea").json()
+        assert (empty["hits"], empty["notices"][0]["code"]) == ([], "nothing-stored")
+        assert server.client.get("/health").json()["memories_searchable"] is True
+        assert not (tmp_path / STORE).exists()
+        assert server.client.post("/v1/memories", json={"text": "Tea is ready"}).status_code == 201
+        assert (tmp_path / STORE).exists()
+        assert searched(server, "tea").json()["hits"][0]["text"] == "Tea is ready"
+
+
+def test_a_damaged_store_is_named_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / STORE).parent.mkdir()
+    (tmp_path / STORE).write_bytes(b"this is no database " * 400)
+    with serving(tmp_path) as server:
+        for answer in (searched(server, "tea"), server.client.post("/v1/memories", json={"text": "tea"})):
+            assert (answer.status_code, code_of(answer)) == (503, "store-damaged")
+        health = httpx.get(f"{server.url}/health")
+        assert (health.status_code, health.json()["status"]) == (503, "failing")
+    assert (tmp_path / STORE).read_bytes() == b"this is no database " * 400
+
+
+def test_tenants_have_stores_and_files_of_their_own(workspace: Path) -> None:
+    for name in ("alice", "bob"):
+        (workspace / f"{name}.token").write_text(f"the-token-of-{name}-here", encoding="utf-8")
+        (workspace / name).mkdir()
+        (workspace / name / "diary.md").write_text(f"# Diary\n\n{name} met the ferryman.\n", encoding="utf-8")
+    tables = (f'[{name}]\nstore = "{name}/memory.db"\ntoken_file = "{name}.token"\n' for name in ("alice", "bob"))
+    (workspace / "tenants.toml").write_text("\n".join(tables), encoding="utf-8")
+    with serving(workspace, "--tenants", "tenants.toml", "--workers", "2") as server:
+        alice, bob = ({"Authorization": f"Bearer the-token-of-{name}-here"} for name in ("alice", "bob"))
+        assert server.client.get("/v1/status").status_code == 401
+        ingested = server.client.post("/v1/ingest", json={"paths": ["diary.md"]}, headers=alice)
+        assert ingested.json()["files"]["new"] == 1
+        for path in ("../bob/diary.md", "../bob", "bob/diary.md"):
+            refused = server.client.post("/v1/ingest", json={"paths": [path]}, headers=alice)
+            assert refused.status_code in (403, 404)
+        found = server.client.post("/v1/search", json={"query": "who met the ferryman?"}, headers=alice).json()
+        assert "alice met" in found["hits"][0]["text"]
+        assert server.client.post("/v1/search", json={"query": "ferryman"}, headers=bob).json()["hits"] == []
+        told = server.client.get("/metrics", headers=bob).text
+        assert 'whyrank_queries_total{door="http",verdict="nothing"} 1.0' in told
+        assert 'verdict="found"' not in told
+        assert "alice" not in told
+    assert not (workspace / "bob/memory.db").exists()
+
+
+def test_the_log_tells_of_requests_and_of_no_secret(workspace: Path) -> None:
+    with serving(workspace) as server:
+        searched(server, "a very private question")
+        server.client.get("/v1/search", params={"query": "another private question"})
+        server.client.get("/v1/nothing%0Awhyrank: forged", headers={"X-Request-Id": "mine"})
+        _, log = ended(server)
+    lines = log.splitlines()
+    assert re.fullmatch(r"whyrank: the page is at http://127\.0\.0\.1:\d+/", lines[0])
+    assert re.fullmatch(r"whyrank: POST /v1/search 200 [\d.]+ ms [0-9a-f]{16}", lines[1])
+    assert re.fullmatch(r"whyrank: GET /v1/search 200 [\d.]+ ms [0-9a-f]{16}", lines[2])
+    assert re.fullmatch(r"whyrank: GET /v1/nothing%0A\S* 404 [\d.]+ ms mine", lines[3].replace("%20", ""))
+    assert len(lines) == 4
+    assert "private" not in log
+    assert TOKEN not in log
+
+
+def test_the_log_may_be_lines_of_json(workspace: Path) -> None:
+    with serving(workspace, "--log-json", "--workers", "2") as server:
+        answer = searched(server, "tea")
+        _, log = ended(server)
+    told = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    [request] = [one for one in told if one["event"] == "request"]
+    assert (request["method"], request["path"], request["status"]) == ("POST", "/v1/search", 200)
+    assert request["request_id"] == answer.headers["x-request-id"]
+
+
+def test_a_new_token_stands_in_the_address_of_the_page(workspace: Path) -> None:
+    with serving(workspace, token="") as server:
+        said = server.log.read_text(encoding="utf-8")
+        found = re.fullmatch(rf"whyrank: the page is at {server.url}/#token=(\S{{43}})\n", said)
+        assert found is not None
+        assert httpx.get(f"{server.url}/v1/status").status_code == 401
+        bearer = {"Authorization": f"Bearer {found[1]}"}
+        assert httpx.get(f"{server.url}/v1/status", headers=bearer).status_code == 200
+
+
+def test_without_a_token_everybody_on_this_machine_may_ask(workspace: Path) -> None:
+    with serving(workspace, "--no-token") as server:
+        assert httpx.get(f"{server.url}/v1/status").status_code == 200
+        assert httpx.get(f"{server.url}/v1/status", headers={"Host": "evil.example"}).status_code == 421
+        assert "securitySchemes" in httpx.get(f"{server.url}/openapi.json").json()["components"]
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--no-token", "--host", "0.0.0.0"], "without a token everybody"),
+    (["--workers", "0"], "there are 0 workers"),
+    (["--scope", "nobody"], "'nobody' is no scope"),
+    (["--token-file", "missing.txt"], "missing.txt cannot be read"),
+    (["--port", "99999999"], "there is no port 99999999"),
+    (["--tenants", "tenants.toml", "--read-only"], "--tenants says for each tenant"),
+])  # fmt: skip
+def test_what_cannot_be_served_is_refused_at_the_start(call: Run, arguments: list[str], message: str) -> None:
+    done = call("serve", *arguments)
+    assert done.status == 2
+    assert message in done.err
+
+
+def test_without_the_extra_its_install_command_is_said(call: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    done = call("serve")
+    assert done.status == 11
+    assert "pip install 'whyrank[serve]'" in done.err
