@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,11 +85,7 @@ async def asked(port: int, questions: Iterator[bytes], clients: int) -> Asked:
     began, ends, protocols = time.perf_counter(), [], []
     for _ in range(clients):
         done: asyncio.Future[None] = loop.create_future()
-        _, protocol = await loop.create_connection(
-            lambda done=done: Client(questions, times, done),
-            "127.0.0.1",
-            port,  # type: ignore[misc]
-        )
+        _, protocol = await loop.create_connection(partial(Client, questions, times, done), "127.0.0.1", port)
         ends.append(done)
         protocols.append(protocol)
     await asyncio.gather(*ends)

@@ -41,6 +41,7 @@ from ..trail import Trail
 from ..types import Memory, Signal
 from .shapes import FORMAT, moment, notices
 
+MOST_SENT = 5_000  # candidates; about four megabytes
 MOST_COMPARED = 1_000  # candidates; half a million likenesses are about ten megabytes
 SHOWN_DIGITS = 3  # of what a term added, which is shown and never added up
 # What settings ask of a ranking, as opposed to a plan: candidates are retrieved already.
@@ -52,6 +53,7 @@ _RANKING = (
 
 def pool(found: Pooled) -> dict[str, Any]:
     """Return the candidates of a question with all that ranking knew of them."""
+    _check_count(found, MOST_SENT, "to rank in a browser")
     results, context, recipe = found.results, found.pool.context, found.pool.recipe
     return {
         "query": results.query,
@@ -78,10 +80,14 @@ def pool(found: Pooled) -> dict[str, Any]:
 
 def likeness(found: Pooled) -> dict[str, Any]:
     """Return how like each candidate is to each that stands before it."""
-    count = len(found.memories)
-    if count > MOST_COMPARED:
-        raise BadQuery(f"{count} candidates are too many to compare", "set ranking.pool to 200 or less")
+    _check_count(found, MOST_COMPARED, "to compare with each other")
     return {"ids": [memory.id for memory in found.memories], "likeness": found.likeness, "format": FORMAT}
+
+
+def _check_count(found: Pooled, most: int, what: str) -> None:
+    if len(found.memories) > most:
+        hint = f"set ranking.pool lower; up to {most:,} candidates can be"
+        raise BadQuery(f"{len(found.memories):,} candidates are too many {what}", hint)
 
 
 def _knob(slider: Slider) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import tomllib
 from collections.abc import Iterator
@@ -13,18 +14,20 @@ from typing import NamedTuple
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Error, Page
 
 import whyrank
 from tests.properties.worlds import World, recipes, worlds
 from whyrank.config import load
 from whyrank.engine import Engine
 from whyrank.hits import Results
+from whyrank.interfaces import pool_shapes
 from whyrank.ranking.counterfactuals import Pool
 from whyrank.ranking.fusion import listed_by
 from whyrank.ranking.recipes import RECIPES, Recipe
 from whyrank.ranking.settings import AS_IT_IS, Adjustments, adjusted
 from whyrank.search.pooled import Pooled
+from whyrank.testing.llm import ScriptedLlm
 from whyrank.testing.reranker import SharedWords
 
 from .agreement import differences, opened, ranked_in
@@ -111,6 +114,31 @@ def test_as_it_is_the_pool_is_ranked_as_the_search_answers(page: Page, engines: 
             assert [(hit["id"], hit["score"]) for hit in found["hits"][:7]] == [(hit.id, hit.score) for hit in results]
 
 
+@pytest.mark.parametrize("mode", ["hyde", "variants"])
+@pytest.mark.parametrize("recipe", ["default", "rrf", "openvault", "hybrid-mem"])
+def test_a_widened_question_divides_its_votes_alike(page: Page, tmp_path: Path, mode: str, recipe: str) -> None:
+    said = (
+        json.dumps({"variants": ["beverage of Robin", "hot leaves in a cup"]}) if mode == "variants" else "hot leaves"
+    )
+    chance = random.Random(f"{mode} {recipe}")
+    options = {"query_expansion.mode": mode, "embedding": "wordllama", "recipe": recipe}
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, llm=ScriptedLlm(said), **options) as memory:  # type: ignore[arg-type]
+        for text in ("green leaves for a hot cup", "Robin drinks tea in the morning", "the cup of Robin", "noon"):
+            memory.add(text)
+        pooled = memory.pool("what does Robin drink?", expand=True, likeness=True)
+    assert pooled.shares
+    assert [*differences(page, pooled, [{}, *(wished(chance) for _ in range(20))])] == []
+
+
+def test_in_a_small_batch_the_boost_weight_is_the_cap_as_well(page: Page, tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as memory:
+        for text in ("green tea", "green oil"):
+            memory.add(text)
+        pooled = memory.pool("green tea", recipe="openvault", likeness=True)
+    assert len(pooled.memories) < 3
+    assert [*differences(page, pooled, [{"boost_weight": weight} for weight in (1.0, 5.0, 30.0)])] == []
+
+
 def settled(world: World, recipe: Recipe, wish: Adjustments) -> Pooled:
     """Make a pool of a generated world: only candidates, and what is known of them."""
     ids = listed_by(world.runs)
@@ -149,6 +177,25 @@ def test_settings_travel_as_toml_into_the_file_they_are_copied_to(page: Page, tm
     config = load(workspace=tmp_path, environment={"XDG_CONFIG_HOME": str(tmp_path)})
     assert config["recipe"] == "rrf"
     assert {name: config[f"ranking.{name}"] for name in moved} == moved
+
+
+@pytest.mark.parametrize("settings", ['{ "ranking.k": 3 }', "{ k: undefined }"])
+def test_what_is_no_setting_is_refused_and_not_ranked_by(page: Page, engines: Engines, settings: str) -> None:
+    pool = json.dumps(pool_shapes.pool(engines.none.pool("tea")))
+    script = f"""async (pool) => (await import("/page/rank.js")).rank(JSON.parse(pool), {settings})"""
+    with pytest.raises(Error, match="is no setting of a ranking"):
+        page.evaluate(script, pool)
+
+
+def test_diversity_without_likeness_is_refused(page: Page, engines: Engines) -> None:
+    pool = json.dumps(pool_shapes.pool(engines.wordllama.pool("tea")))
+    script = """async ([pool, settings]) => {
+      const { needsLikeness, rank } = await import("/page/rank.js");
+      return [needsLikeness(JSON.parse(pool), settings), rank(JSON.parse(pool), settings).hits.length];
+    }"""
+    assert page.evaluate(script, [pool, {"k": 3}])[0] is False
+    with pytest.raises(Error, match="diversity needs the likeness"):
+        page.evaluate(script, [pool, {"mmr_lambda": 0.5}])
 
 
 def test_ties_break_by_code_point_as_python_compares(page: Page, tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from whyrank.analysis.query import analyse
-from whyrank.analysis.snippets import SNIPPET_CHARACTERS, Snippet, Span, snippet
+from whyrank.analysis.snippets import _ASCII_RUN, _RUN, SNIPPET_CHARACTERS, Snippet, Span, snippet
 
 
 def marked(text: str, query: str, width: int = SNIPPET_CHARACTERS) -> str:
@@ -91,3 +93,9 @@ def test_a_word_longer_than_the_snippet_is_cut_without_an_error() -> None:
 
 def test_marks_stand_around_the_spans() -> None:
     assert Snippet("abcdef", (Span(1, 2), Span(3, 5))).marked("<b>", "</b>") == "a<b>b</b>c<b>de</b>f"
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=30))
+def test_in_ascii_words_are_found_as_everywhere(text: str) -> None:
+    found = [match.span() for match in _ASCII_RUN.finditer(text)]
+    assert found == [match.span() for match in _RUN.finditer(text)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ from whyrank.errors import BadQuery, ConfigError
 from whyrank.hits import Context, Ranking
 from whyrank.interfaces import pool_shapes
 from whyrank.ranking.recipes import RECIPES, Recipe
+from whyrank.search.pooled import Pooled
 from whyrank.types import Memory
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 QUESTION = "What is Suzy's standard day rate in 2026?"
+Shape = Callable[[Pooled], dict[str, Any]]
 LARGEST = 155_000  # bytes, for 200 candidates; openvault says of each what it is worth, and has the most
 
 
@@ -59,12 +61,19 @@ def test_a_snippet_is_cut_at_its_marks() -> None:
     assert pool_shapes.pieces(Snippet("tea", ())) == ["tea"]
 
 
-def test_too_many_candidates_are_not_compared(memory: Engine) -> None:
+@pytest.mark.parametrize(
+    ("shape", "most", "what"),
+    [
+        (pool_shapes.pool, pool_shapes.MOST_SENT, "5,001 candidates are too many to rank in a browser"),
+        (pool_shapes.likeness, pool_shapes.MOST_COMPARED, "1,001 candidates are too many to compare"),
+    ],
+)
+def test_a_crowd_of_candidates_is_refused(memory: Engine, shape: Shape, most: int, what: str) -> None:
     pooled = memory.pool(QUESTION, likeness=True)
-    many = {str(place): Memory(str(place), "tea") for place in range(pool_shapes.MOST_COMPARED + 1)}
+    many = {str(place): Memory(str(place), "tea") for place in range(most + 1)}
     crowd = replace(pooled, pool=replace(pooled.pool, context=replace(pooled.pool.context, memories=many)))
-    with pytest.raises(BadQuery, match="1001 candidates are too many"):
-        pool_shapes.likeness(crowd)
+    with pytest.raises(BadQuery, match=what):
+        shape(crowd)
 
 
 def test_a_stage_or_normaliser_of_ones_own_is_refused_by_name(memory: Engine) -> None:

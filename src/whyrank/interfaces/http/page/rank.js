@@ -6,7 +6,7 @@ import { inOrder } from "./ranking/order.js";
 import { adjusted } from "./ranking/recipe.js";
 import { passed, readsLikeness } from "./ranking/stages.js";
 
-export { addends, partOf, replay } from "./ranking/trail.js";
+export { addends, replay } from "./ranking/trail.js";
 
 /**
  * Rank all candidates of a pool; `settings` stand in place of the pool's own, by name (`{vector_weight: 0.4}`).
@@ -29,6 +29,8 @@ export function needsLikeness(pool, settings = {}) {
 }
 
 function recipeOf(pool, settings) {
+  const unknown = Object.keys(settings).find((name) => !(name in pool.settings) || settings[name] === undefined);
+  if (unknown) throw new Error(`${unknown} is no setting of a ranking, or has no value; null is unset`);
   return adjusted(pool, { ...pool.settings, ...settings });
 }
 
@@ -41,19 +43,6 @@ function comparison(pool, { ids, likeness }) {
     if (upper === undefined || lower === undefined) return 0;
     return upper === lower ? 1 : likeness[Math.max(upper, lower)][Math.min(upper, lower)];
   };
-}
-
-/** Return the settings that differ from those of the pool. */
-export function moved(pool, settings) {
-  return Object.fromEntries(Object.entries(settings).filter(([name, value]) => value !== pool.settings[name]));
-}
-
-/** Return for each id of a ranking its place before and now, counted from 1; null where it was or is no result. */
-export function moves(before, now) {
-  const places = (ranking) => new Map(ranking.hits.map((hit, index) => [hit.id, index + 1]));
-  const [from, to] = [places(before), places(now)];
-  const ids = new Set([...to.keys(), ...from.keys()]);
-  return new Map([...ids].map((id) => [id, { from: from.get(id) ?? null, to: to.get(id) ?? null }]));
 }
 
 /** Write settings as whyrank.toml understands them; what is unset is not written. */
