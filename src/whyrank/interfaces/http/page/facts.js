@@ -7,6 +7,7 @@ import { askNow } from "./search.js";
 import { refreshStatus } from "./status.js";
 import { change, now } from "./state.js";
 import { later, say } from "./toasts.js";
+import { title } from "./words.js";
 
 const PURGING =
   "Forgetting takes it out of the store. Purging also rewrites the store's file, so that no byte of the text or its " +
@@ -60,7 +61,7 @@ async function add(fact) {
 function replace(old, fact) {
   doom(old.id);
   later({
-    text: "Replacing the fact.",
+    text: `Replacing “${title(old)}”.`,
     undo: () => spare(old.id),
     send: async (leaving) => {
       await sent(() => api.add({ ...fact, supersedes: old.id }, leaving), "The fact was not replaced");
@@ -74,7 +75,7 @@ function replace(old, fact) {
 export function forget(memory, purge = false) {
   doom(memory.id);
   later({
-    text: purge ? "Purging: no byte of it will remain." : "Forgetting.",
+    text: `${purge ? "Purging" : "Forgetting"} “${title(memory)}”.`,
     undo: () => spare(memory.id),
     send: async (leaving) => {
       const done = await sent(() => api.forget(memory.id, purge, leaving), "It was not forgotten");
