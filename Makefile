@@ -35,12 +35,14 @@ bench: $(VENV)/.peers
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.switching
 	$(BIN)/python -m benchmarks.page
+	$(BIN)/python -m benchmarks.load
 	$(BIN)/whyrank bench --sizes 10k,100k --out docs/benchmarks
 	$(BIN)/whyrank bench --sizes 1k --words 60 --peers fts5+numpy --queries 24 --scopes 1000x1000 --out docs/benchmarks/scopes
 	$(BIN)/whyrank bench --sizes 1m --words 60 --peers "$(MILLION_PEERS)" --queries 24 --out docs/benchmarks/million
 
 soak: $(VENV)/.dev
 	SOAK=1 $(BIN)/python -m pytest tests/soak tests/properties tests/contract
+	$(BIN)/python -m benchmarks.load --requests 100000
 
 screenshots: $(VENV)/.browser
 	$(BIN)/python -m tests.e2e.browser.page.screenshots

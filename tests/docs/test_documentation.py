@@ -129,6 +129,14 @@ def test_the_page_on_agents_says_what_they_see(tmp_path: Path, monkeypatch: pyte
     assert run(code) == said
 
 
+def test_the_page_on_http_says_what_a_program_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs/how-to/http.md"
+    [code] = python_in(page)
+    [said] = re.findall(r"```text\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
+    assert run(code) == said
+
+
 def test_every_verb_and_option_is_in_the_reference() -> None:
     verbs = next(action for action in build()._actions if action.dest == "verb").choices
     assert verbs

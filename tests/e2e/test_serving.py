@@ -378,3 +378,20 @@ def test_without_the_extra_its_install_command_is_said(call: Run, monkeypatch: p
     done = call("serve")
     assert done.status == 11
     assert "pip install 'whyrank[serve]'" in done.err
+
+
+def test_an_evaluation_that_was_kept_is_told(workspace: Path, call: Run) -> None:
+    folder = workspace / "set"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text('{"id": "d1", "text": "Robin prefers green tea"}\n', encoding="utf-8")
+    (folder / "queries.jsonl").write_text('{"id": "q1", "text": "which tea?"}\n', encoding="utf-8")
+    (folder / "qrels.tsv").write_text("query\tdocument\tgain\nq1\td1\t1\n", encoding="utf-8")
+    done = call("eval", str(folder), "--keep", "--json")
+    assert done.status == 0, done.err
+    with serving(workspace) as server:
+        kept = server.client.get("/v1/status").json()["evaluation"]
+    assert kept["sets"] == done.data["sets"]
+    assert kept["made"].startswith("20")
+    away = call("eval", str(folder), "--keep", "--store", "nowhere/memory.db")
+    assert away.status == 2
+    assert "no store" in away.err

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import json
+import time
 from pathlib import Path
+from typing import Any
 
 from ...errors import ConfigError
 from ...evaluation.harness import CEILING, Evaluation, as_data, evaluate, write_run
 from ...evaluation.measures import MEASURES
 from ...evaluation.sets import load_set
+from ...exporting import written_whole
 from ...ranking.recipes import recipe_named
 from ..failures import OK, TRAIL_BROKEN
-from ..shapes import FORMAT
+from ..shapes import FORMAT, moment
 from . import output
-from .verbs import thrown_away
+from .verbs import settings_of, thrown_away
 
 
 def evaluate_sets(asked: argparse.Namespace) -> int:
@@ -33,9 +37,21 @@ def evaluate_sets(asked: argparse.Namespace) -> int:
         evaluations.append(evaluation)
         if not asked.json:
             _say(evaluation)
+    data = {"sets": [as_data(evaluation) for evaluation in evaluations], "format": FORMAT}
+    if asked.keep:
+        _keep(asked, data)
     if asked.json:
-        output.say_json({"sets": [as_data(evaluation) for evaluation in evaluations], "format": FORMAT})
+        output.say_json(data)
     return TRAIL_BROKEN.exit_status if any(evaluation.broken_trails for evaluation in evaluations) else OK
+
+
+def _keep(asked: argparse.Namespace, data: dict[str, Any]) -> None:
+    """Keep an evaluation beside the store, with the day it was made, in place of the one before."""
+    config = settings_of(asked)
+    if not config.store.is_file():
+        raise ConfigError(f"there is no store at {config.store} to keep it beside", "--store names another")
+    with written_whole(config.evaluation) as file:
+        json.dump({**data, "made": moment(time.time())}, file)
 
 
 def _evaluate(folder: Path, recipes: list[str], asked: argparse.Namespace) -> Evaluation:

@@ -64,7 +64,7 @@ def _report() -> dict[str, Any]:
 
 ANSWERS: dict[str, dict[str, Any]] = {
     "Results": _results(),
-    "WhyOrContrast": shapes.why(Why(_QUERY, MEMORY, "found", "rank 1 of 1", rank=1, hit=_HIT)),
+    "WhyOrContrast": shapes.why(Why(_QUERY, MEMORY, "found", "it is result 1", rank=1, hit=_HIT)),
     "Page": {"memories": [shapes.memory(MEMORY)], "next": None, "format": shapes.FORMAT},
     "Added": fact_shapes.added(Added(MEMORY, "stored")),
     "Shown": fact_shapes.shown(MEMORY, [], []),

@@ -186,7 +186,7 @@ def or_nothing(some: Kind) -> Kind:
 
 QUESTION = kind({"type": "string"})  # any text is one
 TEXT = kind({"type": "string", "maxLength": MAX_NAME_CHARACTERS, "pattern": _NO_NUL})
-REFERENCE = kind({"type": "string", "minLength": 1, "maxLength": MAX_FACT_CHARACTERS, "pattern": _WITH_TEXT})
+REFERENCE = kind({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS, "pattern": _WITH_TEXT})
 FACT = kind({"type": "string", "minLength": 1, "maxLength": MAX_FACT_CHARACTERS, "pattern": _WITH_TEXT})
 KEY = kind({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS, "pattern": _WITH_TEXT})
 HEADER_KEY = kind({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARACTERS, "pattern": r"^[!-~]+$"})

@@ -11,7 +11,7 @@ from ..forgiving import Argument, schema_of
 from . import sliding
 from .bodies import MAX_BODY_BYTES
 from .examples import ANSWERS
-from .fields import REFERENCE, parameter_schema
+from .fields import parameter_schema
 from .routes import IDEMPOTENCY_KEY, OPERATIONS, Operation
 from .schemas import SCHEMAS, named
 
@@ -80,7 +80,8 @@ def _parameter(operation: Operation, field: Argument) -> dict[str, Any]:
 
 def _in_path(name: str) -> dict[str, Any]:
     told = {"name": name, "in": "path", "required": True, "description": "The id of a memory"}
-    return {**told, "schema": {**REFERENCE.schema, "pattern": r"^[^/\x00]+$"}, "example": ANSWERS["Shown"]["id"]}
+    schema = {"type": "string", "minLength": 1, "maxLength": 100, "pattern": r"^[^/\x00]+$"}
+    return {**told, "schema": schema, "example": ANSWERS["Shown"]["id"]}
 
 
 def _idempotency() -> dict[str, Any]:

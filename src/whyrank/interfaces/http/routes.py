@@ -106,7 +106,7 @@ _FACT_FIELDS = (
     ("expires", MOMENT, "When it is no longer found"),
     ("trust", one_of(*TRUSTS), "How far what it says is trusted"),
 )
-_SUPERSEDES = Argument("supersedes", REFERENCE, "Id or text of the fact it replaces")
+_SUPERSEDES = Argument("supersedes", FACT, "Id or text of the fact it replaces")
 IDEMPOTENCY_KEY = Argument(
     "Idempotency-Key",
     fields.HEADER_KEY,

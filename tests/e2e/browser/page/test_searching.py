@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from pathlib import Path
 
 from playwright.sync_api import Browser, Error, Page, Route, expect
+
+from tests.e2e.conftest import STORE
+from whyrank.config import EVALUATION_SUFFIX
 
 from .site import Site, ask, ids, opened, panel, settled
 
@@ -118,7 +120,7 @@ def test_the_store_tells_about_itself(page: Page, site: Site) -> None:
     status = site.ask("GET", "/v1/status")
     expect(store).to_contain_text(f"{status['memories']} memories from {status['files']} files")
     expect(store).to_contain_text("every memory has its vector")
-    expect(store).to_contain_text("whyrank eval SET --json >")
+    expect(store).to_contain_text("whyrank eval SET --keep")
     weak, found = (status["calibrations"][0]["thresholds"]["evidence"][name] for name in ("weak", "found"))
     curve = store.get_by_role("img")
     expect(curve).to_have_attribute("aria-label", re.compile(rf"weak from {weak:.3f}, found from {found:.3f}"))
@@ -127,9 +129,7 @@ def test_the_store_tells_about_itself(page: Page, site: Site) -> None:
 
 
 def test_a_kept_evaluation_is_shown(page: Page, site: Site) -> None:
-    panel(page, "Store")
-    told = page.locator("#store pre").inner_text()
-    kept = Path(told.partition(" > ")[2])
+    kept = (site.folder / STORE).with_suffix(EVALUATION_SUFFIX)
     measures = {"nDCG@10": 0.655, "recall@10": 0.84}
     lines = {"default": {"measures": measures}, "ceiling": {"measures": dict.fromkeys(measures, 1.0)}}
     kept.write_text(json.dumps({"sets": [{"set": "own", "measures": [*measures], "lines": lines}], "format": 1}))

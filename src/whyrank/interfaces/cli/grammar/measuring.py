@@ -70,6 +70,7 @@ def _eval(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plot", metavar="FILE", help="draw the curves of --abstention (.png or .svg; one set only)")
     parser.add_argument("--run-out", metavar="FILE", help="write a TREC run of the first recipe (one set only)")
+    parser.add_argument("--keep", action="store_true", help="keep the figures beside the store, for `whyrank serve`")
 
 
 def _pin(parser: argparse.ArgumentParser) -> None:
