@@ -1,6 +1,6 @@
-"""What a door costs: the same searches through the library and through MCP, in turns, in milliseconds.
+"""What a door costs: the same searches through the library, through HTTP and through MCP, in turns, in milliseconds.
 
-The tenth percentile is what it takes when nobody else wants the machine. It needs the extra `mcp`.
+The tenth percentile is what it takes when nobody else wants the machine. It needs the extras `mcp` and `serve`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx2
@@ -34,7 +36,9 @@ def word(chance: random.Random) -> str:
     return "".join(chance.choices(SYLLABLES, k=chance.randint(2, 4)))
 
 
-async def measured(place: Path, url: str) -> None:
+async def measured(place: Path, url: str, page: str) -> None:
+    connection = HTTPConnection(page.removeprefix("http://"))
+    asking = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
     chance = random.Random(SEED)
     vocabulary = [word(chance) for _ in range(800)]
     engine = whyrank.open(place / "memory.db", workspace=place)
@@ -52,6 +56,10 @@ async def measured(place: Path, url: str) -> None:
         async def library(question: str) -> object:
             return shapes.results(engine.search(question))
 
+        async def rest(question: str) -> object:
+            connection.request("POST", "/v1/search", json.dumps({"query": question}), asking)
+            return json.loads(connection.getresponse().read())
+
         async def over_stdio(question: str) -> object:
             return await stdio.call_tool("memory_search", {"query": question})
 
@@ -59,7 +67,7 @@ async def measured(place: Path, url: str) -> None:
             return await remote.call_tool("memory_search", {"query": question})
 
         doors: dict[str, Callable[[str], Awaitable[object]]] = {
-            "library": library, "MCP over stdio": over_stdio, "MCP over HTTP": over_http,
+            "library": library, "HTTP": rest, "MCP over stdio": over_stdio, "MCP over HTTP": over_http,
         }  # fmt: skip
         times: dict[str, list[float]] = {name: [] for name in doors}
         for question in questions[:10] + questions:
@@ -74,16 +82,23 @@ async def measured(place: Path, url: str) -> None:
         print(f"{name:16}", *(f"p{10 * at + 10} {tenths[at]:6.2f} ms ({tenths[at] - own[at]:+.2f})" for at in (0, 4)))
 
 
+@contextmanager
+def listening(place: Path, *verb: str) -> Iterator[str]:
+    command = [*SERVER[:-1], *verb, "--port", "0", "--json", "--store", str(place / "memory.db")]
+    environment = {**os.environ, "WHYRANK_TOKEN": TOKEN}
+    with subprocess.Popen(
+        command, cwd=place, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())["url"]
+        process.terminate()
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="whyrank-bench-") as folder:
         place = Path(folder)
-        command = [*SERVER, "--http", "--port", "0", "--json", "--store", str(place / "memory.db")]
-        environment = {**os.environ, "WHYRANK_TOKEN": TOKEN}
-        with subprocess.Popen(command, cwd=place, env=environment, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            url = json.loads(process.stdout.readline())["url"]
-            asyncio.run(measured(place, url))
-            process.terminate()
+        with listening(place, "mcp", "--http") as url, listening(place, "serve") as page:
+            asyncio.run(measured(place, url, page))
 
 
 if __name__ == "__main__":

@@ -496,6 +496,20 @@ MUTANTS = (
         "tests/unit/interfaces/mcp/test_tools.py",
     ),
     Mutant(
+        "links lead out of the workspace",
+        "interfaces/http/ingesting.py",
+        "path.is_relative_to(workspace) and path.resolve().is_relative_to(root)",
+        "path.is_relative_to(workspace)",
+        "tests/unit/interfaces/http/test_ingesting.py",
+    ),
+    Mutant(
+        "unknown fields are passed over",
+        "interfaces/http/fields.py",
+        "        if name not in known:\n            raise",
+        "        if name in ():\n            raise",
+        "tests/unit/interfaces/http/test_fields.py",
+    ),
+    Mutant(
         "a question makes a store",
         "interfaces/desk.py",
         "if self._engine is None and os.path.lexists(self._store):",

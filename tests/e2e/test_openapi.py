@@ -22,7 +22,8 @@ def test_requests_made_of_the_document_pass_every_check(workspace: Path, engine:
     tool = Path(sys.executable).with_name("schemathesis")
     with serving(workspace, "--multi-scope") as server:
         command = [
-            str(tool), "run", f"{server.url}/openapi.json", "--checks", "all", "--max-examples", "3", "--max-time", str(BUDGET_SECONDS),
+            str(tool), "run", f"{server.url}/openapi.json", "--checks", "all",
+            "--max-examples", "3", "--max-time", str(BUDGET_SECONDS),
             "--generation-deterministic", "--phases", "examples,coverage,fuzzing,stateful", "--no-color",
             "--suppress-health-check", "all", "-H", f"Authorization: {BEARER['Authorization']}",
         ]  # fmt: skip

@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any
 
+from ...analysis.text import clean
 from ...ports import SortingKey, sorting_key
 from ...types import Memory, Order
 from .bodies import Refused
@@ -20,6 +21,7 @@ _FIRST: dict[Order, tuple[type, ...]] = {
     "recalls": (int,),
 }
 _CONTENT_KEY = (str, int, str, str)
+_GREATEST = 2**62  # what SQLite takes for a whole number
 
 
 def cursor_of(memory: Memory, order: Order) -> str:
@@ -47,5 +49,5 @@ def _read(cursor: str) -> Any:
 
 def _is_of(value: object, kind: type) -> bool:
     if kind is str:
-        return isinstance(value, str) and value.isprintable() | (not any(0xD800 <= ord(one) < 0xE000 for one in value))
-    return isinstance(value, int | float) and (kind is float or abs(value) < 2**62)
+        return isinstance(value, str) and not clean(value).replaced
+    return isinstance(value, int | float) and abs(value) < _GREATEST

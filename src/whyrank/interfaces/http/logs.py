@@ -22,7 +22,7 @@ class Log:
 
     def request(self, method: str, path: bytes, status: int, seconds: float, identity: str) -> None:
         """Say how a request ended."""
-        shown = printable(path[:_SHOWN_BYTES].decode("ascii", errors="backslashreplace"))
+        shown = printable("".join(path[:_SHOWN_BYTES].decode("ascii", errors="backslashreplace").split()))
         told = {"method": method, "path": shown, "status": status, "ms": round(seconds * 1000, 1)}
         if self._as_json:
             self._say(json.dumps({**_stamped("info"), "event": "request", **told, "request_id": identity}))

@@ -14,7 +14,6 @@ FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # set for workers, before this mod
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _TENANT = "tenant"
-_WHOLE = "total"  # what a search calls all of its stages together
 
 
 class Stock(NamedTuple):

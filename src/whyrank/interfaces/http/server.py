@@ -55,6 +55,11 @@ class Connection(HttpToolsProtocol):
         self._arrived()
         super().on_headers_complete()
 
+    def on_message_complete(self) -> None:
+        """The body is whole, also one that nobody waited for."""
+        super().on_message_complete()
+        self._arrived()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         self._arrived()

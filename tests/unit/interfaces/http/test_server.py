@@ -1,0 +1,81 @@
+"""Connections that are one too many or too slow are told so."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+import pytest
+
+from whyrank.interfaces.gate import Receive, Send
+from whyrank.interfaces.http.server import Connection, host_for
+
+
+class Short(Connection):
+    seconds = 0.3
+    most = 2
+
+
+async def app(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    left: list[bool] = []
+    listening = socket.create_server(("127.0.0.1", 0))
+    host = host_for(app, lambda: left.append(True), Short)
+    thread = threading.Thread(target=host.run, kwargs={"sockets": [listening]})
+    thread.start()
+    yield listening.getsockname()[1]
+    host.should_exit = True
+    thread.join(30)
+    assert left == [True]
+
+
+def ended(connection: socket.socket) -> tuple[bytes, Any]:
+    said = b""
+    while part := connection.recv(4_096):
+        said += part
+    head, _, body = said.partition(b"\r\n\r\n")
+    return head.split(b"\r\n")[0], json.loads(body)["error"]
+
+
+def test_one_too_many_is_told_to_come_later(port: int) -> None:
+    with (
+        socket.create_connection(("127.0.0.1", port)) as first,
+        socket.create_connection(("127.0.0.1", port)) as second,
+    ):
+        for connection in (first, second):
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert connection.recv(4_096).startswith(b"HTTP/1.1 200")
+        with socket.create_connection(("127.0.0.1", port)) as third:
+            line, error = ended(third)
+    assert line == b"HTTP/1.1 503 busy"
+    assert error["hint"] == "try again in a moment"
+
+
+def test_a_head_that_does_not_come_is_not_waited_for(port: int) -> None:
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        said = b""
+        while not said.endswith(b"ok"):
+            said += connection.recv(4_096)
+        time.sleep(0.5)  # it may rest between two requests
+        connection.sendall(b"GET / HTT")
+        line, error = ended(connection)
+    assert (line, error["code"]) == (b"HTTP/1.1 408 slow", "slow")
+    assert time.monotonic() - began > 0.8
+
+
+def test_what_is_no_http_is_told_so(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"\x00\x01\r\n\r\n")
+        line, error = ended(connection)
+    assert (line, error["code"]) == (b"HTTP/1.1 400 bad-http", "bad-http")
