@@ -1,4 +1,4 @@
-"""The pictures of the page in the documentation: `python -m tests.e2e.browser.page.screenshots` (`make screenshots`)."""
+"""The pictures of the page in the documentation: `make screenshots`."""
 
 from __future__ import annotations
 

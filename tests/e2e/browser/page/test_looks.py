@@ -55,7 +55,7 @@ def test_axe_finds_no_obstacle_in_any_panel(browser: Browser, site: Site, colour
         assert complaints(page) == []
         in_use(page)
         assert complaints(page) == []
-        for name in PANELS:
+        for name in PANELS if screen == "desk" else PANELS[:1]:
             if page.get_by_role("tab", name=name).get_attribute("aria-selected") != "true":
                 panel(page, name)
             assert complaints(page, "aside") == [], name

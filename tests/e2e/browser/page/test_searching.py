@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import suppress
 
 from playwright.sync_api import Browser, Error, Page, Route, expect
+
+from tests.e2e.conftest import STORE
+from whyrank.config import EVALUATION_SUFFIX
 
 from .site import Site, ask, ids, opened, panel, settled
 
@@ -116,9 +120,24 @@ def test_the_store_tells_about_itself(page: Page, site: Site) -> None:
     status = site.ask("GET", "/v1/status")
     expect(store).to_contain_text(f"{status['memories']} memories from {status['files']} files")
     expect(store).to_contain_text("every memory has its vector")
-    expect(store).to_contain_text("whyrank eval")
+    expect(store).to_contain_text("whyrank eval SET --keep")
     weak, found = (status["calibrations"][0]["thresholds"]["evidence"][name] for name in ("weak", "found"))
     curve = store.get_by_role("img")
     expect(curve).to_have_attribute("aria-label", re.compile(rf"weak from {weak:.3f}, found from {found:.3f}"))
     ask(page, QUESTION)
     expect(store.locator("[data-dot]")).to_have_count(10)
+
+
+def test_a_kept_evaluation_is_shown(page: Page, site: Site) -> None:
+    kept = (site.folder / STORE).with_suffix(EVALUATION_SUFFIX)
+    measures = {"nDCG@10": 0.655, "recall@10": 0.84}
+    lines = {"default": {"measures": measures}, "ceiling": {"measures": dict.fromkeys(measures, 1.0)}}
+    kept.write_text(json.dumps({"sets": [{"set": "own", "measures": [*measures], "lines": lines}], "format": 1}))
+    try:
+        page.reload()
+        panel(page, "Store")
+        line = page.locator("#store [data-evaluation]").get_by_role("row", name=re.compile("^default"))
+        expect(line).to_contain_text("0.655")
+        expect(line).to_contain_text("0.840")
+    finally:
+        kept.unlink()

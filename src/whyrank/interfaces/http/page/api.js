@@ -62,7 +62,8 @@ export const why = (asked, signal) => ask("POST", "/v1/why", { body: without(ask
 export const status = () => ask("GET", "/v1/status");
 export const recipes = () => ask("GET", "/v1/recipes");
 export const memory = (id, signal) => ask("GET", `/v1/memories/${encodeURIComponent(id)}`, { signal });
-export const memories = (filters, signal) => ask("GET", `/v1/memories?${new URLSearchParams(without(filters))}`, { signal });
+export const memories = (filters, signal) =>
+  ask("GET", `/v1/memories?${new URLSearchParams(without(filters))}`, { signal });
 export const add = (fact, keepalive) => ask("POST", "/v1/memories", { body: without(fact), keepalive });
 export const forget = (id, purge, keepalive) =>
   ask("DELETE", `/v1/memories/${encodeURIComponent(id)}?purge=${purge}`, { keepalive });

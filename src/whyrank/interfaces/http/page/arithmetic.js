@@ -6,6 +6,7 @@ import { named } from "./names.js";
 import { apply } from "./ranking/trail.js";
 import { number, short } from "./words.js";
 
+const ROUNDING = 1e-3; // by what a term may be off
 const SIGNS = { set: "=", add: "+", scale: "×", lift: "↑", note: "·", drop: "✗" };
 
 /** Write a trail as a table whose last column is the score so far. */
@@ -50,13 +51,19 @@ function source(part) {
 function terms(part) {
   const each = Object.entries(part.terms ?? {});
   if (!each.length) return null;
-  const whole = each.reduce((sum, [, value]) => sum + value, 0);
+  const added = each.reduce((sum, [, value]) => sum + value, 0);
+  // The terms are rounded on their way here; where they are all there is, they come to the raw score.
+  const whole = Math.abs(added - part.raw) <= ROUNDING * each.length ? part.raw : added;
   return h(
     "ul",
     { "aria-label": "what each term gave" },
     ...each.map(([term, value]) => h("li", {}, h("span", {}, term), h("span", {}, number(value)))),
     h("li", { "data-whole": "" }, h("span", {}, "together"), h("span", {}, number(whole))),
   );
+}
+
+function amount(step) {
+  return step.op === "lift" ? `tier ${step.value}` : number(step.value, 4);
 }
 
 function stepLine(step, score) {
@@ -66,7 +73,7 @@ function stepLine(step, score) {
     { "data-op": step.op },
     h("th", { scope: "row" }, step.stage),
     h("td", {}, named(step.why) || (step.parts.length ? "the parts above, added up" : "")),
-    h("td", {}, moves ? `${SIGNS[step.op]} ${step.op === "lift" ? `tier ${step.value}` : number(step.value, 4)}` : SIGNS[step.op]),
+    h("td", {}, moves ? `${SIGNS[step.op]} ${amount(step)}` : SIGNS[step.op]),
     h("td", {}, moves ? number(score, 4) : ""),
   );
 }

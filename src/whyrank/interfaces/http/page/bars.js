@@ -41,9 +41,10 @@ export function bar(trail, whole) {
 
 /** Write the same as a sum that can be read. */
 export function sum(trail, score) {
+  const swatch = (ink) => h("i", { "data-ink": ink, "aria-hidden": "true" });
   const terms = pieces(trail).map(({ ink, label, value }, at) => [
     at || value < 0 ? h("span", {}, value < 0 ? "−" : "+") : null,
-    h("span", { "data-term": "" }, h("i", { "data-ink": ink, "aria-hidden": "true" }), `${label} ${number(Math.abs(value))}`),
+    h("span", { "data-term": "" }, swatch(ink), `${label} ${number(Math.abs(value))}`),
   ]);
   return h("span", { "data-sum": "" }, ...terms.flat(), h("span", {}, "="), h("strong", {}, number(score)));
 }

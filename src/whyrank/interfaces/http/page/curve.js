@@ -38,11 +38,12 @@ export function curve(bar, hits) {
 }
 
 function threshold(name, evidence, share, x, y) {
-  const anchor = name === "weak" ? "end" : "start";
-  const beside = x(evidence) + (name === "weak" ? -4 : 4);
+  const isLeft = name === "weak";
+  const beside = { x: x(evidence) + (isLeft ? -4 : 4), y: y(isLeft ? 0.86 : 0.1) };
+  const where = { ...beside, "text-anchor": isLeft ? "end" : "start" };
   return [
     svg("path", { d: `M${x(evidence)} ${y(0)}V${y(1)}`, "data-threshold": name }),
-    svg("text", { x: beside, y: y(name === "weak" ? 0.86 : 0.1), "text-anchor": anchor }, `${name} ${number(evidence, 2)}`),
+    svg("text", where, `${name} ${number(evidence, 2)}`),
   ];
 }
 

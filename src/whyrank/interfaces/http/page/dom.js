@@ -1,6 +1,6 @@
 // Elements made of values. Text goes in as text and nowhere else: nothing here, or in the page, reads markup.
 
-/** Make an element: `on…` are listeners, true and false set or leave out an attribute, children are nodes or texts. */
+/** Make an element: `on…` are listeners, true and false set or leave out an attribute, children nodes or texts. */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) put(element, name, value);
@@ -38,6 +38,21 @@ export function fill(element, ...children) {
 /** Return the element with this id. */
 export function at(id) {
   return document.getElementById(id);
+}
+
+/** Return a quiet line. */
+export function hint(...children) {
+  return h("p", { "data-hint": "" }, ...children);
+}
+
+/** Return something to be typed, or a name that is. */
+export function code(text) {
+  return h("code", {}, text);
+}
+
+/** Return what went wrong, and what to do about it. */
+export function alarm(failure) {
+  return h("p", { role: "alert" }, `${failure.message} ${failure.hint ?? ""}`);
 }
 
 /** Return a button. */

@@ -1,7 +1,7 @@
 // What was a candidate and is not shown, stage by stage, each with its reason.
 
 import { bar, reach } from "./bars.js";
-import { at, fill, h } from "./dom.js";
+import { at, fill, h, hint } from "./dom.js";
 import { order } from "./hits.js";
 import { named } from "./names.js";
 import { listen } from "./state.js";
@@ -30,8 +30,13 @@ function draw() {
   const { dropped } = order();
   const groups = Map.groupBy ? Map.groupBy(dropped, (hit) => hit.stage) : grouped(dropped);
   const whole = Math.max(0, ...dropped.map((hit) => reach(hit.trail)));
-  const said = dropped.length ? `${many(dropped.length, "candidate")} looked at and not shown. Nothing vanishes without a reason.` : "Every candidate is shown, or nothing was asked yet.";
-  fill(at("dropped"), h("h2", {}, "Dropped"), h("p", {}, said), ...[...groups].map(([stage, hits]) => group(stage, hits, whole)));
+  const lists = [...groups].map(([stage, hits]) => group(stage, hits, whole));
+  fill(at("dropped"), h("h2", {}, "Dropped"), h("p", {}, summary(dropped.length)), ...lists);
+}
+
+function summary(count) {
+  if (!count) return "Every candidate is shown, or nothing was asked yet.";
+  return `${many(count, "candidate")} looked at and not shown. Nothing vanishes without a reason.`;
 }
 
 function grouped(dropped) {
@@ -41,12 +46,12 @@ function grouped(dropped) {
 }
 
 function group(stage, hits, whole) {
-  const more = hits.length - SHOWN;
+  const more = hits.length > SHOWN ? h("li", {}, `and ${hits.length - SHOWN} more`) : null;
   return h(
     "details",
     { "data-stage": stage },
     h("summary", {}, STAGES[stage] ?? stage, " ", h("span", {}, String(hits.length))),
-    h("ul", {}, ...hits.slice(0, SHOWN).map((hit) => row(hit, whole)), more > 0 ? h("li", {}, `and ${more} more`) : null),
+    h("ul", {}, ...hits.slice(0, SHOWN).map((hit) => row(hit, whole)), more),
   );
 }
 
@@ -56,6 +61,6 @@ function row(hit, whole) {
     {},
     h("p", {}, title(hit), " ", h("small", {}, number(hit.score))),
     bar(hit.trail, whole),
-    h("p", { "data-hint": "" }, named(hit.why)),
+    hint(named(hit.why)),
   );
 }

@@ -7,6 +7,11 @@ import { askNow } from "./search.js";
 import { refreshStatus } from "./status.js";
 import { change, now } from "./state.js";
 import { later, say } from "./toasts.js";
+import { title } from "./words.js";
+
+const PURGING =
+  "Forgetting takes it out of the store. Purging also rewrites the store's file, so that no byte of the text or its " +
+  "vector stays on the disk. It can take a while and cannot be taken back.";
 
 /** Ask for a new fact, or for the one that replaces an old one. */
 export function openFact(old = null) {
@@ -56,7 +61,7 @@ async function add(fact) {
 function replace(old, fact) {
   doom(old.id);
   later({
-    text: "Replacing the fact.",
+    text: `Replacing “${title(old)}”.`,
     undo: () => spare(old.id),
     send: async (leaving) => {
       await sent(() => api.add({ ...fact, supersedes: old.id }, leaving), "The fact was not replaced");
@@ -70,7 +75,7 @@ function replace(old, fact) {
 export function forget(memory, purge = false) {
   doom(memory.id);
   later({
-    text: purge ? "Purging: no byte of it will remain." : "Forgetting.",
+    text: `${purge ? "Purging" : "Forgetting"} “${title(memory)}”.`,
     undo: () => spare(memory.id),
     send: async (leaving) => {
       const done = await sent(() => api.forget(memory.id, purge, leaving), "It was not forgotten");
@@ -83,12 +88,12 @@ export function forget(memory, purge = false) {
 
 /** Ask once more before purging, which cannot be taken back by anybody. */
 export function openPurge(memory) {
-  const sure = button("Purge", (event) => event.target.closest("dialog").close() ?? forget(memory, true), { "data-danger": "" });
+  const purge = (event) => event.target.closest("dialog").close() ?? forget(memory, true);
   openDialog(
     "Purge this memory?",
     h("blockquote", {}, memory.text),
-    h("p", {}, "Forgetting takes it out of the store. Purging also rewrites the store's file, so that no byte of the text or its vector stays on the disk. It can take a while and cannot be taken back."),
-    h("p", { "data-actions": "" }, sure, cancel()),
+    h("p", {}, PURGING),
+    h("p", { "data-actions": "" }, button("Purge", purge, { "data-danger": "" }), cancel()),
   );
 }
 

@@ -1,7 +1,7 @@
 // What helps when the server does not let us in, or is not there.
 
 import * as api from "./api.js";
-import { h } from "./dom.js";
+import { code, h } from "./dom.js";
 
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15000;
@@ -23,7 +23,8 @@ export function tokenForm(failure, does) {
   });
   return [
     h("h1", {}, "This memory is locked"),
-    h("p", {}, "The address that ", h("code", {}, "whyrank serve"), " printed opens it, and so does the token in that address (behind ", h("code", {}, "#token="), ")."),
+    h("p", {}, "The address that ", code("whyrank serve"), " printed opens it, and so does the token in that address, ",
+      "behind ", code("#token="), "."),
     h("p", { "data-hint": "", role: "alert" }, failure.message),
     form,
   ];

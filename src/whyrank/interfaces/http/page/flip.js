@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { bar, pieces, reach, sum } from "./bars.js";
-import { at, button, fill, h } from "./dom.js";
+import { alarm, at, button, fill, h, hint } from "./dom.js";
 import { order } from "./hits.js";
 import { named } from "./names.js";
 import { question } from "./search.js";
@@ -33,7 +33,8 @@ function draw() {
   if (two.length < 2) return fill(panel, ...invitation(two));
   const whole = Math.max(...two.map((hit) => reach(hit.trail)));
   const flips = h("div", { "data-flips": "", role: "status" }, h("p", {}, "Looking for what would flip them …"));
-  fill(panel, h("h2", {}, "Compare"), ...two.map((hit) => card(hit, whole)), differences(two), h("h3", {}, "What would flip them"), flips);
+  const cards = two.map((hit) => card(hit, whole));
+  fill(panel, h("h2", {}, "Compare"), ...cards, differences(two), h("h3", {}, "What would flip them"), flips);
   ask(two, flips);
 }
 
@@ -45,8 +46,10 @@ function pair() {
 }
 
 function invitation(one) {
-  const next = one.length ? `${title(one[0])} is picked. Pick another one.` : "Tick “compare” at two hits, or press c on each.";
-  return [h("h2", {}, "Compare"), h("p", {}, next), h("p", {}, "You will see what sets them apart, and the smallest change that would flip them.")];
+  const first = "Tick “compare” at two hits, or press c on each.";
+  const next = one.length ? `${title(one[0])} is picked. Pick another one.` : first;
+  const then = "You will see what sets them apart, and the smallest change that would flip them.";
+  return [h("h2", {}, "Compare"), h("p", {}, next), h("p", {}, then)];
 }
 
 function card(hit, whole) {
@@ -63,14 +66,19 @@ function card(hit, whole) {
 function differences([one, other]) {
   const [mine, theirs] = [one, other].map((hit) => totals(hit.trail));
   const labels = [...new Set([...mine.keys(), ...theirs.keys()])];
-  const line = (label, a, b) =>
-    h("tr", {}, h("th", { scope: "row" }, label), ...[a, b].map((value) => h("td", {}, number(value))), h("td", {}, signed(a - b)));
+  const lines = labels.map((label) => line(label, mine.get(label) ?? 0, theirs.get(label) ?? 0));
+  const heads = ["part", "first", "second", "difference"].map((name) => h("th", { scope: "col" }, name));
   return h(
     "table",
     { "data-differences": "" },
-    h("thead", {}, h("tr", {}, ...["", "first", "second", "difference"].map((name) => h("th", { scope: "col" }, name || h("span", { "data-quiet": "" }, "part"))))),
-    h("tbody", {}, ...labels.map((label) => line(label, mine.get(label) ?? 0, theirs.get(label) ?? 0)), line("score", one.score, other.score)),
+    h("thead", {}, h("tr", {}, ...heads)),
+    h("tbody", {}, ...lines, line("score", one.score, other.score)),
   );
+}
+
+function line(label, mine, theirs) {
+  const values = [number(mine), number(theirs), signed(mine - theirs)];
+  return h("tr", {}, h("th", { scope: "row" }, label), ...values.map((value) => h("td", {}, value)));
 }
 
 function totals(trail) {
@@ -90,7 +98,7 @@ async function ask([upper, lower], place) {
     const told = await api.why({ ...question(), limit: now().limit, id: lower.id, over: upper.id }, mine.signal);
     fill(place, ...flips(told, [upper, lower]));
   } catch (failure) {
-    if (failure.name !== "AbortError") fill(place, h("p", { role: "alert" }, `${failure.message} ${failure.hint ?? ""}`));
+    if (failure.name !== "AbortError") fill(place, alarm(failure));
   }
 }
 
@@ -100,9 +108,9 @@ function flips(told, two) {
   return [
     h("p", {}, named(told.summary)),
     told.changes.length ? h("ul", {}, ...told.changes.map(flip)) : null,
-    ...told.details.filter((line) => !repeats(line)).map((line) => h("p", { "data-hint": "" }, named(line))),
-    ...told.notices.map((notice) => h("p", { "data-hint": "" }, notice.message)),
-    turned ? h("p", { "data-hint": "" }, "Counted from the settings as they are saved, not from the sliders.") : null,
+    ...told.details.filter((line) => !repeats(line)).map((line) => hint(named(line))),
+    ...told.notices.map((notice) => hint(notice.message)),
+    turned ? hint("Counted from the settings as they are saved, not from the sliders.") : null,
   ];
 }
 

@@ -16,11 +16,19 @@ const KEYS = [
   ["?", "this help"],
 ];
 
+const BARS =
+  "A bar is a score: each colour is what one signal or stage gave, and together they are the score. Hatched is what " +
+  "was taken away again. Click a bar for the arithmetic.";
+
+function caps(keys) {
+  return keys.split("  ").map((key) => h("kbd", {}, key));
+}
+
 /** Open the help. */
 export function openHelp() {
   openDialog(
     "Keys",
-    h("dl", { "data-keys": "" }, ...KEYS.flatMap(([key, does]) => [h("dt", {}, ...key.split("  ").map((one) => h("kbd", {}, one))), h("dd", {}, does)])),
-    h("p", {}, "A bar is a score: each colour is what one signal or stage gave, and together they are the score. Hollow is what was taken away again. Click a bar for the arithmetic."),
+    h("dl", { "data-keys": "" }, ...KEYS.flatMap(([keys, does]) => [h("dt", {}, ...caps(keys)), h("dd", {}, does)])),
+    h("p", {}, BARS),
   );
 }

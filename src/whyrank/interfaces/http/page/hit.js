@@ -44,7 +44,8 @@ function movement(hit) {
   if (!hit.moved) return null;
   const up = hit.moved > 0;
   const told = `${up ? "up" : "down"} ${Math.abs(hit.moved)}, was ${hit.before}`;
-  return h("span", { "data-move": up ? "up" : "down", title: told, "aria-label": told }, `${up ? "▲" : "▼"}${Math.abs(hit.moved)}`);
+  const arrow = `${up ? "▲" : "▼"}${Math.abs(hit.moved)}`;
+  return h("span", { "data-move": up ? "up" : "down", title: told, "aria-label": told }, arrow);
 }
 
 function trailOfHeadings(hit, name) {
@@ -94,7 +95,9 @@ function foot(hit) {
 /** Say that a hit stands before all scores because of its name. */
 function tierBadge(hit) {
   const lift = hit.trail.find((step) => step.stage === "name" && step.op === "lift");
-  return lift ? h("span", { "data-badge": "tier", title: lift.why }, NAME_BADGES[lift.why.split(":")[0]] ?? "by name") : null;
+  if (!lift) return null;
+  const relation = lift.why.split(":")[0];
+  return h("span", { "data-badge": "tier", title: lift.why }, NAME_BADGES[relation] ?? "by name");
 }
 
 function badges(hit) {

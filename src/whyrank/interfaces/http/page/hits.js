@@ -50,8 +50,12 @@ function goneList(gone) {
     "section",
     { "data-gone": "", "aria-label": "No longer on the page" },
     h("h3", {}, "No longer on the page"),
-    h("ul", {}, ...gone.map((row) => h("li", {}, h("span", { "data-move": "down" }, "▼"), ` ${title(row)} `, h("small", {}, whereNow(row))))),
+    h("ul", {}, ...gone.map(goneLine)),
   );
+}
+
+function goneLine(row) {
+  return h("li", {}, h("span", { "data-move": "down" }, "▼"), ` ${title(row)} `, h("small", {}, whereNow(row)));
 }
 
 function whereNow(row) {

@@ -1,7 +1,7 @@
 // The memory that is looked at: its whole text, what is known about it, what can be done with it.
 
 import * as api from "./api.js";
-import { at, button, fill, h } from "./dom.js";
+import { alarm, at, button, code, fill, h, hint } from "./dom.js";
 import { forget, openFact, openPurge } from "./facts.js";
 import { now } from "./state.js";
 import { openTab } from "./tabs.js";
@@ -11,7 +11,8 @@ let looking = null;
 
 /** Say what the panel is for until something is looked at. */
 export function startMemory() {
-  fill(at("memory"), h("h2", {}, "Memory"), h("p", {}, "Click the title of a hit, or press m on it, to read the whole memory here."));
+  const what = "Click the title of a hit, or press m on it, to read the whole memory here.";
+  fill(at("memory"), h("h2", {}, "Memory"), h("p", {}, what));
 }
 
 /** Show a memory whole. */
@@ -23,7 +24,7 @@ export async function look(id) {
     const found = await api.memory(id, mine.signal);
     fill(at("memory"), ...whole(found));
   } catch (failure) {
-    if (failure.name !== "AbortError") fill(at("memory"), h("h2", {}, "Memory"), h("p", { role: "alert" }, `${failure.message} ${failure.hint ?? ""}`));
+    if (failure.name !== "AbortError") fill(at("memory"), h("h2", {}, "Memory"), alarm(failure));
   }
 }
 
@@ -40,8 +41,8 @@ function whole(found) {
 
 function fields(found) {
   const known = [
-    ["Id", h("code", {}, found.id)],
-    ["Place", found.path ? h("code", {}, place(found).long) : ""],
+    ["Id", code(found.id)],
+    ["Place", found.path ? code(place(found).long) : ""],
     ["Date", day(found.date)],
     ["Kind", found.kind],
     ["Category", found.category],
@@ -64,9 +65,9 @@ function past(found) {
 }
 
 function actions(found) {
-  if (now().status?.read_only) return h("p", { "data-hint": "" }, "This server only reads.");
+  if (now().status?.read_only) return hint("This server only reads.");
   if (found.kind !== "fact") {
-    return h("p", { "data-hint": "" }, "It comes from a file. To change it, change the file and run ", h("code", {}, "whyrank ingest"), ".");
+    return hint("It comes from a file. To change it, change the file and run ", code("whyrank ingest"), ".");
   }
   return h(
     "p",

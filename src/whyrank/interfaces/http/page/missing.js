@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { arithmetic } from "./arithmetic.js";
-import { at, button, fill, h } from "./dom.js";
+import { alarm, at, button, code, fill, h, hint } from "./dom.js";
 import { named } from "./names.js";
 import { question } from "./search.js";
 import { now } from "./state.js";
@@ -15,7 +15,8 @@ let asking = null;
 
 /** Draw the form. */
 export function startMissing() {
-  const input = h("input", { id: "wanted", name: "wanted", required: true, autocomplete: "off", placeholder: "m_…, notes/tea.md, or its words" });
+  const placeholder = "m_…, notes/tea.md, or its words";
+  const input = h("input", { id: "wanted", name: "wanted", required: true, autocomplete: "off", placeholder });
   const form = h(
     "form",
     { id: "where" },
@@ -24,12 +25,19 @@ export function startMissing() {
     h("button", { type: "submit", "data-main": "" }, "Where is it?"),
   );
   form.addEventListener("submit", (event) => event.preventDefault() ?? lookFor(input.value.trim()));
-  fill(at("missing"), h("h2", {}, "Missing something?"), h("p", {}, "See where the question above lost it, and by how much."), form, h("div", { id: "lost", role: "status" }));
+  fill(
+    at("missing"),
+    h("h2", {}, "Missing something?"),
+    h("p", {}, "See where the question above lost it, and by how much."),
+    form,
+    h("div", { id: "lost", role: "status" }),
+  );
 }
 
 async function lookFor(wanted) {
   const out = at("lost");
-  if (!now().query.trim()) return fill(out, h("p", {}, "First ask the question above, then say which memory you miss."));
+  const first = "First ask the question above, then say which memory you miss.";
+  if (!now().query.trim()) return fill(out, h("p", {}, first));
   asking?.abort();
   const { signal } = (asking = new AbortController());
   fill(out, h("p", {}, "Looking …"));
@@ -38,7 +46,7 @@ async function lookFor(wanted) {
     if (!choices.length) return fill(out, ...notThere(wanted));
     await tell(choices[0], choices, signal);
   } catch (failure) {
-    if (failure.name !== "AbortError") fill(out, h("p", { role: "alert" }, `${failure.message} ${failure.hint ?? ""}`));
+    if (failure.name !== "AbortError") fill(out, alarm(failure));
   }
 }
 
@@ -75,7 +83,7 @@ async function tell(chosen, choices, signal) {
   fill(
     at("lost"),
     h("h3", {}, title(chosen)),
-    h("p", { "data-hint": "" }, place(chosen).long),
+    hint(place(chosen).long),
     h("p", { "data-outcome": told.outcome }, named(told.summary)),
     told.details.length ? h("ul", {}, ...told.details.map((line) => h("li", {}, named(line)))) : null,
     told.trail.length ? arithmetic(told.trail, `How ${title(chosen)} came to its score`) : null,
@@ -86,19 +94,25 @@ async function tell(chosen, choices, signal) {
 function others(chosen, choices) {
   const rest = choices.filter((one) => one.id !== chosen.id);
   if (!rest.length) return null;
-  const offer = (one) => h("li", {}, button(title(one), () => again(one, choices)), " ", h("small", {}, place(one).short));
+  const choose = (one) => button(title(one), () => again(one, choices));
+  const offer = (one) => h("li", {}, choose(one), " ", h("small", {}, place(one).short));
   return h("div", {}, h("h3", {}, "Or did you mean"), h("ul", { "data-choices": "" }, ...rest.map(offer)));
 }
 
 async function again(one, choices) {
   asking?.abort();
   const { signal } = (asking = new AbortController());
-  await tell(one, choices, signal).catch((failure) => failure.name !== "AbortError" && fill(at("lost"), h("p", { role: "alert" }, failure.message)));
+  try {
+    await tell(one, choices, signal);
+  } catch (failure) {
+    if (failure.name !== "AbortError") fill(at("lost"), alarm(failure));
+  }
 }
 
 function notThere(wanted) {
   return [
     h("p", {}, `Nothing in this store is called “${wanted}”, and nothing is like it.`),
-    h("p", { "data-hint": "" }, "It may have been forgotten, may belong to another scope, or its file was never ingested: ", h("code", {}, "whyrank ingest PATH"), "."),
+    hint("It may have been forgotten, may belong to another scope, or its file was never ingested: ",
+      code("whyrank ingest PATH"), "."),
   ];
 }

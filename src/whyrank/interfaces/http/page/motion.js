@@ -17,6 +17,7 @@ export function glide(list, before) {
   for (const item of before.size ? list.children : []) {
     const from = before.get(item.dataset.id);
     const by = from === undefined ? 0 : from - item.offsetTop;
-    if (by) item.animate([{ transform: `translateY(${by}px)` }, { transform: "none" }], { duration: GLIDE_MS, easing: "ease-out" });
+    const path = [{ transform: `translateY(${by}px)` }, { transform: "none" }];
+    if (by) item.animate(path, { duration: GLIDE_MS, easing: "ease-out" });
   }
 }

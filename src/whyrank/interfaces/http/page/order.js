@@ -12,7 +12,8 @@ export function arrange({ pool, likeness, wish, limit }) {
   const ranking = turned ? rank(pool, wish, likeness) : usual;
   const was = places(usual.hits);
   const hits = ranking.hits.slice(0, limit).map((hit, at) => shown(hit, at + 1, rows, was, limit));
-  return { hits, gone: turned ? left(usual, ranking, rows, limit) : [], dropped: dropped(ranking, rows, limit), turned };
+  const gone = turned ? left(usual, ranking, rows, limit) : [];
+  return { hits, gone, dropped: dropped(ranking, rows, limit), turned };
 }
 
 /** Return every candidate by id, with the evidence there is for it. */
@@ -46,7 +47,8 @@ function left(usual, ranking, rows, limit) {
 /** Return what is not shown: what a stage dropped, and what stands behind the last place of the page. */
 function dropped(ranking, rows, limit) {
   const behind = ranking.hits.slice(limit).map((hit, at) => {
-    return { ...rows.get(hit.id), ...hit, place: null, stage: "top", why: `ranked ${limit + at + 1}, and ${limit} are shown` };
+    const why = `ranked ${limit + at + 1}, and ${limit} are shown`;
+    return { ...rows.get(hit.id), ...hit, place: null, stage: "top", why };
   });
   const ended = ranking.dropped.map((hit) => {
     const last = hit.trail.at(-1);

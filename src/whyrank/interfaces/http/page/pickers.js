@@ -8,7 +8,9 @@ import { listen } from "./state.js";
 export function startPickers(choose) {
   listen(["status", "recipe", "scope"], draw);
   listen(["recipes"], draw);
-  for (const id of ["recipe", "scope"]) at(id).addEventListener("change", (event) => choose({ [id]: event.target.value }));
+  for (const id of ["recipe", "scope"]) {
+    at(id).addEventListener("change", (event) => choose({ [id]: event.target.value }));
+  }
 }
 
 /** Ask the server which recipes there are. */
@@ -26,5 +28,6 @@ function draw({ recipes, recipe, status, scope }) {
 /** Offer these values, and the chosen one even if nobody knows it, so that the answer can say so. */
 function options(select, usual, values, chosen) {
   const all = chosen && !values.includes(chosen) ? [...values, chosen] : values;
-  fill(select, h("option", { value: "" }, usual), ...all.map((value) => h("option", { value, selected: value === chosen }, value)));
+  const offered = all.map((value) => h("option", { value, selected: value === chosen }, value));
+  fill(select, h("option", { value: "" }, usual), ...offered);
 }

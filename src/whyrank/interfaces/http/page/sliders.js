@@ -17,7 +17,8 @@ export function startSliders() {
 
 function draw({ pool }) {
   const panel = at("tune");
-  if (!pool) return fill(panel, h("h2", {}, "Tune"), h("p", {}, "Ask something, then turn a slider: the hits are ranked again as you turn it."));
+  const first = "Ask something, then turn a slider: the hits are ranked again as you turn it.";
+  if (!pool) return fill(panel, h("h2", {}, "Tune"), h("p", {}, first));
   fill(
     panel,
     h("h2", {}, "Tune"),
@@ -26,11 +27,15 @@ function draw({ pool }) {
     h(
       "div",
       { "data-dock": "" },
-      h("p", { "data-actions": "" }, button("Reset", reset, { id: "reset" }), button("Copy as TOML", copy, { id: "copy" })),
+      h("p", { "data-actions": "" }, ...actions()),
       h("pre", { id: "toml", tabindex: "0", role: "region", "aria-label": "Settings as TOML" }),
     ),
   );
   follow(now());
+}
+
+function actions() {
+  return [button("Reset", reset, { id: "reset" }), button("Copy as TOML", copy, { id: "copy" })];
 }
 
 function slider(knob) {
@@ -51,8 +56,12 @@ function slider(knob) {
     h("label", { for: id }, knob.label),
     h("output", { for: id }),
     input,
-    h("p", { "data-hint": "", id: `${id}-means` }, knob.idle ? `${knob.meaning}. Idle here: ${knob.idle}` : knob.meaning),
+    h("p", { "data-hint": "", id: `${id}-means` }, meaning(knob)),
   );
+}
+
+function meaning(knob) {
+  return knob.idle ? `${knob.meaning}. Idle here: ${knob.idle}` : knob.meaning;
 }
 
 /** Put the sliders where the settings stand, wherever these were changed. */

@@ -35,11 +35,11 @@ function noticeLine(notice) {
 function answered({ pool, status }) {
   if (!pool.candidates.length) return nothing(status);
   const [word, meaning] = VERDICTS[pool.verdict];
-  const { turned } = order();
+  const again = order().turned ? ", ranked again with your settings" : "";
   const spent = `${Math.max(1, Math.round(pool.timings.total))} ms`;
   return [
     h("p", { "data-verdict": pool.verdict }, h("strong", {}, word), " ", meaning),
-    h("p", { "data-count": "" }, `${counted()} of ${many(pool.candidates.length, "candidate")} in ${spent}${turned ? ", ranked again with your settings" : ""}`),
+    h("p", { "data-count": "" }, `${counted()} of ${many(pool.candidates.length, "candidate")} in ${spent}${again}`),
     pool.verdict === "nothing" ? helpForNothing() : null,
   ];
 }
@@ -47,7 +47,7 @@ function answered({ pool, status }) {
 function nothing(status) {
   if (status && !status.memories) return empty();
   return [
-    h("p", { "data-verdict": "nothing" }, h("strong", {}, "Nothing found."), " No memory shares a word or a meaning with this."),
+    h("p", { "data-verdict": "nothing" }, h("strong", {}, "Nothing found."), " No memory shares a word with this."),
     helpForNothing(),
   ];
 }
