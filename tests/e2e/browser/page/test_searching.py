@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
+from pathlib import Path
 
 from playwright.sync_api import Browser, Error, Page, Route, expect
 
 from tests.e2e.conftest import STORE
-from whyrank.config import EVALUATION_SUFFIX
+from whyrank.interfaces.cli.main import main
 
 from .site import Site, ask, ids, opened, panel, settled
 
@@ -128,16 +128,12 @@ def test_the_store_tells_about_itself(page: Page, site: Site) -> None:
     expect(store.locator("[data-dot]")).to_have_count(10)
 
 
-def test_a_kept_evaluation_is_shown(page: Page, site: Site) -> None:
-    kept = (site.folder / STORE).with_suffix(EVALUATION_SUFFIX)
-    measures = {"nDCG@10": 0.655, "recall@10": 0.84}
-    lines = {"default": {"measures": measures}, "ceiling": {"measures": dict.fromkeys(measures, 1.0)}}
-    kept.write_text(json.dumps({"sets": [{"set": "own", "measures": [*measures], "lines": lines}], "format": 1}))
-    try:
-        page.reload()
-        panel(page, "Store")
-        line = page.locator("#store [data-evaluation]").get_by_role("row", name=re.compile("^default"))
-        expect(line).to_contain_text("0.655")
-        expect(line).to_contain_text("0.840")
-    finally:
-        kept.unlink()
+def test_a_kept_evaluation_is_shown(page: Page, site: Site, tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"id": "d1", "text": "Robin prefers green tea"}\n', encoding="utf-8")
+    (tmp_path / "queries.jsonl").write_text('{"id": "q1", "text": "which tea?"}\n', encoding="utf-8")
+    (tmp_path / "qrels.tsv").write_text("query\tdocument\tgain\nq1\td1\t1\n", encoding="utf-8")
+    assert main(["eval", str(tmp_path), "--keep", "--json", "--store", str(site.folder / STORE)]) == 0
+    page.reload()
+    panel(page, "Store")
+    line = page.locator("#store [data-evaluation]").get_by_role("row", name=re.compile("^default"))
+    expect(line).to_contain_text("1.000")  # the one document there is
