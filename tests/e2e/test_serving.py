@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ import pytest
 
 import whyrank
 
-from .conftest import SECONDS, STORE, Run
+from .conftest import COMMAND, SECONDS, STORE, Run
 from .rest import TOKEN, Serving, code_of, ended, request_bytes, searched, serving
 
 
@@ -338,6 +339,25 @@ def test_the_log_may_be_lines_of_json(workspace: Path) -> None:
     [request] = [one for one in told if one["event"] == "request"]
     assert (request["method"], request["path"], request["status"]) == ("POST", "/v1/search", 200)
     assert request["request_id"] == answer.headers["x-request-id"]
+
+
+def test_a_log_that_nobody_reads_holds_up_no_answer(workspace: Path) -> None:
+    with subprocess.Popen(
+        [COMMAND, "serve", "--port", "0", "--json", "--no-token"],
+        cwd=workspace,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["url"]
+        with httpx.Client(base_url=url, timeout=SECONDS) as client:
+            # A line has some 50 characters, and a pipe holds 65,536 on Linux.
+            statuses = {client.get("/openapi.json").status_code for _ in range(2_000)}
+        process.terminate()
+        assert process.wait(SECONDS) == 0
+    assert statuses == {200}
 
 
 def test_a_new_token_stands_in_the_address_of_the_page(workspace: Path) -> None:

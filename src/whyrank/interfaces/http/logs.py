@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any
 
 from ..characters import printable
+from .outlet import Written
 
 _SHOWN_BYTES = 200  # of a path
 
@@ -16,9 +16,9 @@ _SHOWN_BYTES = 200  # of a path
 class Log:
     """Writes a line for each request: method, path without its question, status, time, id."""
 
-    def __init__(self, *, as_json: bool, out: TextIO | None = None) -> None:
-        self._as_json = as_json
+    def __init__(self, out: Written, *, as_json: bool) -> None:
         self._out = out
+        self._as_json = as_json
 
     def request(self, method: str, path: bytes, status: int, seconds: float, identity: str) -> None:
         """Say how a request ended."""
@@ -30,12 +30,13 @@ class Log:
             self._say(f"whyrank: {method} {shown} {status} {told['ms']} ms {identity}")
 
     def _say(self, line: str) -> None:
-        out = self._out or sys.stderr
-        try:
-            out.write(f"{line}\n")
-            out.flush()
-        except (OSError, ValueError):
-            return  # nobody reads it, which must keep nobody from being answered
+        self._out.write(f"{line}\n")
+
+
+def lost_lines(count: int, *, as_json: bool) -> str:
+    """Say how many lines were left out because whoever should read them does not."""
+    message = f"{count} lines were not written, because nobody read them"
+    return json.dumps({**_stamped("warning"), "event": "log", "message": message}) if as_json else f"whyrank: {message}"
 
 
 class _AsJson(logging.Formatter):
@@ -47,9 +48,9 @@ class _AsJson(logging.Formatter):
         return json.dumps(told)
 
 
-def log_to_stderr(*, as_json: bool) -> None:
-    """Send what libraries and failures say to standard error, in the same form."""
-    handler = logging.StreamHandler(sys.stderr)
+def log_to(out: Written, *, as_json: bool) -> None:
+    """Send what libraries and failures say the same way, in the same form."""
+    handler = logging.StreamHandler(out)
     handler.setFormatter(_AsJson() if as_json else logging.Formatter("whyrank: %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
 

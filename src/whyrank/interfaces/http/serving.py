@@ -18,10 +18,13 @@ from ..door import Door
 from ..gate import gate_for
 from ..tenants import Tenant
 from .app import Seat, Site
-from .logs import Log, log_to_stderr
+from .logs import Log, log_to, lost_lines
+from .outlet import Descriptor, Outlet
 from .server import Connection, Host, allow_many_files, host_for
 from .tracing import tracing
 from .workers import run_workers
+
+_STDERR = 2
 
 
 @dataclass(frozen=True)
@@ -50,26 +53,34 @@ def plan_from(data: Mapping[str, Any]) -> Plan:
 
 def served(plan: Plan, listening: socket.socket, workers: int) -> None:
     """Serve until the process is told to end."""
-    if workers > 1:
-        log_to_stderr(as_json=plan.log_json)
-        run_workers(plan.as_data(), listening, workers)
-        return
-    allow_many_files()
     with ExitStack() as stack:
-        hosted(plan, stack).run(sockets=[listening])
+        if workers > 1:
+            _logging(plan, stack)
+            run_workers(plan.as_data(), listening, workers)
+        else:
+            allow_many_files()
+            hosted(plan, stack).run(sockets=[listening])
 
 
 def hosted(
     plan: Plan, stack: ExitStack, connection: type[Connection] = Connection, channel: socket.socket | None = None
 ) -> Host:
     """Return a server for a plan; what it opened is released with the stack."""
-    log_to_stderr(as_json=plan.log_json)
+    log = _logging(plan, stack)
     leaving = threading.Event()
     seats = [_seat(plan, tenant, stack) for tenant in plan.tenants]
     if len(seats) == 1:
         seats[0].door.desk.warm()
-    site = Site(seats, Log(as_json=plan.log_json), leaving, tracing(settings.exports_spans()))
+    site = Site(seats, log, leaving, tracing(settings.exports_spans()))
     return host_for(site, leaving.set, connection, channel)
+
+
+def _logging(plan: Plan, stack: ExitStack) -> Log:
+    """Send all that is logged to standard error, by a way that is never blocked."""
+    outlet = Outlet(Descriptor(_STDERR), partial(lost_lines, as_json=plan.log_json))
+    stack.callback(outlet.close)
+    log_to(outlet, as_json=plan.log_json)
+    return Log(outlet, as_json=plan.log_json)
 
 
 def _seat(plan: Plan, tenant: Tenant, stack: ExitStack) -> Seat:
