@@ -236,6 +236,11 @@ def test_a_scope_is_a_wall(workspace: Path, engine: whyrank.Engine) -> None:
         status = server.client.get("/v1/status").json()
         assert set(status["scopes"]) == {"global", "user:42"}
         assert "user:7" not in json.dumps(status)
+        held = re.search(r"^whyrank_memories (\S+)$", server.client.get("/metrics").text, flags=re.M)
+        assert held is not None
+        assert float(held[1]) == status["memories"] == sum(status["scopes"].values())
+    with serving(workspace) as server:
+        assert set(server.client.get("/v1/status").json()["scopes"]) == {"global"}
     assert engine.get(theirs, scope="user:7").text == "Kim's code is 9876"
 
 
@@ -313,6 +318,17 @@ def test_tenants_have_stores_and_files_of_their_own(workspace: Path) -> None:
         assert 'verdict="found"' not in told
         assert "alice" not in told
     assert not (workspace / "bob/memory.db").exists()
+
+
+def test_a_tenant_reads_no_token_through_ingest(workspace: Path) -> None:
+    for name in ("alice", "bob"):
+        (workspace / f"{name}.txt").write_text(f"the-token-of-{name}-here", encoding="utf-8")
+    tables = (f'[{name}]\nstore = "{name}.db"\ntoken_file = "{name}.txt"\n' for name in ("alice", "bob"))
+    (workspace / "tenants.toml").write_text("\n".join(tables), encoding="utf-8")
+    with serving(workspace, "--tenants", "tenants.toml") as server:
+        bob = {"Authorization": "Bearer the-token-of-bob-here"}
+        refused = server.client.post("/v1/ingest", json={"paths": ["alice.txt"]}, headers=bob)
+        assert (refused.status_code, code_of(refused)) == (403, "outside")
 
 
 def test_the_log_tells_of_requests_and_of_no_secret(workspace: Path) -> None:

@@ -26,6 +26,7 @@ class Tenant(NamedTuple):
     scopes: tuple[str, ...] = ()
     is_multi_scope: bool = False
     is_read_only: bool = False
+    files: Path | None = None  # from where files may be put in, if from anywhere
 
 
 class Served(NamedTuple):
@@ -64,12 +65,24 @@ def tenants_in(file: str) -> list[Tenant]:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", "name a TOML file with a table for each tenant") from error
-    tenants = [_tenant(name, table, path.absolute().parent) for name, table in tables.items()]
+    folder = path.absolute().parent
+    tenants = [_tenant(name, table, folder) for name, table in tables.items()]
     if not tenants:
         raise ConfigError(f"{file} names no tenant", 'write a table for each: [alice], store = "…", token_file = "…"')
     _refuse_shared([(one.name, one.token or "") for one in tenants], "token")
     _refuse_shared([(one.name, str(one.store.resolve())) for one in tenants], "store")
-    return tenants
+    secrets = [path, *(folder / table["token_file"] for table in tables.values())]
+    return [
+        one._replace(files=_files_of(one, [other.store for other in tenants if other != one] + secrets))
+        for one in tenants
+    ]
+
+
+def _files_of(tenant: Tenant, others: Sequence[Path]) -> Path | None:
+    """Return the folder a tenant's files are in; none if there lies what is not for this tenant to read."""
+    folder = settings.notes_of(tenant.store)
+    own = folder.resolve()
+    return None if any(other.resolve().is_relative_to(own) for other in others) else folder
 
 
 def _tenant(name: str, table: Any, folder: Path) -> Tenant:

@@ -36,7 +36,14 @@ def written(folder: Path, text: str) -> str:
 
 def test_each_has_a_store_a_token_and_scopes(folder: Path) -> None:
     assert tenants_in(written(folder, GOOD)) == [
-        Tenant("alice", folder / "alice/memory.db", "the-token-of-alice", ("user:alice",), is_read_only=True),
+        Tenant(
+            "alice",
+            folder / "alice/memory.db",
+            "the-token-of-alice",
+            ("user:alice",),
+            is_read_only=True,
+            files=folder / "alice",
+        ),
         Tenant("bob", folder / "bob.db", "the-token-of-bob-1"),
     ]
 
@@ -63,3 +70,18 @@ def test_what_makes_no_sense_is_refused(folder: Path, name: str) -> None:
     with pytest.raises(ConfigError) as caught:
         tenants_in(written(folder, text))
     assert complaint in caught.value.message
+
+
+def test_files_are_taken_from_no_folder_that_holds_what_is_anothers_or_a_token(folder: Path) -> None:
+    alice, bob = tenants_in(written(folder, GOOD))
+    assert alice.files == folder / "alice"  # nothing else is there
+    assert bob.files is None  # beside bob.db lie two tokens, the list of tenants, and the folder of alice
+
+
+def test_a_folder_inside_that_of_another_is_read_by_its_owner_alone(folder: Path) -> None:
+    (folder / "tokens").mkdir()
+    for name in ("alice", "bob"):
+        (folder / f"tokens/{name}").write_text(f"the-token-of-{name}-here", encoding="utf-8")
+    both = '[alice]\nstore = "a/memory.db"\ntoken_file = "tokens/alice"\n'
+    both += '[bob]\nstore = "a/b/memory.db"\ntoken_file = "tokens/bob"\n'
+    assert [one.files for one in tenants_in(written(folder, both))] == [None, folder / "a/b"]

@@ -123,7 +123,8 @@ def recalled(door: Door, values: Values) -> Answer:
 def ingested(door: Door, values: Values, progress: Progress = lambda *_: None) -> Answer:
     """Index files of the workspace."""
     if door.workspace is None:
-        raise Refused(403, "outside", "this server has no workspace", "ingest on the command line")
+        hint = "ingest on the command line, or keep the store in a folder without other people's things and tokens"
+        raise Refused(403, "outside", "no files are taken in here", hint)
     paths, dry_run = inside(door.workspace, values["paths"]), values.get("dry_run", False)
     engine = door.desk.reading() if dry_run else door.desk.writing()
     home, base = door.home(values), notes_of(door.desk.store)
@@ -132,7 +133,7 @@ def ingested(door: Door, values: Values, progress: Progress = lambda *_: None) -
 
 def status(door: Door, values: Values) -> Answer:
     """Say what the store holds, of what the caller may see."""
-    told = told_status(door.desk.reading(), door.seen(values), __version__)
+    told = told_status(door, values, __version__)
     return Answer({**told, "multi_scope": door.is_multi_scope, "read_only": door.is_read_only})
 
 

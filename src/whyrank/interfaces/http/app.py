@@ -34,6 +34,7 @@ from .openapi import document
 from .pagefiles import page_file
 from .refusals import JSON, refused, told
 from .routes import IDEMPOTENCY_KEY, Operation, by_path
+from .status import held_for
 from .tracing import Tracing
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
@@ -249,8 +250,7 @@ def _searchable(door: Door) -> bool:
 
 
 def _stock(door: Door) -> metrics.Stock:
-    engine = door.desk.reading()
-    held = engine.status()
+    held = held_for(door, {})
     return metrics.Stock(held.memories, held.bytes, held.without_vector)
 
 

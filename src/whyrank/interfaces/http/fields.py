@@ -21,9 +21,11 @@ _SHOWN = 60  # characters of a value that makes no sense
 _PARAMETERS = 1_000  # of one address: all lists as long as they may be
 # What is white to one dialect of patterns and not to another is named, so that all read the document alike.
 _SEEN = r"[^\s\x00-\x1f\x85\ufeff]"
+_UNSEEN = r"[\s\x01-\x1f\x85\ufeff]"
 # Names of scopes begin and end with something that can be seen.
 SCOPE_PATTERN = rf"^(global|(user|agent|session):{_SEEN}([^\x00]*{_SEEN})?)$"
-_WITH_TEXT = rf"^[^\x00]*{_SEEN}[^\x00]*$"
+# One way to read it, so that the longest text takes no longer than its length.
+_WITH_TEXT = rf"^{_UNSEEN}*{_SEEN}[^\x00]*$"
 _NO_NUL = r"^[^\x00]*$"
 # A day, or a moment of a day, in UTC where no offset is given; RFC 3339, seconds and offset may be left out.
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)

@@ -31,7 +31,8 @@ def inside(workspace: Path, names: Sequence[str]) -> list[Path]:
             is_inside = False
         if not is_inside or ".." in Path(name).parts:
             raise Refused(403, "outside", f"{name[:100]!r} is not in the workspace", "name paths below the workspace")
-        if any(part.startswith(".") for part in path.relative_to(workspace).parts):
+        ways = (*path.relative_to(workspace).parts, *path.resolve().relative_to(root).parts)
+        if any(part.startswith(".") for part in ways):
             raise Refused(403, "outside", f"{name[:100]!r} is hidden", "name paths that do not begin with a dot")
         paths.append(path)
     if not paths:

@@ -39,14 +39,25 @@ class Plan:
 
     def as_data(self) -> dict[str, Any]:
         """Return the plan as plain data."""
-        tenants = [{**tenant._asdict(), "store": str(tenant.store)} for tenant in self.tenants]
+        tenants = [
+            {**one._asdict(), "store": str(one.store), "files": None if one.files is None else str(one.files)}
+            for one in self.tenants
+        ]
         return {**vars(self), "tenants": tenants, "names": list(self.names)}
 
 
 def plan_from(data: Mapping[str, Any]) -> Plan:
     """Read a plan that was written down."""
     tenants = [
-        Tenant(**{**one, "store": Path(one["store"]), "scopes": tuple(one["scopes"])}) for one in data["tenants"]
+        Tenant(
+            **{
+                **one,
+                "store": Path(one["store"]),
+                "scopes": tuple(one["scopes"]),
+                "files": one["files"] and Path(one["files"]),
+            }
+        )
+        for one in data["tenants"]
     ]
     return Plan(**{**data, "tenants": tenants})
 
@@ -86,8 +97,7 @@ def _logging(plan: Plan, stack: ExitStack) -> Log:
 def _seat(plan: Plan, tenant: Tenant, stack: ExitStack) -> Seat:
     desk = Desk(tenant.store, partial(open_engine, workspace=plan.workspace, embedding=plan.embedding))
     stack.callback(desk.close)
-    # Tenants do not see each other's files either.
-    files = settings.notes_of(tenant.store) if tenant.name else Path(plan.workspace)
+    files = tenant.files if tenant.name else Path(plan.workspace)
     door = Door(desk, tenant.scopes, tenant.is_multi_scope, tenant.is_read_only, files)
     host, *others = plan.names
     return Seat(tenant.name, gate_for(host, others, tenant.token), door)

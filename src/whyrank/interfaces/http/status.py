@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from ...arguments import scopes_of
 from ...config import Config
-from ...engine import Engine
 from ...errors import BadDataset
 from ...evaluation.kept import read_data
+from ...ports import StoreStatus
 from ...types import visible
 from .. import shapes, space_shapes
+from ..door import Door, Values
 
 
-def told_status(engine: Engine, seen: Sequence[str], version: str) -> dict[str, Any]:
-    """Return what a store holds; of scopes the caller does not see not even the names."""
-    store, calibrations = engine.status(), engine.calibrations()
-    if seen:
-        own = {str(scope) for scope in visible(scopes_of(seen))}
-        scopes = {name: count for name, count in store.scopes.items() if name in own}
-        store = replace(store, scopes=scopes, memories=sum(scopes.values()))
-        calibrations = [made for made in calibrations if own.issuperset(made.scopes)]
+def told_status(door: Door, values: Values, version: str) -> dict[str, Any]:
+    """Return what a store holds, of scopes the caller does not see not even the names; sizes are the whole store's."""
+    engine = door.desk.reading()
+    store, own = held_for(door, values), _own_scopes(door, values)
+    calibrations = [made for made in engine.calibrations() if own is None or own.issuperset(made.scopes)]
     return {
         **shapes.status(store, engine.space, calibrations),
         "roles": space_shapes.spaces(engine.spaces()),
@@ -31,6 +28,23 @@ def told_status(engine: Engine, seen: Sequence[str], version: str) -> dict[str, 
         "evaluation": _kept_evaluation(engine.config),
         "version": version,
     }
+
+
+def held_for(door: Door, values: Values) -> StoreStatus:
+    """Return what a store holds with the memories counted that a caller sees."""
+    store, own = door.desk.reading().status(), _own_scopes(door, values)
+    if own is None:
+        return store
+    scopes = {name: count for name, count in store.scopes.items() if name in own}
+    return replace(store, scopes=scopes, memories=sum(scopes.values()))
+
+
+def _own_scopes(door: Door, values: Values) -> set[str] | None:
+    """Return the scopes a caller sees; None if it may choose any, and has chosen none."""
+    seen = door.seen(values)
+    if door.is_multi_scope and not seen:
+        return None
+    return {str(scope) for scope in visible(scopes_of(seen))}
 
 
 def _kept_evaluation(config: Config) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -78,3 +79,8 @@ def test_every_route_is_described_with_an_example_that_it_accepts() -> None:
             assert strictly(operation.name, operation.fields, example["value"]) == example["value"]
     assert "scope" not in str(document(multi_scope=False)["paths"]["/v1/search"]["post"]["requestBody"])
     assert document(multi_scope=False, has_token=False)["security"] == []
+
+
+def test_the_longest_text_is_read_in_one_go() -> None:
+    # If every beginning were tried, this would not end today.
+    assert not re.fullmatch(fields.FACT.schema["pattern"].removeprefix("^").removesuffix("$"), "a" * 1_000_000 + "\0")
