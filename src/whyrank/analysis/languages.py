@@ -47,6 +47,7 @@ ai ante bent bin car come con dan den die dig din dir door dove era eras ha hat 
 plus pour sin sob son till ton under van var want war ya yo
 """
 _ENGLISH_TOO = frozenset(_ENGLISH_TOO_TEXT.split())
+_DOUBTFUL_VOICES = 3  # so many different ones do show it ("die … hat man den …"); with accents in the text, one less
 
 # A Japanese text is mostly Han; a fifth of kana is enough to tell it from Chinese.
 _KANA_SHARE = 0.2
@@ -89,9 +90,13 @@ def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
 
 
 def _is_shown(language: str, words: list[str]) -> bool:
-    """Tell whether some word speaks for a language that English does not have too."""
-    sides = (side for word in words for side in _voting(word) if side not in _ENGLISH_TOO)
-    return any(language in _VOTERS.get(side, ()) for side in sides)
+    """Tell whether a word speaks for a language that English does not have too, or several do and none for English."""
+    voices = {side for word in words for side in _voting(word) if language in _VOTERS.get(side, ())}
+    if voices - _ENGLISH_TOO:
+        return True
+    has_accents = any(not word.isascii() for word in words)
+    is_english = any("en" in _VOTERS.get(side, ()) for word in words for side in _voting(word))
+    return not is_english and len(voices) >= (_DOUBTFUL_VOICES - has_accents)
 
 
 def _words(text: str) -> list[str]:

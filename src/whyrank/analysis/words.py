@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -126,7 +127,7 @@ def _bigrams(letters: str) -> list[Token]:
     return [Token(letters[i : i + 2]) for i in range(len(letters) - 1)]
 
 
-@lru_cache(maxsize=262_144)
+@lru_cache(maxsize=65_536)
 def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
     """Return the tokens of one run of characters without spaces: the whole, and its parts where it has any."""
     folded = fold(run)[:MAX_TOKEN_LETTERS]
@@ -135,20 +136,29 @@ def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
     spoken = spoken_words(spelled(run))
     if spoken != [run]:
         return tuple(token for word in spoken for token in run_tokens(word, latin))
+    if (singular := _singular(run, latin)) is not None:
+        return _with_parts(word_token(joined(folded), latin), run_tokens(singular, latin))
     parts = parts_of(run)
     if not parts:
         return ()
     if parts == [folded]:
         return (word_token(folded, latin),)
-    whole = word_token(joined(folded), latin)
-    return (whole, *(token for part in parts if (token := word_token(part, latin)) != whole))
+    return _with_parts(word_token(joined(folded), latin), (word_token(part, latin) for part in parts))
+
+
+def _with_parts(whole: Token, parts: Iterable[Token]) -> tuple[Token, ...]:
+    return (whole, *(part for part in parts if part != whole))
+
+
+def _singular(run: str, latin: str) -> str | None:
+    """Return an acronym without the s of its plural, `GPUs`; but not where a word like `or` would be left."""
+    singular = _PLURAL.sub(r"\1", run)
+    return None if singular == run or fold(singular) in STOP_WORDS.get(latin, frozenset()) else singular
 
 
 def spelled(run: str) -> str:
-    """Write a run as others may have: Greek symbols by their names, acronyms in the singular."""
-    if not run.isascii():
-        run = _SYMBOL.sub(lambda symbol: _GREEK[fold(symbol.group())], run)
-    return _PLURAL.sub(r"\1", run)
+    """Write a run as others may have: Greek symbols by their names."""
+    return run if run.isascii() else _SYMBOL.sub(lambda symbol: _GREEK[fold(symbol.group())], run)
 
 
 def joined(folded: str) -> str:

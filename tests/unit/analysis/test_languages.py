@@ -93,3 +93,19 @@ def test_a_fifth_of_kana_tells_japanese_from_chinese() -> None:
 @pytest.mark.parametrize(("word", "language"), [("кошка", "ru"), ("chat", "fr"), ("γάτα", "el")])
 def test_a_word_is_stemmed_in_its_own_script_or_in_the_text_s_latin_language(word: str, language: str) -> None:
     assert word_language(word, "fr") == language
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Die Rechnungen hat man den Kunden geschickt", "de"),  # die, hat, man, den
+        ("Die Verträge hat Robin", "de"),  # die, hat, and an umlaut
+        ("Café per week", "en"),
+        ("45 min per week", "en"),
+        ("the con man and his hat", "en"),
+    ],
+)
+def test_words_that_english_has_too_show_another_language_where_there_are_several_of_them(
+    text: str, language: str
+) -> None:
+    assert latin_language(text) == language

@@ -93,15 +93,15 @@ def test_letters_and_digits_may_be_joined_but_numbers_may_not() -> None:
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [
-        ("PDFs", ("pdf",)),
-        ("two TVs", ("two", "tv")),
-        ("tRNAs", ("trna", "t", "rna")),
-        ("getURLsNow", ("geturlnow", "get", "url", "now")),
+        ("PDFs", ("pdfs", "pdf")),
+        ("two TVs", ("two", "tvs", "tv")),
+        ("tRNAs", ("trnas", "trna", "t", "rna")),
+        ("getURLsNow", ("geturlsnow", "geturlnow", "get", "url", "now")),
         ("XMLstream", ("xmlstream", "xm", "lstream")),  # the s begins a word
         ("As", ("as",)),  # one capital is no acronym
     ],
 )
-def test_the_plural_of_an_acronym_is_the_acronym(text: str, tokens: tuple[str, ...]) -> None:
+def test_the_plural_of_an_acronym_is_the_acronym_too(text: str, tokens: tuple[str, ...]) -> None:
     assert tokens_of(text) == tokens
 
 
@@ -128,6 +128,18 @@ def test_a_greek_symbol_meets_its_name(written: str) -> None:
 )
 def test_a_greek_letter_alone_is_a_symbol_and_inside_a_word_is_not(text: str, tokens: tuple[str, ...]) -> None:
     assert tokens_of(text) == tokens
+
+
+@pytest.mark.parametrize("acronym", ["GPU", "CPU", "API", "PDF", "SKU", "LLM", "TV", "mRNA"])
+def test_a_plural_meets_its_acronym_and_itself_however_it_is_written(acronym: str) -> None:
+    written = {*tokens_of(f"{acronym}s")}
+    for asked in (f"{acronym}s", f"{acronym}s".lower(), f"{acronym}s".upper(), acronym, acronym.lower()):
+        assert written & {*tokens_of(asked)}, asked
+
+
+@pytest.mark.parametrize("plural", ["ORs", "ANDs", "AMs"])
+def test_a_plural_whose_singular_would_be_a_function_word_stays(plural: str) -> None:
+    assert {*tokens_of(plural)} & {*tokens_of(plural.lower())}
 
 
 def test_a_whole_whose_stem_would_be_a_stub_stays() -> None:
