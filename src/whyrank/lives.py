@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -94,9 +94,10 @@ class Living(Spaces):
 
         memories = self._all_of(identities, scope)
         notes = without_traces(self._store, memories) if purge else {}
-        return self._removed(
+        done = self._removed(
             len(memories), Changes(remove=[memory.id for memory in memories], notes=notes, purge=purge)
         )
+        return done._replace(remains=(*done.remains, *_in_files(memories)))
 
     def forget_scope(self, scope: str | Scope, *, purge: bool = False) -> Forgotten:
         """Erase all there is of one scope, in one transaction; with `purge` no byte of it stays."""
@@ -195,3 +196,10 @@ def _portions(memories: Iterator[Memory]) -> Iterator[Sequence[Memory]]:
             part = []
     if part:
         yield part
+
+
+def _in_files(memories: Iterable[Memory]) -> Iterator[str]:
+    """Say which files still hold what was forgotten."""
+    sources = (memory.source for memory in memories if memory.kind == "chunk")
+    for path in dict.fromkeys(source.path for source in sources if source is not None and source.path):
+        yield f"{path} still holds it: take it out there, or it is back when the file has changed and is read again"

@@ -399,3 +399,11 @@ def test_no_door_leads_to_a_foreign_fact(engine: Engine) -> None:
             ask()
     assert engine.get(theirs.id, scope="user:2") == theirs
     assert Scope.parse("user:2") == theirs.scope
+
+
+def test_forgetting_a_part_of_a_file_says_that_the_file_still_holds_it(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "tea.md").write_text("# Tea\n\nSuzy drinks rooibos.\n", encoding="utf-8")
+    engine.ingest(tmp_path / "tea.md", base=tmp_path)
+    [chunk] = engine.list(path="tea.md")
+    [said] = engine.forget(chunk.id).remains
+    assert said.startswith("tea.md still holds it")

@@ -111,7 +111,7 @@ def _voting(word: str) -> list[str]:
     return [side for side in dict.fromkeys((word, *word.split("'"))) if len(side) > 1]
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=32_768)
 def word_language(word: str, latin: str) -> str:
     """Return the language one word is stemmed in: its own script's, or the text's Latin language."""
     return script_language(word) or latin

@@ -34,13 +34,13 @@ RELATIONS: tuple[NameRelation, ...] = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def name_key(text: str) -> str:
     """Fold a name and take out everything but letters and digits: `Remind Me`, `remind-me` and `RemindMe` meet."""
     return _NOT_IN_KEY.sub("", fold(text))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=4_096)
 def name_words(text: str) -> tuple[str, ...]:
     """Return the words of a name, identifiers split into theirs."""
     words = (spoken for word in _WORD.findall(compose(text)) for spoken in spoken_words(word))

@@ -127,7 +127,7 @@ def _bigrams(letters: str) -> list[Token]:
     return [Token(letters[i : i + 2]) for i in range(len(letters) - 1)]
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=32_768)
 def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
     """Return the tokens of one run of characters without spaces: the whole, and its parts where it has any."""
     folded = fold(run)[:MAX_TOKEN_LETTERS]

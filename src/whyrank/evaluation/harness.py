@@ -93,6 +93,7 @@ def evaluate(dataset: EvaluationSet, engine: Subject, recipes: Sequence[str], ti
     """Index a set as a user's data would be, ask every question by every recipe, and measure."""
     fill(engine, dataset)
     evaluation = Evaluation(dataset.name, dataset.questions, recipes, dataset.judgements, digest(dataset))
+    evaluation.notices.update(unknown(dataset))
     names = list(dict.fromkeys((*recipes, *SINGLE_RUNS)))
     ceiling = Line(CEILING)
     for step, name in enumerate(names):
@@ -108,6 +109,19 @@ def evaluate(dataset: EvaluationSet, engine: Subject, recipes: Sequence[str], ti
             tick(step * len(dataset.questions) + number, len(names) * len(dataset.questions), f"{dataset.name} {name}")
     evaluation.lines[CEILING] = ceiling
     return evaluation
+
+
+def unknown(dataset: EvaluationSet) -> dict[str, int]:
+    """Count what is judged and not there: a slip in qrels.tsv must not look like a bad search."""
+    judged = {document for gains in dataset.judgements.values() for document, gain in gains.items() if gain > 0}
+    known = {document.id for document in dataset.documents}
+    if dataset.files is not None:
+        known = {document for document in judged if (dataset.files / document).is_file()}
+    found = {
+        "unknown-document": len(judged - known),
+        "unknown-query": len(dataset.judgements.keys() - {question.id for question in dataset.questions}),
+    }
+    return {code: count for code, count in found.items() if count}
 
 
 def fill(engine: Subject, dataset: EvaluationSet) -> None:

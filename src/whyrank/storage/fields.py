@@ -77,7 +77,7 @@ def grams_of(tokens: Iterable[str]) -> list[str]:
     return [token[i : i + GRAM_LETTERS] for token in tokens for i in range(gram_count(token))]
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=32_768)
 def gram_count(token: str) -> int:
     """Return how many runs of letters a token has: none in scripts without spaces."""
     return 0 if _UNSPACED.search(token) else max(1, len(token) - GRAM_LETTERS + 1)

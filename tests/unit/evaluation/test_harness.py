@@ -103,3 +103,10 @@ def test_a_folder_that_is_no_set_says_what_it_needs(tmp_path: Path) -> None:
         load_set(tmp_path)
     with pytest.raises(BadDataset, match="no folder"):
         load_set(tmp_path / "nowhere")
+
+
+def test_what_is_judged_and_not_there_is_counted(folder: Path, engine: whyrank.Engine) -> None:
+    with (folder / "qrels.tsv").open("a", encoding="utf-8") as file:
+        file.write("q1\tno-such-document\t1\nno-such-query\tno-such-document\t1\n")
+    notices = evaluate(load_set(folder), engine, ["default"], lambda *_: None).notices
+    assert (notices["unknown-document"], notices["unknown-query"]) == (1, 1)

@@ -80,7 +80,7 @@ def forget(asked: argparse.Namespace) -> int:
     else:
         output.say("\n".join(f"forgot {identity}" for identity in ids))
     for remains in done.remains if not asked.json else ():
-        output.complain(f"not purged: {remains}")
+        output.complain(f"mind: {remains}")
     return OK
 
 

@@ -39,7 +39,7 @@ class Inverted(NamedTuple):
         return np.cumsum(self.frequencies, dtype=np.int64)
 
 
-@lru_cache(maxsize=131_072)
+@lru_cache(maxsize=65_536)
 def key_of(term: str) -> int:
     """Return the key of a term: 64 bits of a hash, so that a million terms meet by chance once in a million stores."""
     digest = hashlib.blake2b(term.encode("utf-8", errors="replace"), digest_size=8).digest()
