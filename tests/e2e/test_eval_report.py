@@ -50,6 +50,33 @@ def test_kept_results_are_compared_with_another_run(workspace: Path, measured: s
     assert (one["queries"], one["better"], one["worse"], one["same"], one["p"]) == (3, 0, 0, 3, 1.0)
 
 
+def test_every_setting_that_changes_what_is_found_is_minded(workspace: Path, measured: str, call: Run) -> None:
+    assert call("eval", measured, "--embedding", "none", "--keep", "before.json").status == 0
+    asked = ("eval", measured, "--embedding", "none", "--keep", "after.json", "--against", "before.json")
+    said = call(
+        *asked,
+        WHYRANK_KEYWORD="fts5",
+        WHYRANK_LANGUAGE="de",
+        WHYRANK_CHUNK_TOKENS="200",
+        WHYRANK_EMBEDDER_MODEL="small",
+        WHYRANK_EMBEDDER_DIMENSION="64",
+        WHYRANK_EMBEDDER_WEIGHT="0.4",
+        WHYRANK_EMBEDDER_URL="http://127.0.0.1:9/v1",
+        WHYRANK_EMBEDDER_KEY_FILE="secret.txt",
+    ).out
+    for changed in (
+        "keyword was unset and is fts5",
+        "language was unset and is de",
+        "chunk.tokens was unset and is 200",
+        "embedder.model was unset and is small",
+        "embedder.dimension was unset and is 64",
+        "embedder.weight was unset and is 0.4",
+    ):
+        assert f"mind: {changed}" in said
+    kept = json.loads((workspace / "after.json").read_text(encoding="utf-8"))["settings"]
+    assert not {"embedder.url", "embedder.key_file"} & set(kept)  # a place and a secret are nobody's to read
+
+
 def test_kept_results_are_shown_without_measuring(workspace: Path, measured: str, call: Run) -> None:
     call("eval", measured, "--keep", "kept.json")
     done = call("eval", "--from", "kept.json", "--against", "kept.json", "--html", "again.html")

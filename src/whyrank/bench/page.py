@@ -136,8 +136,9 @@ def _earlier(contest: KeptContest, earlier: KeptContest | None) -> Iterator[Sect
     rows: list[list[str | Markup]] = []
     for now, then, size, name in _met(contest, earlier):
         if now.ratio and then.ratio:
-            figures = [then.cpu.p50, now.cpu.p50, then.ratio.cpu, now.ratio.cpu, now.ratio.cpu / then.ratio.cpu]
-            rows.append([f"{size:,} {name}", foreign(now.name), *map(short, figures)])
+            figures = [then.cpu.p50, now.cpu.p50, then.ratio.cpu, now.ratio.cpu]
+            grown = short(now.ratio.cpu / then.ratio.cpu) if then.ratio.cpu else "–"  # less than the clock can tell
+            rows.append([f"{size:,} {name}", foreign(now.name), *map(short, figures), grown])
     head = ["", "contestant", "CPU ms then", "now", "times whyrank's then", "now", "now / then"]
     remarks = list(_remarks(contest, earlier))
     yield Section(

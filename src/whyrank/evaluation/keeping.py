@@ -14,6 +14,7 @@ Kind = TypeVar("Kind")
 _CALLED: Mapping[type, str] = {
     dict: "an object", list: "a list", str: "a text", int: "a whole number", float: "a number"
 }  # fmt: skip
+_ROUNDING = 1e-9  # by which a mean of shares may miss 0 or 1
 _LARGEST = 2**53  # above it whole numbers are no longer those that were written
 
 
@@ -48,6 +49,14 @@ class Node:
         """Return the finite numbers of the list under a key."""
         return [self._member(key, at, float) for at in self._places(key)]
 
+    def share(self, key: str) -> float:
+        """Return the number from 0 to 1 under a key."""
+        return _share(self.get(key, float), f"{self.place}.{key}".lstrip("."))
+
+    def shares(self, key: str) -> list[float]:
+        """Return the numbers from 0 to 1 of the list under a key."""
+        return [_share(value, f"{self.place}.{key}[{at}]".lstrip(".")) for at, value in enumerate(self.numbers(key))]
+
     def texts(self, key: str) -> list[str]:
         """Return the texts of the list under a key."""
         return [self._member(key, at, str) for at in self._places(key)]
@@ -79,8 +88,10 @@ def read_json(file: Path, written_by: str) -> dict[str, Any]:
 
 
 def check_format(node: Node, known: int) -> None:
-    """Refuse results of a newer form than this version knows."""
+    """Refuse results of a newer form than this version knows, and of one that never was."""
     found = node.get("format", int)
+    if found < 1:
+        refuse("format", f"there is no format {found}")
     if found > known:
         raise BadDataset(
             f"these results have format {found}, and this whyrank reads up to {known}", "use the newer whyrank"
@@ -90,6 +101,12 @@ def check_format(node: Node, known: int) -> None:
 def refuse(place: str, said: str) -> NoReturn:
     """Say where results are not as they should be."""
     raise BadDataset(f"{place}: {said}", "these results are damaged, or of another kind; write them again")
+
+
+def _share(value: float, place: str) -> float:
+    if not -_ROUNDING <= value <= 1 + _ROUNDING:
+        refuse(place, "a number from 0 to 1 is expected here")
+    return value
 
 
 def _of(value: object, kind: type[Kind], place: str) -> Kind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,7 +172,10 @@ def _set(node: Node) -> KeptSet:
     recipes = tuple(node.texts("recipes"))
     if not queries or not recipes or not {*recipes, CEILING} <= set(lines):
         refuse(node.place, "a set needs queries, a ceiling, and recipes that are among its lines")
-    known = {query.id for query in queries}
+    known = Counter(query.id for query in queries)
+    [(most, times)] = known.most_common(1)
+    if times > 1:
+        refuse(f"{node.place}.per_query", f"{most} stands there {times} times")
     return KeptSet(
         name=node.get("set", str),
         digest=node.get("digest", str),
@@ -187,7 +191,7 @@ def _set(node: Node) -> KeptSet:
 
 def _query(node: Node, lines: Sequence[str], measures: Sequence[str]) -> KeptQuery:
     expected, figures, ranks = (node.below(key) for key in ("expected", "figures", "ranks"))
-    values = {line: figures.numbers(line) for line in lines}
+    values = {line: figures.shares(line) for line in lines}
     for line, found in values.items():
         if len(found) != len(measures):
             refuse(f"{figures.place}.{line}", f"{len(measures)} figures are expected here")
@@ -233,16 +237,16 @@ def _side(node: Node) -> KeptSide:
         name=node.get("unanswerable", str),
         answerable=asked.get("answerable", int),
         unanswerable=asked.get("unanswerable", int),
-        auc=node.get("auc", float),
-        rejected_at_95_kept=node.get("rejected_at_95_kept", float),
+        auc=node.share("auc"),
+        rejected_at_95_kept=node.share("rejected_at_95_kept"),
         points=tuple(map(Point, *_curve(curve))),
-        kept=verdict.below("answerable").get("kept", float),
-        rejected=verdict.below("unanswerable").get("rejected", float),
+        kept=verdict.below("answerable").share("kept"),
+        rejected=verdict.below("unanswerable").share("rejected"),
     )
 
 
 def _curve(node: Node) -> list[list[float]]:
-    columns = [node.numbers(name) for name in Point._fields]
+    columns = [node.numbers("threshold"), node.shares("kept"), node.shares("rejected")]
     if len({len(column) for column in columns}) > 1:
         refuse(node.place, "a point has a threshold, what is kept and what is rejected")
     return columns

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..hits import Context, Hit, Labels, Ranking
 from ..trail import Step
+from .finite import check_finite
 from .order import resteps
 
 EXACT_POINTS = 2.0  # a word of the query that stands in the text
@@ -56,6 +57,9 @@ class TokenMatch:
     weight: float = 1.0
     reads_memories = reads_labels = True
 
+    def __post_init__(self) -> None:
+        check_finite(self)
+
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add weight × points, with the words that were counted."""
         asked = context.analysis.probe.words
@@ -83,6 +87,9 @@ class Boosts:
     name_prefix: float = 0.0
     summary: float = 0.0
     reads_memories = reads_labels = True
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add each bonus as a step of its own."""

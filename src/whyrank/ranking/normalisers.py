@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..errors import ConfigError
+from .finite import check_finite
 
 RRF_K = 60.0  # Cormack, Clarke and Büttcher 2009
 K_RANGE = (0.01, 10_000.0)  # from "only the first counts" to "every rank counts the same"
@@ -85,6 +86,9 @@ class Theoretical(_ByScore):
 
     minimum: float = 0.0
 
+    def __post_init__(self) -> None:
+        check_finite(self)
+
     def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
         """Return places between the lowest possible and the best score of the batch."""
         reach = max(scores, default=self.minimum) - self.minimum
@@ -99,6 +103,9 @@ class Sigmoid(_ByScore):
     """1/(1 + exp(midpoint − score))."""
 
     midpoint: float = 2.0
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
         """Return values on the logistic curve; a score that is no number counts as none."""

@@ -11,6 +11,7 @@ from ..hits import Context, Hit, Ranking
 from ..matches import NameMatch, NameRelation
 from ..trail import Step, part_of
 from ..types import Memory, Notice
+from .finite import check_finite
 from .lineup import Joined, Lineup, Stepped
 from .order import keep, rescore
 
@@ -40,6 +41,9 @@ class NameFirst:
     covered_weight: float = 0.9
     sentence_bonus: float = 0.3
     min_sentence_share: float = 0.3
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Lift hits whose name is the query, and add to those whose name is part of it."""
@@ -90,6 +94,7 @@ class Recency:
     reads_memories = True
 
     def __post_init__(self) -> None:
+        check_finite(self)
         if not self.half_life_days > 0 or not 0 <= self.weight <= 1:
             raise ConfigError(
                 f"recency: half-life {self.half_life_days}, weight {self.weight}",
@@ -119,6 +124,9 @@ class Evidence:
 
     min_vector: float | None = None
     min_coverage: float | None = None
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop hits whose every piece of evidence is below its threshold."""
@@ -150,6 +158,9 @@ class MinScore:
 
     at_least: float = 0.35
 
+    def __post_init__(self) -> None:
+        check_finite(self)
+
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop hits below the threshold."""
         return keep(
@@ -164,6 +175,9 @@ class OpenClawSelection:
     """Rows at or above the minimum stay; keyword-backed rows stay when none does or when they have no vector score."""
 
     min_score: float = 0.35
+
+    def __post_init__(self) -> None:
+        check_finite(self)
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Apply the rule; a row that only its vector speaks for always needs the minimum."""

@@ -64,6 +64,7 @@ def test_what_is_kept_is_read_again(contest: KeptContest, tmp_path: Path) -> Non
     [
         ({"sizes": None}, "sizes: a list is expected"),
         ({"format": 9}, "format 9"),
+        ({"format": 0}, "there is no format 0"),
         ({"machine": {}}, "'cpu' is missing"),
         ({"sizes": [{"notes": "many"}]}, "notes: a whole number is expected"),
     ],
@@ -118,6 +119,11 @@ def test_an_earlier_contest_stands_beside_by_ratios(contest: KeptContest) -> Non
     assert "10,000 hybrid fts5+numpy 8 10 4 5 1.25" in said  # 2 × 4 and 2 × 5 ms; 5 / 4
     assert "cpu was old and is A" in said
     assert "contestants differ: fts5+numpy 1.1, fts5+numpy 1.2" in said
+
+
+def test_an_earlier_ratio_of_nought_has_nothing_grown_from_it(contest: KeptContest) -> None:
+    said = read(page_of(contest, kept_from(contest_data(slower=0.0)))).text
+    assert "10,000 hybrid fts5+numpy 0 10 0 5 –" in said
 
 
 def test_contests_without_a_common_size_are_not_compared(contest: KeptContest) -> None:

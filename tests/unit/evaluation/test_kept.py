@@ -72,6 +72,7 @@ def put(value: object, *keys: str | int) -> Callable[[Any], None]:
         (remove("kind"), "not the results of an evaluation"),
         (put("whyrank-bench", "kind"), "not the results of an evaluation"),
         (put(2, "format"), "format 2, and this whyrank reads up to 1"),
+        (put(0, "format"), "format: there is no format 0"),
         (remove("format"), "'format' is missing"),
         (put({}, "sets"), "sets: a list is expected here"),
         (put("x", "sets", 0), r"sets\[0\]: an object is expected here"),
@@ -80,6 +81,17 @@ def put(value: object, *keys: str | int) -> Callable[[Any], None]:
         (put(["soup"], "sets", 0, "recipes"), "recipes that are among its lines"),
         (put([1.0], "sets", 0, "per_query", 0, "figures", "default"), "7 figures are expected here"),
         (put("much", "sets", 0, "per_query", 0, "figures", "default", 0), r"default\[0\]: a number is expected"),
+        (
+            put(1.5, "sets", 0, "per_query", 0, "figures", "default", 0),
+            r"default\[0\]: a number from 0 to 1 is expected",
+        ),
+        (
+            put(-0.1, "sets", 0, "per_query", 1, "figures", "ceiling", 2),
+            r"ceiling\[2\]: a number from 0 to 1 is expected",
+        ),
+        (put("q1", "sets", 0, "per_query", 1, "id"), r"sets\[0\].per_query: q1 stands there 2 times"),
+        (put(7, "abstention", 0, "sides", 0, "auc"), "auc: a number from 0 to 1 is expected"),
+        (put(-1, "abstention", 0, "sides", 0, "points", "kept", 0), r"kept\[0\]: a number from 0 to 1 is expected"),
         (put(float("nan"), "sets", 0, "per_query", 0, "evidence"), "evidence: a number is expected"),
         (put(10**400, "sets", 0, "per_query", 0, "evidence"), "evidence: a number is expected"),
         (put(True, "sets", 0, "trails", "broken"), "broken: a whole number is expected"),
@@ -98,6 +110,11 @@ def test_damage_is_refused_with_its_place(
         kept.read(file)
     assert "kept.json" in refused.value.message
     assert refused.value.hint
+
+
+def test_a_figure_that_misses_one_by_rounding_is_not_damage(data: dict[str, Any]) -> None:
+    data["sets"][0]["per_query"][0]["figures"]["default"][0] = 1.0000000000000002
+    assert len(kept.kept_from(data).sets[0].queries) == 2
 
 
 @pytest.mark.parametrize(

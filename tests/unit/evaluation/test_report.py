@@ -45,6 +45,14 @@ def test_kinds_have_their_own_means(kept: Kept) -> None:
     assert "question 2 0.250" in said  # (0 + 0.5) / 2
 
 
+def test_kinds_are_told_of_the_first_recipe_wherever_its_line_stands(kept: Kept) -> None:
+    [one] = kept.sets
+    turned = replace(kept, sets=(replace(one, lines=tuple(reversed(one.lines))),))
+    said = read(page_of(turned)).text
+    assert "name 2 0.625" in said  # default's (1 + 0.25) / 2, not the ceiling's 1
+    assert "ndcg@10 of default, with its 95 % interval" in said
+
+
 def test_the_duel_shows_its_arithmetic(kept: Kept) -> None:
     said = read(page_of(kept)).text
     # rrf − default: −0.5, +0.5, +0.25, 0
@@ -113,6 +121,23 @@ def test_hostile_text_stays_text(kept: Kept) -> None:
 def test_a_broken_trail_is_what_a_reader_sees_first(kept: Kept) -> None:
     broken = replace(kept, sets=(replace(kept.sets[0], broken=1),))
     assert "1 of 3 trails do not replay to their key" in read(page_of(broken)).text
+
+
+def test_a_risk_above_that_of_chance_is_drawn_at_its_height() -> None:
+    # kept 0.2, rejected 0.2: 0.8 / (0.2 + 0.8) = 0.8 of those answered have no answer; kept 0.5: 0.8 / 1.3 = 0.615
+    points = (Point(0.1, 1.0, 0.0), Point(0.5, 0.5, 0.2), Point(0.9, 0.2, 0.2))
+    assert [round(point.risk, 3) for point in points] == [0.5, 0.615, 0.8]
+    side = KeptSide("other scopes", 10, 20, 0.3, 0.1, points, 0.5, 0.2)
+    parsed = read(page_of(Kept("1.0", "today", {}, abstentions=(KeptAbstention("small", (side,), ()),))))
+    [_, risks] = [attributes["points"] for tag, attributes in parsed.tags if tag == "polyline"]
+    heights = [float(point.split(",")[1]) for point in risks.split()]
+    assert len(set(heights)) == 3
+
+
+def test_an_abstention_without_points_has_a_page() -> None:
+    side = KeptSide("other scopes", 10, 20, 0.3, 0.1, (), 0.5, 0.2)
+    kept = Kept("1.0", "today", {}, abstentions=(KeptAbstention("small", (side,), ()),))
+    assert "other scopes" in read(page_of(kept)).text
 
 
 def test_an_abstention_has_its_curves_and_the_verdict_on_them() -> None:

@@ -64,7 +64,8 @@ def kinds_part(one: KeptSet) -> Markup | None:
         groups.setdefault(query.kind, []).append(query)
     if len(groups) < 2:
         return None
-    recipe, *others = one.lines
+    recipe = one.recipes[0]
+    others = [line for line in one.lines if line != recipe]
     rows: list[list[Markup | str]] = []
     shown = []
     for kind, queries in sorted(groups.items()):

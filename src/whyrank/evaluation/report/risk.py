@@ -13,6 +13,7 @@ from ..kept import KeptAbstention, KeptSet, KeptSide
 from ..selective import Answered, Risk, area, best_possible, risk_by_coverage
 
 _FIRST = "hit@1"
+_RISK_OF_CHANCE = 0.5  # where half of all questions can be answered: curves of several pages stand on one scale
 _SHARES = (0.25, 0.5, 0.75, 1.0)  # of the questions, shown as figures
 
 
@@ -49,6 +50,7 @@ def abstention_part(one: KeptAbstention) -> Markup:
     share = Axis("answerable kept", 0, 1, is_share=True)
     kept = [Series(side.name, [(p.rejected, p.kept) for p in side.points]) for side in one.sides]
     risks = [Series(side.name, [(p.coverage, p.risk) for p in side.points]) for side in one.sides]
+    high = max((_RISK_OF_CHANCE, *(point.risk for side in one.sides for point in side.points)))
     spots = [Spot(side.rejected, side.kept, at, f"{side.name}: the verdict") for at, side in enumerate(one.sides)]
     head = ["unanswerable", "asked", "answerable", "AUC", "rejected at 95 % kept", "verdict keeps", "verdict rejects"]
     few = f"Too few memories to calibrate by: {', '.join(one.uncalibrated)}." if one.uncalibrated else ""
@@ -60,7 +62,7 @@ def abstention_part(one: KeptAbstention) -> Markup:
         lines(
             risks,
             Axis("answered, of all", 0, 1, is_share=True),
-            Axis("of those without an answer", 0, 0.5, is_share=True),
+            Axis("of those without an answer", 0, high, is_share=True),
             caption="risk–coverage, if half of all questions can be answered",
         ),
         table(head, [_side(side) for side in one.sides]),

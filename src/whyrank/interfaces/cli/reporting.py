@@ -19,7 +19,9 @@ from . import output
 from .grammar.measuring import BESIDE_THE_STORE
 from .verbs import settings_of
 
-_TOLD = ("embedding", "ranking.")  # settings that change what is found; none of them is a secret or a place
+# Settings that change what is found; none of them is a secret or a place.
+_TOLD = {"embedding", "keyword", "language"} | {f"embedder.{of}" for of in ("model", "dimension", "prompt", "weight")}
+_TOLD_ROOMS = ("chunk.", "ranking.")
 
 
 class Report:
@@ -63,12 +65,12 @@ class Report:
         return found
 
     def _settings(self) -> dict[str, str]:
-        """Return the settings that change what is found: the embedder, and those of ranking that are set."""
+        """Return the settings that change what is found: the embedding, and of the others those that are set."""
         values = settings_of(self._asked).values
         return {
             key: str(value.value)
             for key, value in values.items()
-            if key.startswith(_TOLD) and (key == "embedding" or value.origin != "default")
+            if (key in _TOLD or key.startswith(_TOLD_ROOMS)) and (key == "embedding" or value.origin != "default")
         }
 
 

@@ -25,11 +25,11 @@ def sign(lab: Lab) -> Iterator[Trial]:
     strong_nearer = lab.ask(_graded(lab, strong=0.62, weak=0.60, strong_first=True), _VOYAGE)
     follows = _first_of(weak_nearer) == "weak-match" and _first_of(strong_nearer) == "strong-match"
     yield Trial(
-        bool(weak_nearer.ids and strong_nearer.ids) and not follows,
+        _has_both(weak_nearer) and _has_both(strong_nearer) and not follows,
         f"{quoted(_VOYAGE)}, of a short note that holds its words four times and a long one that holds them once; "
         "first the long, then the short one is nearer by a cosine of 0.02, and stored first",
         "an order that depends on how strongly the words match",
-        f"of the two {_first_of(weak_nearer)} first, then {_first_of(strong_nearer)} first",
+        f"of the two {_told_of(weak_nearer)}, then {_told_of(strong_nearer)}",
     )
 
 
@@ -51,8 +51,21 @@ def _graded(lab: Lab, strong: float, weak: float, *, strong_first: bool) -> Corp
     return Corpus((*ends, *between, *everyday(36, lab.seed)), {_VOYAGE.text: "voyage"})
 
 
+_BOTH = ("strong-match", "weak-match")
+
+
 def _first_of(answer: Answer) -> str:
-    return next((id for id in answer.ids if id in ("strong-match", "weak-match")), "neither")
+    return next((id for id in answer.ids if id in _BOTH), "neither")
+
+
+def _has_both(answer: Answer) -> bool:
+    return all(id in answer.ids for id in _BOTH)
+
+
+def _told_of(answer: Answer) -> str:
+    """Say which of the two is first; what is not there has no place in an order."""
+    first = _first_of(answer)
+    return f"{first} first" if _has_both(answer) else "neither" if first == "neither" else f"{first} alone"
 
 
 _MEETING = (

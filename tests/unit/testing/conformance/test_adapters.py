@@ -33,6 +33,21 @@ def test_whyrank_passes_all_eighteen_with_either_index(name: str) -> None:
     assert len(report.outcomes) == 18
 
 
+def test_whyrank_is_asked_through_every_door_it_has(tmp_path: Path) -> None:
+    notes = (planted("tea", "green tea is steeped at seventy degrees"), *everyday(3, 1))
+    with Lab(engine_named("whyrank"), tmp_path).planted(Corpus(notes, {}), own_model=True) as engine:
+        doors = engine.doors()
+        wanted = engine.search(Question("green tea", limit=2)).ids
+        assert list(doors) == ["asynchronous library", "command line", "MCP", "HTTP"]
+        assert tuple(doors["HTTP"](Question("green tea", limit=2))) == wanted
+
+
+def test_the_call_says_how_a_least_relevance_is_asked_for() -> None:
+    for name in OURS:
+        recipe = "default" if name in ("whyrank", "whyrank-fts5") else name.removeprefix("whyrank-")
+        assert f'RECIPES["{recipe}"].with_stages(Evidence(m, m))' in engine_named(name)().call
+
+
 def test_the_gap_that_the_page_begins_with_is_there(tmp_path: Path) -> None:
     question = Question("quarterly revenue forecast spreadsheet of the printer division")
     meant = planted("meaning", "Money we expect between April and June", {"money": 0.6})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import pytest
 
 from whyrank.testing.conformance import CHECKS, Adapter, Answer, Found, Note, Question, Report, Setup, examine
+from whyrank.testing.conformance.adapter import Door
 from whyrank.testing.conformance.flaws import FLAWS
 from whyrank.testing.conformance.sound import Sound
 
@@ -79,6 +81,55 @@ def test_an_engine_that_raises_has_failed_and_the_report_says_with_what() -> Non
     report = examine(Promising)
     assert failed(report) == [10]
     assert report.outcomes[9].got == "ZeroDivisionError: names\\x07 are hard"
+
+
+class Doorless(Sound):
+    """An engine that promises doors and has none."""
+
+    def doors(self) -> Mapping[str, Door]:
+        return {}
+
+
+def test_a_promise_that_nothing_could_be_asked_of_is_not_kept() -> None:
+    report = examine(Doorless)
+    assert failed(report) == [15]
+    outcome = report.outcomes[14]
+    assert (outcome.asked, outcome.got) == ("what check 15 asks", "nothing was tried")
+
+
+class Missing(Sound):
+    """An engine whose answers leave out one or both of the matches that check 1 compares."""
+
+    left_out: ClassVar[set[str]] = {"strong-match", "weak-match"}
+
+    def search(self, question: Question) -> Answer:
+        found = super().search(question)
+        return Answer(tuple(hit for hit in found.hits if hit.id not in self.left_out), found.verdict)
+
+
+class OnlyWeak(Missing):
+    """One that never finds the strong match."""
+
+    left_out: ClassVar[set[str]] = {"strong-match"}
+
+
+class OnlyStrong(Missing):
+    """One that never finds the weak match."""
+
+    left_out: ClassVar[set[str]] = {"weak-match"}
+
+
+@pytest.mark.parametrize(
+    ("make", "got"),
+    [
+        (Missing, "of the two neither, then neither"),
+        (OnlyWeak, "of the two weak-match alone, then weak-match alone"),
+        (OnlyStrong, "of the two strong-match alone, then strong-match alone"),
+    ],
+)
+def test_two_matches_have_an_order_only_where_both_are_found(make: type[Adapter], got: str) -> None:
+    [outcome] = examine(make, checks=CHECKS[:1]).outcomes
+    assert (outcome.state, outcome.got) == ("failed", got)
 
 
 class Forgetful(Adapter):

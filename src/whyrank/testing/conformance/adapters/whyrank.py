@@ -7,9 +7,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import httpx
 
 from .... import config as settings
 from ....engine import Engine, open_store
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
 
 _CACHE_MEGABYTES = 64
 _DOOR_SECONDS = 120.0
+# What each door needs beyond whyrank itself: the extras `mcp` and `serve`.
+_MCP = ("mcp",)
+_HTTP = ("starlette", "uvicorn", "httptools", "prometheus_client")
+_LEAST = 'check 9 with recipe=RECIPES["{recipe}"].with_stages(Evidence(m, m))'
 
 
 class Given:
@@ -59,7 +66,7 @@ class Whyrank(Adapter):
     about = "whyrank as it comes: the recipe default, its own keyword index"
     packages = ("whyrank",)
     install = "pip install whyrank"
-    call = "memory.search(text, limit=…, scope=…)"
+    call = f"memory.search(text, limit=…, scope=…); {_LEAST.format(recipe='default')}"
     promises: ClassVar[frozenset[Ability]] = frozenset(ABILITIES)
     recipe: ClassVar[str] = "default"
     keyword: ClassVar[str] = "postings"
@@ -105,9 +112,13 @@ class Whyrank(Adapter):
         self._engine.close()
 
     def doors(self) -> Mapping[str, Door]:
-        """Return the asynchronous library, the command line and, where its package is there, the MCP server."""
-        doors = {"asynchronous library": self._ask_async, "command line": self._ask_command_line}
-        return {**doors, "MCP": self._ask_mcp} if find_spec("mcp") is not None else doors
+        """Return the asynchronous library, the command line and, where their packages are there, both servers."""
+        doors: dict[str, Door] = {"asynchronous library": self._ask_async, "command line": self._ask_command_line}
+        servers: dict[str, tuple[Door, tuple[str, ...]]] = {
+            "MCP": (self._ask_mcp, _MCP),
+            "HTTP": (self._ask_http, _HTTP),
+        }
+        return doors | {name: door for name, (door, needed) in servers.items() if all(map(find_spec, needed))}
 
     def _ask_async(self, question: Question) -> list[str]:
         answer = asyncio.run(AsyncEngine(self._engine).search(question.text, limit=question.limit, recipe=self.recipe))
@@ -140,6 +151,38 @@ class Whyrank(Adapter):
         async with Client(server, read_timeout_seconds=_DOOR_SECONDS) as client:
             told = await client.call_tool("memory_search", {"query": question.text, "limit": question.limit})
         return told.structured_content
+
+    def _ask_http(self, question: Question) -> list[str]:
+        asked = {"query": question.text, "limit": question.limit, "recipe": self.recipe}
+        with self._served() as url:
+            told = httpx.post(f"{url}/v1/search", json=asked, timeout=_DOOR_SECONDS, trust_env=False)
+        return self._named(told.raise_for_status().json()["hits"])
+
+    @contextmanager
+    def _served(self) -> Iterator[str]:
+        """Start `whyrank serve` on a free port of this machine, which says where, and end it."""
+        options = ["--port", "0", "--no-token", "--json", *self._place()]
+        log = self._folder / "serve.log"  # a file: nobody would empty a pipe
+        with (
+            log.open("w", encoding="utf-8") as errors,
+            subprocess.Popen(
+                [sys.executable, "-m", "whyrank", "serve", *options],
+                cwd=self._folder,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                encoding="utf-8",
+            ) as process,
+        ):
+            try:
+                said = process.stdout.readline() if process.stdout else ""
+                if not said:
+                    raise RuntimeError(f"whyrank serve did not start: {log.read_text(encoding='utf-8').strip()}")
+                yield json.loads(said)["url"]
+            finally:
+                process.terminate()
+                process.wait(_DOOR_SECONDS)
 
     def _place(self) -> list[str]:
         return ["--store", str(self._store), "--workspace", str(self._folder)]
@@ -197,7 +240,7 @@ def with_recipe(recipe: str) -> type[Whyrank]:
         {
             "name": f"whyrank-{recipe}",
             "about": f"whyrank with its recipe {recipe}",
-            "call": f'memory.search(text, recipe="{recipe}", limit=…, scope=…)',
+            "call": f'memory.search(text, recipe="{recipe}", limit=…, scope=…); {_LEAST.format(recipe=recipe)}',
             "recipe": recipe,
             "promises": frozenset(ABILITIES) - lacking.keys(),
             "reasons": lacking,
