@@ -55,15 +55,22 @@ function without(values) {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== undefined));
 }
 
+function addressed(path, values) {
+  const asked = new URLSearchParams(without(values));
+  return asked.size ? `${path}?${asked}` : path;
+}
+
+function one(id, values) {
+  return addressed(`/v1/memories/${encodeURIComponent(id)}`, values);
+}
+
 export const search = (asked, signal) => ask("POST", "/v1/search", { body: without(asked), signal });
 export const candidates = (asked, signal) => ask("POST", "/v1/candidates", { body: without(asked), signal });
 export const likeness = (asked, signal) => ask("POST", "/v1/likeness", { body: without(asked), signal });
 export const why = (asked, signal) => ask("POST", "/v1/why", { body: without(asked), signal });
 export const status = () => ask("GET", "/v1/status");
 export const recipes = () => ask("GET", "/v1/recipes");
-export const memory = (id, signal) => ask("GET", `/v1/memories/${encodeURIComponent(id)}`, { signal });
-export const memories = (filters, signal) =>
-  ask("GET", `/v1/memories?${new URLSearchParams(without(filters))}`, { signal });
+export const memory = (id, scope, signal) => ask("GET", one(id, { scope }), { signal });
+export const memories = (filters, signal) => ask("GET", addressed("/v1/memories", filters), { signal });
 export const add = (fact, keepalive) => ask("POST", "/v1/memories", { body: without(fact), keepalive });
-export const forget = (id, purge, keepalive) =>
-  ask("DELETE", `/v1/memories/${encodeURIComponent(id)}?purge=${purge}`, { keepalive });
+export const forget = (id, scope, purge, keepalive) => ask("DELETE", one(id, { purge, scope }), { keepalive });

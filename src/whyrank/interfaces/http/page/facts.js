@@ -46,8 +46,15 @@ function read(form, old) {
   const data = new FormData(form);
   const tags = data.get("tags").split(",").map((tag) => tag.trim()).filter(Boolean);
   const importance = data.get("importance") ? Number(data.get("importance")) : undefined;
-  const scope = now().status?.multi_scope ? (old?.scope ?? now().scope) : undefined;
+  const scope = scopeFor(old);
   return { text: data.get("text").trim(), tags: tags.length ? tags : undefined, importance, scope };
+}
+
+/** Return the scope to name: a memory is changed only in its own, and where a server has one none is named. */
+function scopeFor(memory) {
+  const { status, scope } = now();
+  if (!status) return scope;
+  return status.multi_scope ? (memory?.scope ?? scope) : "";
 }
 
 async function add(fact) {
@@ -73,12 +80,13 @@ function replace(old, fact) {
 
 /** Forget a memory, in a few seconds. */
 export function forget(memory, purge = false) {
+  const scope = scopeFor(memory);
   doom(memory.id);
   later({
     text: `${purge ? "Purging" : "Forgetting"} “${title(memory)}”.`,
     undo: () => spare(memory.id),
     send: async (leaving) => {
-      const done = await sent(() => api.forget(memory.id, purge, leaving), "It was not forgotten");
+      const done = await sent(() => api.forget(memory.id, scope, purge, leaving), "It was not forgotten");
       if (done?.remains?.length) say(`It still stands in ${done.remains.join(", ")}.`);
       spare(memory.id);
       renew();

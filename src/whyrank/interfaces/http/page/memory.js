@@ -21,7 +21,7 @@ export async function look(id) {
   const mine = (looking = new AbortController());
   openTab("memory");
   try {
-    const found = await api.memory(id, mine.signal);
+    const found = await api.memory(id, now().scope, mine.signal);
     fill(at("memory"), ...whole(found));
   } catch (failure) {
     if (failure.name !== "AbortError") fill(at("memory"), h("h2", {}, "Memory"), alarm(failure));
