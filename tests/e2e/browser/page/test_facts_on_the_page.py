@@ -85,6 +85,27 @@ def test_what_waits_is_sent_when_the_page_is_left(page: Page, site: Site, fact: 
     assert not facts(site, fact["tags"][0])
 
 
+def test_whoever_comes_back_can_neither_undo_nor_repeat_what_was_sent(
+    page: Page, site: Site, fact: dict[str, Any]
+) -> None:
+    """The browser keeps a page that is left as it stood, and shows it again with everything that is on it."""
+    look_at(page, fact)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "DELETE" else None)
+    page.get_by_role("button", name="Forget", exact=True).click()
+    buttons = page.locator("[data-toast] button").element_handles()
+    assert len(buttons) == 2
+    with page.expect_response(lambda answer: answer.request.method == "DELETE"):
+        page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    expect(page.locator("[data-toast='undo']")).to_have_count(0)
+    for button in buttons:
+        button.evaluate("button => button.click()")
+    expect(page.locator(f"[data-id='{fact['id']}']")).to_have_count(0)
+    assert len(sent) == 1
+    assert not facts(site, fact["tags"][0])
+
+
 def test_purging_is_a_second_choice_and_asks_once_more(page: Page, site: Site, fact: dict[str, Any]) -> None:
     look_at(page, fact)
     page.get_by_role("button", name="Purge …").click()

@@ -17,32 +17,29 @@ export function say(text) {
 /** Do something after a few seconds unless it is undone; `send(true)` is called if the page is left before. */
 export function later({ text, send, undo }) {
   const one = { send };
-  const toast = h(
+  one.toast = h(
     "div",
     { "data-toast": "undo", "--wait": `${UNDO_MS}ms` },
     h("p", {}, text),
-    button("Undo", () => end(one, toast, undo), { "data-undo": "" }),
-    button("Now", () => end(one, toast, send)),
+    button("Undo", () => end(one, undo), { "data-undo": "" }),
+    button("Now", () => end(one, send)),
   );
-  one.timer = setTimeout(() => end(one, toast, send), UNDO_MS);
+  one.timer = setTimeout(() => end(one, send), UNDO_MS);
   waiting.add(one);
-  at("toasts").append(toast);
+  at("toasts").append(one.toast);
 }
 
-function end(one, toast, what) {
+/** End the wait by sending or undoing, whichever comes first; what no longer waits is past both. */
+function end(one, what, leaving = false) {
+  if (!waiting.delete(one)) return;
   clearTimeout(one.timer);
-  waiting.delete(one);
-  toast.remove();
-  what(false);
+  one.toast.remove();
+  what(leaving);
 }
 
-/** Send what waits when the page is left: it was asked for, and nobody undid it. */
+/** Send what waits when the page is left: it was asked for, nobody undid it, and whoever comes back cannot either. */
 export function startToasts() {
   addEventListener("pagehide", () => {
-    for (const one of waiting) {
-      clearTimeout(one.timer);
-      one.send(true);
-    }
-    waiting.clear();
+    for (const one of [...waiting]) end(one, one.send, true);
   });
 }
