@@ -133,6 +133,23 @@ def test_a_replaced_fact_gives_way_to_the_new_one(page: Page, site: Site, fact: 
     expect(page.locator("#memory")).to_contain_text(f"replaced {fact['text']}")
 
 
+def test_what_a_fact_was_is_told_field_by_field(page: Page, site: Site, fact: dict[str, Any]) -> None:
+    [tag] = fact["tags"]
+    address = f"/v1/memories/{fact['id']}"
+    site.ask("PATCH", address, importance=2, expires="2999-05-03")
+    site.ask("PATCH", address, importance=5, expires="2999-06-04", tags=[tag, "later"])
+    changed = site.ask("PATCH", address, text=fact["text"].replace("blue", "<b>red</b>"))
+    today = page.evaluate(
+        """async (moment) => (await import("/page/words.js")).day(moment)""", changed["history"][0]["changed"]
+    )
+    look_at(page, changed)
+    assert page.locator("#memory [data-past] li").all_inner_texts() == [
+        f"until {today}: importance not set; expires not set",
+        f"until {today}: tags {tag}; importance 2; expires 3 May 2999",
+        f"until {today}: text {fact['text']}",
+    ]
+
+
 def test_replacing_can_be_undone(page: Page, site: Site, fact: dict[str, Any]) -> None:
     look_at(page, fact)
     page.get_by_role("button", name="Replace …").click()
