@@ -2,7 +2,8 @@
 
 const TOKEN = "whyrank.token";
 
-/** A request that did not come to an answer: `code` is the server's, or "gone" where nobody answered. */
+/** A request that did not come to an answer: `code` is the server's, "gone" where nobody answered, "broken-off" where
+ * an answer that began well did not come to its end. */
 export class Failure extends Error {
   constructor(status, code, message, hint) {
     super(message);
@@ -44,11 +45,19 @@ async function ask(method, path, { body, signal, keepalive = false } = {}) {
 }
 
 async function read(response) {
-  const data = await response.json().catch(() => null);
-  if (response.ok && data !== null) return data;
+  const data = await response.json().catch((error) => unread(error, response));
+  if (response.ok) return data;
   const said = data?.error ?? {};
   const message = said.message ?? `The server answered ${response.status}.`;
   throw new Failure(response.status, said.code ?? "unreadable", message, said.hint ?? "");
+}
+
+/** Return nothing for a refusal without words; an answer that is not read to its end is none. */
+function unread(error, response) {
+  if (error.name === "AbortError") throw error;
+  if (!response.ok) return null;
+  const what = "Ask again; if something was to be changed, first look whether it was.";
+  throw new Failure(response.status, "broken-off", "The server's answer broke off.", what);
 }
 
 function without(values) {

@@ -109,7 +109,8 @@ async function sent(send, otherwise) {
   try {
     return await send();
   } catch (failure) {
-    say(`${otherwise}: ${failure.message} ${failure.hint ?? ""}`);
+    const what = failure.code === "broken-off" ? "" : `${otherwise}: `; // it may well be done
+    say(`${what}${failure.message} ${failure.hint ?? ""}`);
     return null;
   }
 }
