@@ -198,6 +198,18 @@ def test_diversity_without_likeness_is_refused(page: Page, engines: Engines) -> 
         page.evaluate(script, [pool, {"mmr_lambda": 0.5}])
 
 
+@pytest.mark.parametrize("label", ["__proto__", "constructor"])
+def test_a_term_may_be_called_as_a_property_of_every_object(page: Page, engines: Engines, label: str) -> None:
+    pool = pool_shapes.pool(engines.none.pool("podcast studio"))
+    [words] = [signal["terms"]["labels"] for signal in pool["signals"] if "studio" in signal["terms"]["labels"]]
+    words[words.index("studio")] = label
+    script = """async (pool) => {
+      const { hits } = (await import("/page/rank.js")).rank(JSON.parse(pool), {});
+      return hits.flatMap((hit) => hit.trail.flatMap((step) => step.parts.flatMap((part) => Object.keys(part.terms))));
+    }"""
+    assert label in page.evaluate(script, json.dumps(pool))
+
+
 def test_ties_break_by_code_point_as_python_compares(page: Page, tmp_path: Path) -> None:
     # U+FF5E sorts before U+1F600 by code point, and after it by UTF-16 unit, which browsers compare.
     assert "\uff5e" < "\U0001f600"

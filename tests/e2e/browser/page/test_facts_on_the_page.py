@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from whyrank.arguments import MAX_FACT_CHARACTERS
+
 from .site import Site, ask, opened
 
 
@@ -85,6 +87,27 @@ def test_what_waits_is_sent_when_the_page_is_left(page: Page, site: Site, fact: 
     assert not facts(site, fact["tags"][0])
 
 
+def test_whoever_comes_back_can_neither_undo_nor_repeat_what_was_sent(
+    page: Page, site: Site, fact: dict[str, Any]
+) -> None:
+    """The browser keeps a page that is left as it stood, and shows it again with everything that is on it."""
+    look_at(page, fact)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "DELETE" else None)
+    page.get_by_role("button", name="Forget", exact=True).click()
+    buttons = page.locator("[data-toast] button").element_handles()
+    assert len(buttons) == 2
+    with page.expect_response(lambda answer: answer.request.method == "DELETE"):
+        page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    expect(page.locator("[data-toast='undo']")).to_have_count(0)
+    for button in buttons:
+        button.evaluate("button => button.click()")
+    expect(page.locator(f"[data-id='{fact['id']}']")).to_have_count(0)
+    assert len(sent) == 1
+    assert not facts(site, fact["tags"][0])
+
+
 def test_purging_is_a_second_choice_and_asks_once_more(page: Page, site: Site, fact: dict[str, Any]) -> None:
     look_at(page, fact)
     page.get_by_role("button", name="Purge …").click()
@@ -110,6 +133,62 @@ def test_a_replaced_fact_gives_way_to_the_new_one(page: Page, site: Site, fact: 
     assert new["supersedes"] == fact["id"]
     page.locator(f"[data-id='{new['id']}'] h2 button").click()
     expect(page.locator("#memory")).to_contain_text(f"replaced {fact['text']}")
+
+
+def test_what_a_fact_was_is_told_field_by_field(page: Page, site: Site, fact: dict[str, Any]) -> None:
+    [tag] = fact["tags"]
+    address = f"/v1/memories/{fact['id']}"
+    site.ask("PATCH", address, importance=2, expires="2999-05-03")
+    site.ask("PATCH", address, importance=5, expires="2999-06-04", tags=[tag, "later"])
+    changed = site.ask("PATCH", address, text=fact["text"].replace("blue", "<b>red</b>"))
+    today = page.evaluate(
+        """async (moment) => (await import("/page/words.js")).day(moment)""", changed["history"][0]["changed"]
+    )
+    look_at(page, changed)
+    assert page.locator("#memory [data-past] li").all_inner_texts() == [
+        f"until {today}: importance not set; expires not set",
+        f"until {today}: tags {tag}; importance 2; expires 3 May 2999",
+        f"until {today}: text {fact['text']}",
+    ]
+
+
+def replaced_by(page: Page, fact: dict[str, Any], text: str) -> None:
+    look_at(page, fact)
+    page.get_by_role("button", name="Replace …").click()
+    page.get_by_label("What is true now").fill(text)
+    page.get_by_role("button", name="Replace", exact=True).click()
+
+
+def test_the_form_takes_as_much_as_the_server_does(page: Page) -> None:
+    page.get_by_role("button", name="Add a fact").click()
+    expect(page.get_by_label("One fact, in a sentence")).to_have_attribute("maxlength", str(MAX_FACT_CHARACTERS))
+
+
+def test_what_is_too_long_to_be_sent_on_leaving_is_sent_at_once(page: Page, site: Site, fact: dict[str, Any]) -> None:
+    """30,000 letters of two bytes and what stands around them are more than 60,000 bytes."""
+    with page.expect_response(lambda answer: answer.request.method == "POST" and "/v1/memories" in answer.url):
+        replaced_by(page, fact, "ü" * 30_000)
+    expect(page.locator("#toasts")).to_contain_text("It is too long to wait for an undo.")
+    expect(page.get_by_role("button", name="Undo", exact=True)).to_have_count(0)
+    [new] = facts(site, fact["tags"][0])
+    assert (new["text"], new["supersedes"]) == ("ü" * 30_000, fact["id"])
+
+
+def test_long_facts_that_wait_together_all_arrive_when_the_page_is_left(
+    page: Page, site: Site, fact: dict[str, Any]
+) -> None:
+    """Twice 20,000 letters of two bytes: either alone could wait, both together are more than 60,000 bytes."""
+    [tag] = fact["tags"]
+    other = site.ask("POST", "/v1/memories", text=f"The quibble of {tag} is round", tags=[tag])
+    replaced_by(page, fact, "ü" * 20_000)
+    expect(page.get_by_role("button", name="Undo", exact=True)).to_have_count(1)
+    with page.expect_response(lambda answer: "é" in (answer.request.post_data or "")):
+        replaced_by(page, other, "é" * 20_000)
+        expect(page.locator("#toasts")).to_contain_text("It is too long to wait for an undo.")
+    expect(page.get_by_role("button", name="Undo", exact=True)).to_have_count(1)
+    page.goto("about:blank")
+    page.wait_for_timeout(300)
+    assert {one["text"] for one in facts(site, tag)} == {"ü" * 20_000, "é" * 20_000}
 
 
 def test_replacing_can_be_undone(page: Page, site: Site, fact: dict[str, Any]) -> None:

@@ -2,7 +2,8 @@
 
 const TOKEN = "whyrank.token";
 
-/** A request that did not come to an answer: `code` is the server's, or "gone" where nobody answered. */
+/** A request that did not come to an answer: `code` is the server's, "gone" where nobody answered, "broken-off" where
+ * an answer that began well did not come to its end. */
 export class Failure extends Error {
   constructor(status, code, message, hint) {
     super(message);
@@ -44,15 +45,32 @@ async function ask(method, path, { body, signal, keepalive = false } = {}) {
 }
 
 async function read(response) {
-  const data = await response.json().catch(() => null);
-  if (response.ok && data !== null) return data;
+  const data = await response.json().catch((error) => unread(error, response));
+  if (response.ok) return data;
   const said = data?.error ?? {};
   const message = said.message ?? `The server answered ${response.status}.`;
   throw new Failure(response.status, said.code ?? "unreadable", message, said.hint ?? "");
 }
 
+/** Return nothing for a refusal without words; an answer that is not read to its end is none. */
+function unread(error, response) {
+  if (error.name === "AbortError") throw error;
+  if (!response.ok) return null;
+  const what = "Ask again; if something was to be changed, first look whether it was.";
+  throw new Failure(response.status, "broken-off", "The server's answer broke off.", what);
+}
+
 function without(values) {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== undefined));
+}
+
+function addressed(path, values) {
+  const asked = new URLSearchParams(without(values));
+  return asked.size ? `${path}?${asked}` : path;
+}
+
+function one(id, values) {
+  return addressed(`/v1/memories/${encodeURIComponent(id)}`, values);
 }
 
 export const search = (asked, signal) => ask("POST", "/v1/search", { body: without(asked), signal });
@@ -61,9 +79,7 @@ export const likeness = (asked, signal) => ask("POST", "/v1/likeness", { body: w
 export const why = (asked, signal) => ask("POST", "/v1/why", { body: without(asked), signal });
 export const status = () => ask("GET", "/v1/status");
 export const recipes = () => ask("GET", "/v1/recipes");
-export const memory = (id, signal) => ask("GET", `/v1/memories/${encodeURIComponent(id)}`, { signal });
-export const memories = (filters, signal) =>
-  ask("GET", `/v1/memories?${new URLSearchParams(without(filters))}`, { signal });
+export const memory = (id, scope, signal) => ask("GET", one(id, { scope }), { signal });
+export const memories = (filters, signal) => ask("GET", addressed("/v1/memories", filters), { signal });
 export const add = (fact, keepalive) => ask("POST", "/v1/memories", { body: without(fact), keepalive });
-export const forget = (id, purge, keepalive) =>
-  ask("DELETE", `/v1/memories/${encodeURIComponent(id)}?purge=${purge}`, { keepalive });
+export const forget = (id, scope, purge, keepalive) => ask("DELETE", one(id, { purge, scope }), { keepalive });

@@ -13,6 +13,8 @@ const PURGING =
   "Forgetting takes it out of the store. Purging also rewrites the store's file, so that no byte of the text or its " +
   "vector stays on the disk. It can take a while and cannot be taken back.";
 
+const MOST_CHARACTERS = 50000; // what the server takes for a fact
+
 /** Ask for a new fact, or for the one that replaces an old one. */
 export function openFact(old = null) {
   const ids = { text: fresh("fact"), tags: fresh("fact"), importance: fresh("fact") };
@@ -21,7 +23,7 @@ export function openFact(old = null) {
     { method: "dialog" },
     old ? h("blockquote", {}, old.text) : null,
     h("label", { for: ids.text }, old ? "What is true now" : "One fact, in a sentence"),
-    h("textarea", { id: ids.text, name: "text", rows: "3", required: true, maxlength: "100000" }),
+    h("textarea", { id: ids.text, name: "text", rows: "3", required: true, maxlength: MOST_CHARACTERS }),
     h("label", { for: ids.tags }, "Tags, separated by commas"),
     h("input", { id: ids.tags, name: "tags", value: old ? (old.tags ?? []).join(", ") : "" }),
     h("label", { for: ids.importance }, "Importance"),
@@ -46,8 +48,15 @@ function read(form, old) {
   const data = new FormData(form);
   const tags = data.get("tags").split(",").map((tag) => tag.trim()).filter(Boolean);
   const importance = data.get("importance") ? Number(data.get("importance")) : undefined;
-  const scope = now().status?.multi_scope ? (old?.scope ?? now().scope) : undefined;
+  const scope = scopeFor(old);
   return { text: data.get("text").trim(), tags: tags.length ? tags : undefined, importance, scope };
+}
+
+/** Return the scope to name: a memory is changed only in its own, and where a server has one none is named. */
+function scopeFor(memory) {
+  const { status, scope } = now();
+  if (!status) return scope;
+  return status.multi_scope ? (memory?.scope ?? scope) : "";
 }
 
 async function add(fact) {
@@ -59,12 +68,14 @@ async function add(fact) {
 
 /** Put a fact in another's place, in a few seconds. */
 function replace(old, fact) {
+  const successor = { ...fact, supersedes: old.id };
   doom(old.id);
   later({
     text: `Replacing “${title(old)}”.`,
+    bytes: new TextEncoder().encode(JSON.stringify(successor)).length,
     undo: () => spare(old.id),
     send: async (leaving) => {
-      await sent(() => api.add({ ...fact, supersedes: old.id }, leaving), "The fact was not replaced");
+      await sent(() => api.add(successor, leaving), "The fact was not replaced");
       spare(old.id);
       renew();
     },
@@ -73,12 +84,13 @@ function replace(old, fact) {
 
 /** Forget a memory, in a few seconds. */
 export function forget(memory, purge = false) {
+  const scope = scopeFor(memory);
   doom(memory.id);
   later({
     text: `${purge ? "Purging" : "Forgetting"} “${title(memory)}”.`,
     undo: () => spare(memory.id),
     send: async (leaving) => {
-      const done = await sent(() => api.forget(memory.id, purge, leaving), "It was not forgotten");
+      const done = await sent(() => api.forget(memory.id, scope, purge, leaving), "It was not forgotten");
       if (done?.remains?.length) say(`It still stands in ${done.remains.join(", ")}.`);
       spare(memory.id);
       renew();
@@ -101,7 +113,8 @@ async function sent(send, otherwise) {
   try {
     return await send();
   } catch (failure) {
-    say(`${otherwise}: ${failure.message} ${failure.hint ?? ""}`);
+    const what = failure.code === "broken-off" ? "" : `${otherwise}: `; // it may well be done
+    say(`${what}${failure.message} ${failure.hint ?? ""}`);
     return null;
   }
 }

@@ -7,6 +7,9 @@ import { now } from "./state.js";
 import { openTab } from "./tabs.js";
 import { day, place, title } from "./words.js";
 
+// The fields of a memory that are moments.
+const MOMENTS = new Set(["date", "valid_from", "valid_until", "expires", "superseded_at"]);
+
 let looking = null;
 
 /** Say what the panel is for until something is looked at. */
@@ -21,7 +24,7 @@ export async function look(id) {
   const mine = (looking = new AbortController());
   openTab("memory");
   try {
-    const found = await api.memory(id, mine.signal);
+    const found = await api.memory(id, now().scope, mine.signal);
     fill(at("memory"), ...whole(found));
   } catch (failure) {
     if (failure.name !== "AbortError") fill(at("memory"), h("h2", {}, "Memory"), alarm(failure));
@@ -59,9 +62,27 @@ function fields(found) {
 
 function past(found) {
   const replaced = (found.replaced ?? []).map((old) => h("li", {}, "replaced ", h("q", {}, old.text)));
-  const before = (found.history ?? []).map((old) => h("li", {}, "was ", h("q", {}, old.text ?? JSON.stringify(old))));
+  const before = (found.history ?? []).map((old) => h("li", {}, `until ${moment(old.changed)}: `, ...former(old.was)));
   const lines = [...replaced, ...before];
-  return lines.length ? [h("h3", {}, "Its past"), h("ul", {}, ...lines)] : [];
+  return lines.length ? [h("h3", {}, "Its past"), h("ul", { "data-past": "" }, ...lines)] : [];
+}
+
+/** Say what the fields that a change touched were before it. */
+function former(was) {
+  const said = Object.entries(was).map(([name, value]) => [`${name.replaceAll("_", " ")} `, told(name, value)]);
+  return said.flatMap((piece, place) => (place ? ["; ", ...piece] : piece));
+}
+
+function told(name, value) {
+  if (name === "text") return h("q", {}, value);
+  if (value === null || value === "" || value.length === 0) return "not set";
+  if (MOMENTS.has(name)) return moment(value);
+  return Array.isArray(value) ? value.join(", ") : String(value);
+}
+
+/** Write a moment; one that no calendar holds comes as a number, and stays one. */
+function moment(value) {
+  return typeof value === "string" ? day(value) : String(value);
 }
 
 function actions(found) {

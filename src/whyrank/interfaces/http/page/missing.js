@@ -53,7 +53,7 @@ async function lookFor(wanted) {
 /** Return the memories that may be meant, the likeliest first. */
 async function resolve(wanted, signal) {
   const { scope } = question();
-  if (LOOKS_LIKE_ID.test(wanted)) return known(() => api.memory(wanted, signal).then((one) => [one]));
+  if (LOOKS_LIKE_ID.test(wanted)) return known(() => api.memory(wanted, now().scope, signal).then((one) => [one]));
   const byPath = /[/.]/.test(wanted) ? await known(() => atPath(wanted, signal)) : [];
   const byWords = await api.search({ query: wanted, limit: CHOICES, scope, include_superseded: true }, signal);
   const all = [...byPath, ...byWords.hits];

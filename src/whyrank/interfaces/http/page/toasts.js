@@ -5,6 +5,9 @@ import { at, button, h } from "./dom.js";
 const SAID_MS = 5000;
 export const UNDO_MS = 6000; // long enough to read the line and reach the button
 
+// Browsers send 64 KiB for a page that is being left, for all its requests together, and drop what is more.
+const MOST_WAITING_BYTES = 60000;
+
 const waiting = new Set();
 
 /** Say something for a while. */
@@ -14,35 +17,41 @@ export function say(text) {
   setTimeout(() => toast.remove(), SAID_MS);
 }
 
-/** Do something after a few seconds unless it is undone; `send(true)` is called if the page is left before. */
-export function later({ text, send, undo }) {
-  const one = { send };
-  const toast = h(
+/**
+ * Do something after a few seconds unless it is undone; `send(true)` is called if the page is left before.
+ *
+ * What is too large to be sent then, `bytes` with all that waits, is sent at once and cannot be undone.
+ */
+export function later({ text, send, undo, bytes = 0 }) {
+  const all = [...waiting].reduce((sum, other) => sum + other.bytes, bytes);
+  if (all > MOST_WAITING_BYTES) {
+    say(`${text} It is too long to wait for an undo.`);
+    return send(false);
+  }
+  const one = { send, bytes };
+  one.toast = h(
     "div",
     { "data-toast": "undo", "--wait": `${UNDO_MS}ms` },
     h("p", {}, text),
-    button("Undo", () => end(one, toast, undo), { "data-undo": "" }),
-    button("Now", () => end(one, toast, send)),
+    button("Undo", () => end(one, undo), { "data-undo": "" }),
+    button("Now", () => end(one, send)),
   );
-  one.timer = setTimeout(() => end(one, toast, send), UNDO_MS);
+  one.timer = setTimeout(() => end(one, send), UNDO_MS);
   waiting.add(one);
-  at("toasts").append(toast);
+  at("toasts").append(one.toast);
 }
 
-function end(one, toast, what) {
+/** End the wait by sending or undoing, whichever comes first; what no longer waits is past both. */
+function end(one, what, leaving = false) {
+  if (!waiting.delete(one)) return;
   clearTimeout(one.timer);
-  waiting.delete(one);
-  toast.remove();
-  what(false);
+  one.toast.remove();
+  what(leaving);
 }
 
-/** Send what waits when the page is left: it was asked for, and nobody undid it. */
+/** Send what waits when the page is left: it was asked for, nobody undid it, and whoever comes back cannot either. */
 export function startToasts() {
   addEventListener("pagehide", () => {
-    for (const one of waiting) {
-      clearTimeout(one.timer);
-      one.send(true);
-    }
-    waiting.clear();
+    for (const one of [...waiting]) end(one, one.send, true);
   });
 }

@@ -110,7 +110,7 @@ function partAt(place, { signal, values, best }, weight) {
 
 /** Return what each term added; they stand as term, value, term, value, … */
 function termsAt(place, { labels, added }) {
-  const terms = {};
+  const terms = Object.create(null); // a term may be called as a property of every object is, "__proto__" say
   const own = added[place] ?? [];
   for (let index = 0; index < own.length; index += 2) terms[labels[own[index]]] = own[index + 1];
   return terms;
