@@ -105,7 +105,7 @@ class Hit(NamedTuple):
 
     @property
     def memory(self) -> Memory:
-        """Return the memory."""
+        """Return the memory; one that is not shown is read now, and NotFound if it was forgotten since the search."""
         return memory_of(self.held)
 
     @property
