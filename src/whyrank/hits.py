@@ -31,8 +31,27 @@ class Unread(Protocol):
         """Return the memory."""
 
 
-class Fetched:
-    """A memory whose row is at hand, so that it stays what it was; made when somebody looks at it."""
+class Awaited:
+    """A memory made when somebody looks at it: it equals the memory that it is, and a copy of it is that memory."""
+
+    __slots__ = ()
+
+    def read(self) -> Memory:
+        """Return the memory."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return self.read() == (other.read() if isinstance(other, Awaited) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.read())
+
+    def __reduce__(self) -> tuple[Callable[[Held], Memory], tuple[Memory]]:
+        return memory_of, (self.read(),)
+
+
+class Fetched(Awaited):
+    """A memory whose row is at hand, so that it stays what it was."""
 
     __slots__ = ("_made", "_make", "_row", "id", "is_timeless", "scope")
 
@@ -62,12 +81,6 @@ class Fetched:
             self._made = self._make(self._row)
         return self._made
 
-    def __eq__(self, other: object) -> bool:
-        return self.read() == (other.read() if isinstance(other, Fetched) else other)
-
-    def __hash__(self) -> int:
-        return hash(self.read())
-
     def __repr__(self) -> str:
         return repr(self.read())
 
@@ -92,7 +105,7 @@ class Hit(NamedTuple):
 
     @property
     def memory(self) -> Memory:
-        """Return the memory."""
+        """Return the memory; one that is not shown is read now, and NotFound if it was forgotten since the search."""
         return memory_of(self.held)
 
     @property
@@ -147,6 +160,9 @@ class HeldMemories(Mapping[MemoryId, Held]):
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __reduce__(self) -> tuple[type[dict[MemoryId, Held]], tuple[dict[MemoryId, Held]]]:
+        return dict, (dict(self.fetched(self.ids)),)  # a copy knows nothing of the store
 
 
 def origins_of(memories: Mapping[MemoryId, Held], ids: Sequence[MemoryId]) -> Sequence[object]:

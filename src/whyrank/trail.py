@@ -56,6 +56,9 @@ class Terms(Sequence[TermValue]):
     def __repr__(self) -> str:
         return repr(self._pairs())
 
+    def __reduce__(self) -> tuple[type[tuple[TermValue, ...]], tuple[tuple[TermValue, ...]]]:
+        return tuple, (self._pairs(),)  # a copy is what was to be read
+
 
 class Part(NamedTuple):
     """One addend of a fusion step: what one signal gave to one hit."""
@@ -137,6 +140,9 @@ class Parts(Sequence[Part]):
 
     def __repr__(self) -> str:
         return repr(self.made)
+
+    def __reduce__(self) -> tuple[type[tuple[Part, ...]], tuple[tuple[Part, ...]]]:
+        return tuple, (self.made,)  # a copy is what was to be read
 
 
 class Step(NamedTuple):

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from whyrank.hits import Fetched, Hit, are_open
-from whyrank.types import GLOBAL, Memory, Scope, Where
+import whyrank
+from whyrank.hits import Fetched, HeldMemories, Hit, Results, are_open
+from whyrank.types import GLOBAL, Document, Memory, Scope, Where
 
 NOW = 1_700_000_000.0
 
@@ -61,3 +67,44 @@ def test_the_guard_looks_at_everything_when_asked_about_another_time() -> None:
     later = Memory("a", "tea", created=NOW)
     assert are_open([fetched(later, [])], Where(now=NOW))
     assert not are_open([fetched(later, [])], Where(now=NOW, as_of=NOW - 1))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Iterator[Results]:
+    """Ten facts and a file of two chunks about tea: three are shown, one of them with the other chunk beside it."""
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        for number in range(10):
+            engine.add(f"Robin drinks tea number {number}")
+        sections = (f"# {name} tea\n\n{'Who drinks tea? ' * 80}\n" for name in ("Green", "Black"))
+        engine.add_documents([Document("tea.md", "\n".join(sections))])
+        yield engine.search("who drinks tea", limit=3)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))])
+def test_a_copy_of_an_answer_is_the_answer_made(results: Results, copied: Callable[[Results], Results]) -> None:
+    made = copied(results)
+    assert (len(made.hits), len(made.dropped), sum(len(hit.beside) for hit in made.hits)) == (3, 9, 1)
+    assert made == results
+    assert [type(hit.held) for hit in (*made.hits, *made.dropped)] == [Memory] * (3 + 9)
+    assert [hit.explain() for hit in made.dropped] == [hit.explain() for hit in results.dropped]
+    assert type(made.dropped) is tuple
+
+
+def test_a_copy_of_an_answer_needs_no_store(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.add("Robin drinks tea")
+        engine.add("Ann drinks tea")
+        made = copy.deepcopy(engine.search("tea", limit=1))
+    assert {hit.memory.text for hit in (*made.hits, *made.dropped)} == {"Robin drinks tea", "Ann drinks tea"}
+
+
+def test_an_answer_can_be_written_as_plain_values(results: Results) -> None:
+    written = asdict(results)
+    assert [hit.held for hit in written["hits"]] == [hit.memory for hit in results.hits]
+    assert [hit.memory for hit in written["dropped"]] == [hit.memory for hit in results.dropped]
+
+
+def test_a_copy_of_memories_that_wait_is_the_memories() -> None:
+    memories = {"a": Memory("a", "tea"), "b": Memory("b", "coffee")}
+    waiting = HeldMemories(["a", "b"], [1, 2], lambda place: fetched(memories["ab"[place]], []))
+    assert pickle.loads(pickle.dumps(waiting)) == copy.deepcopy(waiting) == memories

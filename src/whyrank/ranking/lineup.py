@@ -39,6 +39,9 @@ class Hits(Lazily[Hit]):
             return tuple(self.hit(place) for place in range(len(self))[index])
         return self.hit(range(len(self))[index])
 
+    def __reduce__(self) -> tuple[type[tuple[Hit, ...]], tuple[tuple[Hit, ...]]]:
+        return tuple, (tuple(self),)  # a copy is the hits, and knows nothing of the store
+
 
 class Lineup(Hits):
     """Candidates in order, straight from fusion: places of a board that knows the hit of each."""

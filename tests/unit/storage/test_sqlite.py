@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import sqlite3
 import threading
 from pathlib import Path
 
 import pytest
 
+import whyrank
 from whyrank.analysis.names import probe_for
 from whyrank.errors import StoreDamaged, StoreError, StoreFull, StoreLocked
 from whyrank.ingest.entries import entry_for
@@ -133,6 +135,30 @@ def test_a_row_that_cannot_be_read_is_damage_and_no_crash(store: SqliteStore) ->
         connection.execute("UPDATE memories SET tags = 'oops' WHERE id = 'm_1'")
     with pytest.raises(StoreDamaged, match="m_1"):
         store.get(["m_1"], EVERYTHING.scopes)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("tags", "oops"), ("aliases", "5"), ("headings", ""), ("entities", b"\xff"), ("scope", "nowhere")],
+)
+def test_a_row_that_cannot_be_read_is_damage_when_it_is_fetched(store: SqliteStore, column: str, value: object) -> None:
+    held = store.held(["m_1", "m_2"], EVERYTHING.scopes)
+    with store._database.writing() as connection:
+        connection.execute(f"UPDATE memories SET {column} = ? WHERE id = 'm_1'", (value,))
+    with pytest.raises(StoreDamaged, match="m_1"):
+        held.fetched(["m_2", "m_1"])
+    assert list(held.fetched(["m_2"])) == ["m_2"]
+
+
+def test_a_search_that_would_show_a_damaged_row_says_so_itself(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.add("Robin drinks tea", tags=["drinks"])
+        other = sqlite3.connect(tmp_path / "memory.db")
+        other.execute("UPDATE memories SET tags = '[\"drinks'")
+        other.commit()
+        other.close()
+        with pytest.raises(StoreDamaged, match="cannot be read"):
+            engine.search("tea")
 
 
 def test_two_writers_wait_for_each_other(store: SqliteStore) -> None:

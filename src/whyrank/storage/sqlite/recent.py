@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from ...columns import MemoryId
-from ...hits import Fetched, Held, HeldMemories
+from ...hits import Awaited, Fetched, Held, HeldMemories
 from ...types import Memory
 from .connection import Connection
 from .records import code
@@ -24,7 +24,7 @@ Value = TypeVar("Value", int, str)
 Read = Callable[[MemoryId, int], Memory]
 
 
-class Stored:
+class Stored(Awaited):
     """A memory in its row, read when somebody looks at it."""
 
     __slots__ = ("_read", "_row", "id", "origin")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import lru_cache
 from operator import itemgetter
+from typing import TypeVar
 
 from ...analysis.text import text_key
 from ...errors import StoreDamaged
@@ -25,6 +27,9 @@ DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "em
 _LIMITS = ("valid_from", "valid_until", "expires", "superseded_by")
 _UNLIMITED = (None,) * len(_LIMITS)
 _limits = itemgetter(*(COLUMNS.index(name) for name in _LIMITS))
+_lists = itemgetter(*(COLUMNS.index(name) for name in ("aliases", "headings", "tags", "entities")))
+
+Read = TypeVar("Read")
 
 SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
@@ -57,16 +62,28 @@ def to_row(entry: Entry, number: int) -> Row:
 
 
 def fetched(row: Row) -> Fetched:
-    """Return the memory a row of SELECT holds, made when somebody looks at it."""
+    """Return the memory a row of SELECT holds, made when somebody looks at it; damage is found at once."""
+    _unless_damaged(_check, row)
     return Fetched(row[0], row[1], _limits(row) == _UNLIMITED, row, to_memory)
 
 
 def to_memory(row: Row) -> Memory:
     """Return the memory a row of SELECT holds."""
+    return _unless_damaged(_memory, row)
+
+
+def _unless_damaged(read: Callable[[Row], Read], row: Row) -> Read:
     try:
-        return _memory(row)
+        return read(row)
     except (ValueError, TypeError) as error:
         raise StoreDamaged(f"the memory {row[0]!r} cannot be read: {error}", "ingest its file again") from error
+
+
+def _check(row: Row) -> None:
+    """Read what of a memory can be unreadable: making all of it takes ten times as long."""
+    _scope(row[1])
+    for stored in _lists(row):
+        _texts(stored)
 
 
 def _memory(row: Row) -> Memory:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,11 +14,12 @@ from ....ports import Entry
 from ....trail import TermTable
 from ....types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
 from ...fields import FIELDS, WORDS, Field
-from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf, damage
+from ..catalogue import NOWHERE, Flags, Integers, Shelf, damage
 from ..connection import Connection, run_script
 from ..keyword import Found, View, both
 from ..selection import best_rows
 from . import segments
+from .addends import Addends, Placed, Unread
 from .inversion import Text
 from .library import Library
 from .lists import POSTINGS_KEPT, Lists, Pages, shelved
@@ -43,6 +42,7 @@ class PostingsIndex:
         self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], Library]] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
         self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
+        self._unread = Unread()
         self._turn = threading.Lock()
         self._listing_is_planned = False
 
@@ -173,7 +173,7 @@ class PostingsIndex:
         shelves = view.shelves(scopes)
         scores = self._scores(view, shelves, terms, repeats)
         numbers = np.array(rows, np.int64)
-        placed = [_Placed(number, *_standing(shelf, numbers)) for number, shelf in enumerate(shelves)]
+        placed = [Placed(number, *_standing(shelf, numbers)) for number, shelf in enumerate(shelves)]
         addends = Addends(scores, placed, len(rows))
         values, covered = np.zeros(len(rows)), np.zeros(len(rows))
         for number, here, places in placed:
@@ -182,10 +182,11 @@ class PostingsIndex:
             else:
                 covered[here] = scores.covered(number, places, addends.table[:, here])
         covered /= scores.bound(terms) or 1.0
-        if not scores.is_simple:
+        if scores.is_simple:
+            self._unread.add(addends)
+        else:
             # Row by row from the first term to the last: the order in which the trail adds them up.
             values = folded(addends.table)
-        # Of a large store an answer must not hold more than its own numbers.
         terms_of = TermTable(scores.labels, ids, addends if scores.is_simple else addends.table.T)
         return Signal("keyword", Column(ids, values.tolist()), Column(ids, covered.tolist()), terms_of)
 
@@ -219,6 +220,7 @@ class PostingsIndex:
         with self._turn:
             known = self._libraries.get(scopes)
             if known is None or known[0] != moment:
+                self._unread.settle()
                 if len(self._libraries) >= _SCOPES_KEPT:
                     self._libraries.clear()
                 known = self._libraries[scopes] = (moment, Library(shelves))
@@ -251,38 +253,10 @@ class PostingsIndex:
         return [Notice("index-damaged", message)]
 
 
-class _Placed(NamedTuple):
-    """Which of some rows stand on a shelf, and where."""
-
-    shelf: int
-    here: Integers
-    places: Integers
-
-
 def _standing(shelf: Shelf, rows: Integers) -> tuple[Integers, Integers]:
     places = shelf.places_of(rows)
     here = np.flatnonzero(places != NOWHERE)
     return here, places[here]
-
-
-class Addends:
-    """What each term adds to each of some rows: looked up when somebody reads it, as few trails are."""
-
-    def __init__(self, scores: Scores, placed: Sequence[_Placed], count: int) -> None:
-        self._scores = scores
-        self._placed = placed
-        self._count = count
-
-    @cached_property
-    def table(self) -> Floats:
-        """Return a row for each term, a column for each row."""
-        addends = np.zeros((len(self._scores.labels), self._count))
-        for number, here, places in self._placed:
-            addends[:, here] = self._scores.addends(number, places)
-        return addends
-
-    def __getitem__(self, place: int) -> Floats:
-        return self.table[:, place]
 
 
 def _moment(shelves: Sequence[Shelf]) -> tuple[tuple[str, int], ...]:

@@ -1,0 +1,95 @@
+"""What terms add to candidates: read late, right to the bit, and no reason to keep an index that has moved on."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from whyrank.ingest.entries import entry_for
+from whyrank.ports import Changes
+from whyrank.storage.sqlite.postings import addends
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.testing.store_contract import NOW, fact
+from whyrank.types import GLOBAL, Signal, Where
+
+EVERYTHING = Where(frozenset({GLOBAL}), now=NOW)
+MEMORIES = 3_000  # every one of them holds both terms: 3,000 places and frequencies of 8 bytes each are 96 kB
+CANDIDATES = [f"m_{number}" for number in range(20)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(tmp_path / "memory.db")
+    entries = [entry_for(fact(f"m_{number}", f"tea and cake {number}"), "en") for number in range(MEMORIES)]
+    opened.write(Changes(put=entries))
+    yield opened
+    opened.close()
+
+
+def scored(store: SqliteStore) -> Signal:
+    [signal] = store.score(CANDIDATES, ["tea", "cake"], None, "", EVERYTHING)
+    return signal
+
+
+def told(signal: Signal) -> dict[str, tuple[tuple[str, float], ...]]:
+    return {identity: tuple(found) for identity, found in signal.terms.items()}
+
+
+def write(store: SqliteStore, number: int) -> None:
+    store.write(Changes(put=[entry_for(fact(f"later_{number}", f"tea again {number}"), "en")]))
+
+
+def test_answers_kept_while_others_write_hold_little_more_than_their_own_numbers(store: SqliteStore) -> None:
+    kept: list[Signal] = []
+    tracemalloc.start()
+    for number in range(10):
+        kept.append(scored(store))
+        write(store, number)
+    last = scored(store)
+    gc.collect()
+    holding = tracemalloc.get_traced_memory()[0]
+    kept.clear()
+    gc.collect()
+    freed = holding - tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(last.values) == len(CANDIDATES)
+    assert freed / 10 < 20_000  # bytes
+
+
+def test_what_is_read_late_is_what_was_true_when_it_was_asked(store: SqliteStore) -> None:
+    at_once, late = told(scored(store)), scored(store)
+    write(store, 1)
+    now = told(scored(store))
+    assert told(late) == at_once != now
+
+
+def test_of_many_answers_that_nobody_reads_the_first_are_written_out(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+    look_up = addends._written_out
+
+    def noted(*asked: object) -> object:
+        written.append(1)
+        return look_up(*asked)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(addends, "_written_out", noted)
+    kept = [scored(store) for _ in range(addends._UNREAD_KEPT)]
+    assert written == []
+    kept += [scored(store) for _ in range(3)]
+    assert written == [1] * 3
+
+
+def test_answers_nobody_keeps_are_never_written_out(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*asked: object) -> object:
+        raise AssertionError("nobody reads it")
+
+    monkeypatch.setattr(addends, "_written_out", refused)
+    for number in range(3):
+        assert scored(store).values["m_0"] > 0.0
+        write(store, number)
+    assert scored(store).values["m_0"] > 0.0
