@@ -142,7 +142,7 @@ class Host(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self.handle_exit) for number in ending_signals()}
         try:
             yield
         finally:
@@ -176,6 +176,14 @@ def host_for(
         timeout_graceful_shutdown=LEAVE_SECONDS,
     )
     return Host(config, leaving, channel)
+
+
+def ending_signals() -> list[signal.Signals]:
+    """Return the signals that tell a server to end; a terminal that closes does, unless we are to outlive it."""
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    return numbers
 
 
 def allow_many_files() -> None:
