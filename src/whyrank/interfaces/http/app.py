@@ -161,7 +161,9 @@ class Site:
         """Return what answers a request: the routes, or a refusal."""
 
         async def go_on(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-            admitted = self._admitted(scope["path"], headers)
+            # What the server made out about the head; one that is ambiguous is shown to no gate.
+            fault: Refusal | None = scope.get("extensions", {}).get("whyrank", {}).get("fault")
+            admitted = fault or self._admitted(scope["path"], headers)
             if isinstance(admitted, Refusal):
                 await refused(Refused(*admitted), visit.id)(scope, receive, send)
                 return
