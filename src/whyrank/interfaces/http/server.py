@@ -23,6 +23,7 @@ from ..shapes import FORMAT
 from .heads import MAX_HEAD_BYTES, TOO_LONG, fault_of, without_upgrade
 
 HEAD_SECONDS = 10.0  # for the head of a request to arrive; more slowly is how servers are starved
+TAKE_SECONDS = 30.0  # for an answer to be taken; who reads none of it keeps its bytes and a connection
 IDLE_SECONDS = 75  # a connection may rest between two requests
 LEAVE_SECONDS = 30  # for what has begun to come to its end when the server is told to
 MAX_CONNECTIONS = 4_000  # of one process; whoever comes then is told to come later
@@ -33,15 +34,17 @@ _FILES = 65_536  # a process wants to have open at most; connections are files
 
 
 class Connection(HttpToolsProtocol):
-    """One connection; whoever does not say in time what they want is told so and let go."""
+    """One connection; whoever does not say in time what they want, or does not take the answer, is let go."""
 
     seconds: ClassVar[float] = HEAD_SECONDS
+    take_seconds: ClassVar[float] = TAKE_SECONDS
     most: ClassVar[int] = MAX_CONNECTIONS
 
     def connection_made(self, transport: Any) -> None:
         """Begin; one too many is told so."""
         super().connection_made(transport)
         self._late: asyncio.TimerHandle | None = None
+        self._untaken: asyncio.TimerHandle | None = None
         self._in_head = False
         self._hears = True
         self._without_sense = 0  # bytes that came since the last head, piece of a body or end of one
@@ -119,9 +122,33 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
         self._arrived()
 
+    def on_response_complete(self) -> None:
+        """The answer is on its way; if it was the last, it has its time to get there."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._await_taking()
+
+    def pause_writing(self) -> None:
+        """More lies here than is taken."""
+        super().pause_writing()
+        self._await_taking()
+
+    def resume_writing(self) -> None:
+        """It was taken; of a last answer all must be."""
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._taken()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """It rested for too long; an answer that was not taken by now never will be."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        super().timeout_keep_alive_handler()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         self._arrived()
+        self._taken()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -138,6 +165,15 @@ class Connection(HttpToolsProtocol):
         else:
             cycle.keep_alive = False
             self._hears = False
+
+    def _await_taking(self) -> None:
+        if self._untaken is None:
+            self._untaken = self.loop.call_later(self.take_seconds, self.transport.abort)
+
+    def _taken(self) -> None:
+        if self._untaken is not None:
+            self._untaken.cancel()
+            self._untaken = None
 
     def _await_head(self) -> None:
         self._late = self.loop.call_later(self.seconds, self._too_late)
@@ -161,6 +197,7 @@ class Connection(HttpToolsProtocol):
         head = f"HTTP/1.1 {status} {code}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
         self.transport.write(f"{head}{retry}x-request-id: {identity}\r\nconnection: close\r\n\r\n{body}".encode())
         self.transport.close()
+        self._await_taking()
 
 
 class Host(uvicorn.Server):
