@@ -83,6 +83,19 @@ def test_what_has_begun_ends_and_nothing_new_begins(workspace: Path) -> None:
         assert server.process.wait(SECONDS) == 0
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_terminal_that_closes_ends_a_server_as_well(tmp_path: Path, workers: str) -> None:
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        pytest.skip("these tests are to outlive their terminal, and so is what they start")
+    (tmp_path / "temporary").mkdir()
+    with serving(tmp_path, "--workers", workers, TMPDIR=str(tmp_path / "temporary")) as server:
+        assert searched(server, "tea").json()["hits"] == []  # from a store that lies in a temporary folder
+        assert list((tmp_path / "temporary").iterdir())
+        server.process.send_signal(signal.SIGHUP)
+        assert server.process.wait(SECONDS) == 0
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
 def test_a_worker_that_dies_is_replaced(workspace: Path) -> None:
     with serving(workspace, "--workers", "2") as server:
         searched(server, "tea")

@@ -17,6 +17,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _EVERYWHERE = frozenset({"", "0.0.0.0", "::"})  # addresses to listen on, but not names anybody asks for
 _TOKEN_BYTES = 32
 _PLACE = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d{1,5})?", re.ASCII)
+_ONCE = (b"host", b"origin", b"authorization")  # headers that say who asks, and by which name
 LEAST_TOKEN_CHARACTERS = 16  # below that it can be tried out
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -72,12 +73,25 @@ def gate_for(host: str, others: Iterable[str], token: str | None) -> Gate:
     return Gate(frozenset(names | set(LOOPBACK)), token)
 
 
+def repeated(headers: Iterable[tuple[bytes, bytes]]) -> Refusal | None:
+    """Refuse a head that says twice who asks: one reader would take the first, another the last."""
+    names = [name.lower() for name, _ in headers]
+    for name in _ONCE:
+        if names.count(name) > 1:
+            called = name.decode().title()
+            return Refusal(400, "bad-http", f"the request has several headers {called}", "send one")
+    return None
+
+
 def guarded(apps: Sequence[tuple[Gate, App]]) -> App:
     """Return an application that passes whoever a gate lets in on to what stands behind it, and nobody else."""
 
     async def ask(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         asked = (headers.get("host"), headers.get("origin"), headers.get("authorization"))
+        if (ambiguous := repeated(scope["headers"])) is not None:
+            await _refuse(ambiguous, send)
+            return
         # Every gate is asked, so that the time it takes does not tell which of the tokens is nearly right.
         refusals = [gate.refusal(*asked) for gate, _ in apps]
         if None in refusals:

@@ -102,6 +102,14 @@ def test_a_guarded_application_is_reached_with_the_token_alone() -> None:
     assert body["error"]["hint"] == "send Authorization: Bearer TOKEN"
 
 
+def test_a_guarded_application_is_not_reached_by_who_says_twice_who_they_are() -> None:
+    once = [(b"host", b"localhost"), (b"authorization", BEARER.encode())]
+    for name, value in ((b"Host", b"localhost"), (b"authorization", BEARER.encode())):
+        code, _, body = answered(GATE, [*once, (name, value)])
+        assert (code, body["error"]["code"], body["error"]["hint"]) == (400, "bad-http", "send one")
+    assert answered(GATE, [*once, (b"accept", b"a"), (b"accept", b"b")])[2] == "inside"
+
+
 def test_the_token_says_whose_application_is_reached() -> None:
     other = gate_for("127.0.0.1", [], "another-token-of-some-length")
     asked: list[str] = []

@@ -87,6 +87,7 @@ class Site:
         self._tracing = tracing
         self._metrics = metrics.Metrics()
         self._healthy: tuple[float, bool] = (0.0, False)
+        self._checking: asyncio.Task[bool] | None = None
         multi_scope = any(seat.door.is_multi_scope for seat in seats)
         has_token = any(seat.gate.token is not None for seat in seats)
         self._document = json.dumps(document(multi_scope=multi_scope, has_token=has_token)).encode()
@@ -161,7 +162,9 @@ class Site:
         """Return what answers a request: the routes, or a refusal."""
 
         async def go_on(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-            admitted = self._admitted(scope["path"], headers)
+            # What the server made out about the head; one that is ambiguous is shown to no gate.
+            fault: Refusal | None = scope.get("extensions", {}).get("whyrank", {}).get("fault")
+            admitted = fault or self._admitted(scope["path"], headers)
             if isinstance(admitted, Refusal):
                 await refused(Refused(*admitted), visit.id)(scope, receive, send)
                 return
@@ -216,14 +219,23 @@ class Site:
         return StreamingResponse(events, media_type=_EVENTS)
 
     async def _health(self, _: Request) -> Response:
-        """Run a real query at every door, unless one was run a moment ago."""
+        """Tell how a real query fares; all who ask while one runs, or soon after, are told of the same one."""
         checked, well = self._healthy
-        if time.monotonic() - checked > _HEALTH_SECONDS:
+        if self._checking is not None or time.monotonic() - checked > _HEALTH_SECONDS:
+            self._checking = self._checking or asyncio.create_task(self._checked())
+            well = await asyncio.shield(self._checking)  # whoever goes takes it away from nobody
+        data = {"status": "ok" if well else "failing", "memories_searchable": well, "format": FORMAT}
+        return Response(json.dumps(data), 200 if well else 503, media_type=JSON)
+
+    async def _checked(self) -> bool:
+        """Run a real query at every door."""
+        try:
             asked = [seat.door.desk.task(partial(_searchable, seat.door)) for seat in self._seats]
             well = all(done is True for done in await asyncio.gather(*asked, return_exceptions=True))
             self._healthy = (time.monotonic(), well)
-        data = {"status": "ok" if well else "failing", "memories_searchable": well, "format": FORMAT}
-        return Response(json.dumps(data), 200 if well else 503, media_type=JSON)
+            return well
+        finally:
+            self._checking = None
 
     async def _figures(self, request: Request) -> Response:
         visit: Visit = request.scope["whyrank"]

@@ -39,7 +39,7 @@ def refused(error: WhyrankError, identity: str, headers: Mapping[str, str] | Non
     """Return the answer to a request that failed."""
     status, body = told(error, identity)
     more = {**(headers or {}), **_advice(error, status)}
-    if status in (408, 413):
+    if status in (408, 413, 431) or (isinstance(error, Refused) and error.code == "bad-http"):
         return _Closing(body, status, {**more, "connection": "close"}, JSON)
     return Response(body, status, more, JSON)
 

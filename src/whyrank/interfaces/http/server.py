@@ -14,31 +14,40 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar, cast
 
+import httptools
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..gate import App
 from ..shapes import FORMAT
+from .heads import MAX_HEAD_BYTES, TOO_LONG, fault_of, without_upgrade
 
 HEAD_SECONDS = 10.0  # for the head of a request to arrive; more slowly is how servers are starved
+TAKE_SECONDS = 30.0  # for an answer to be taken; who reads none of it keeps its bytes and a connection
 IDLE_SECONDS = 75  # a connection may rest between two requests
 LEAVE_SECONDS = 30  # for what has begun to come to its end when the server is told to
 MAX_CONNECTIONS = 4_000  # of one process; whoever comes then is told to come later
 _RETRY_SECONDS = 2
+_SHOWN_TARGET_BYTES = 1_024  # of a request that is refused; of a very long target no path can be read
 _HANDED_OVER = 64  # connections that are taken over at once
 _FILES = 65_536  # a process wants to have open at most; connections are files
 
 
 class Connection(HttpToolsProtocol):
-    """One connection; whoever does not say in time what they want is told so and let go."""
+    """One connection; whoever does not say in time what they want, or does not take the answer, is let go."""
 
     seconds: ClassVar[float] = HEAD_SECONDS
+    take_seconds: ClassVar[float] = TAKE_SECONDS
     most: ClassVar[int] = MAX_CONNECTIONS
 
     def connection_made(self, transport: Any) -> None:
         """Begin; one too many is told so."""
         super().connection_made(transport)
         self._late: asyncio.TimerHandle | None = None
+        self._untaken: asyncio.TimerHandle | None = None
+        self._in_head = False
+        self._hears = True
+        self._without_sense = 0  # bytes that came since the last head, piece of a body or end of one
         if len(self.connections) > self.most:
             self._end(503, "busy", "there are too many connections", "try again in a moment")
         else:
@@ -46,29 +55,125 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take in what came; between two requests the next head has its time too."""
+        if not self._hears:
+            return
         if self._late is None and (self.cycle is None or self.cycle.response_complete):
             self._await_head()
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        self._without_sense += len(data)
+        try:
+            self._parse(data)
+        except httptools.HttpParserError:
+            self.logger.warning("what came is no HTTP")
+            self.send_400_response("")
+        else:
+            if self._without_sense > MAX_HEAD_BYTES:
+                self._cut(*TOO_LONG)
+
+    def _parse(self, data: bytes) -> None:
+        """Read on; a parser that stops where another protocol might begin gives way to one that reads the body."""
+        rest = memoryview(data)
+        while rest:
+            try:
+                self.parser.feed_data(rest)
+                return
+            except httptools.HttpParserUpgrade as stopped:
+                rest = rest[stopped.args[0] :]
+            method, version = self.parser.get_method(), self.parser.get_http_version()
+            if method == b"CONNECT":
+                raise httptools.HttpParserError("there is no body after this, and we are no proxy")
+            self.parser = httptools.HttpRequestParser(self)
+            if hasattr(self.parser, "set_dangerous_leniencies"):  # as uvicorn has it: what follows a last request
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            self.parser.feed_data(without_upgrade(method, self.url, version, self.headers))
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; what stands after the body is none, and nobody may add to a head that was judged."""
+        if self._in_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The head is whole."""
+        """The head is whole, unless it is read again because it offers another protocol."""
+        self._in_head = False
+        self._without_sense = 0
+        if self.parser.should_upgrade():
+            return
         self._arrived()
+        if (fault := fault_of(self.url, self.headers)) is not None:
+            self.scope["extensions"] = {"whyrank": {"fault": fault}}
+            self.url = self.url[:_SHOWN_TARGET_BYTES]
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body came."""
+        self._without_sense = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The body is whole, also one that nobody waited for."""
+        self._without_sense = 0
+        if self.parser.should_upgrade():
+            return
         super().on_message_complete()
         self._arrived()
+
+    def on_response_complete(self) -> None:
+        """The answer is on its way; if it was the last, it has its time to get there."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._await_taking()
+
+    def pause_writing(self) -> None:
+        """More lies here than is taken."""
+        super().pause_writing()
+        self._await_taking()
+
+    def resume_writing(self) -> None:
+        """It was taken; of a last answer all must be."""
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._taken()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """It rested for too long; an answer that was not taken by now never will be."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        super().timeout_keep_alive_handler()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         self._arrived()
+        self._taken()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP."""
         self._arrived()
-        self._end(400, "bad-http", "this is no HTTP request", "send HTTP/1.1")
+        self._cut(400, "bad-http", "this is no HTTP request", "send HTTP/1.1")
+
+    def _cut(self, status: int, code: str, message: str, hint: str) -> None:
+        """Answer what cannot be read on, unless it follows a request whose answer must come first and be the last."""
+        cycle = self.cycle
+        is_its_body = cycle is not None and cycle.more_body and not cycle.response_started and not self.pipeline
+        if cycle is None or cycle.response_complete or is_its_body:
+            self._end(status, code, message, hint)
+        else:
+            cycle.keep_alive = False
+            self._hears = False
+
+    def _await_taking(self) -> None:
+        if self._untaken is None:
+            self._untaken = self.loop.call_later(self.take_seconds, self.transport.abort)
+
+    def _taken(self) -> None:
+        if self._untaken is not None:
+            self._untaken.cancel()
+            self._untaken = None
 
     def _await_head(self) -> None:
         self._late = self.loop.call_later(self.seconds, self._too_late)
@@ -92,6 +197,7 @@ class Connection(HttpToolsProtocol):
         head = f"HTTP/1.1 {status} {code}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
         self.transport.write(f"{head}{retry}x-request-id: {identity}\r\nconnection: close\r\n\r\n{body}".encode())
         self.transport.close()
+        self._await_taking()
 
 
 class Host(uvicorn.Server):
@@ -142,7 +248,7 @@ class Host(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self.handle_exit) for number in ending_signals()}
         try:
             yield
         finally:
@@ -176,6 +282,14 @@ def host_for(
         timeout_graceful_shutdown=LEAVE_SECONDS,
     )
     return Host(config, leaving, channel)
+
+
+def ending_signals() -> list[signal.Signals]:
+    """Return the signals that tell a server to end; a terminal that closes does, unless we are to outlive it."""
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    return numbers
 
 
 def allow_many_files() -> None:

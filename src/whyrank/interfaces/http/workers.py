@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...errors import ConfigError, WhyrankError
-from .server import LEAVE_SECONDS, allow_many_files
+from .server import LEAVE_SECONDS, allow_many_files, ending_signals
 
 _METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _AT_ONCE = 64  # connections that are taken before anything else is looked at
@@ -80,7 +80,8 @@ def run_workers(plan: Mapping[str, Any], listening: socket.socket, count: int) -
     if not hasattr(socket, "send_fds"):
         raise ConfigError("several workers need an operating system that hands over sockets", "leave --workers out")
     allow_many_files()
-    with tempfile.TemporaryDirectory(prefix="whyrank-metrics-") as metrics, _signals() as ending:
+    # In this order, because a folder that is made before signals are heard may be left behind by one.
+    with _signals() as ending, tempfile.TemporaryDirectory(prefix="whyrank-metrics-") as metrics:
         _Crew(plan, listening, metrics, ending).serve(count)
 
 
@@ -90,7 +91,7 @@ def _signals() -> Iterator[socket.socket]:
     heard, told = socket.socketpair()
     heard.setblocking(False)
     told.setblocking(False)
-    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, lambda *_: None) for number in ending_signals()}
     woken = signal.set_wakeup_fd(told.fileno())
     try:
         yield heard

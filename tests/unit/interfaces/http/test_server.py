@@ -1,12 +1,14 @@
-"""Connections that are one too many or too slow are told so."""
+"""Connections that are one too many or too slow are told so, or let go."""
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import threading
 import time
 from collections.abc import Iterator, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -14,15 +16,20 @@ import pytest
 from whyrank.interfaces.gate import Receive, Send
 from whyrank.interfaces.http.server import Connection, host_for
 
+ANSWER_BYTES = 50_000_000  # more than two sockets of one machine hold
+
 
 class Short(Connection):
     seconds = 0.3
+    take_seconds = 0.5
     most = 2
 
 
 async def app(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-    await send({"type": "http.response.body", "body": b"ok"})
+    body = b"a" * ANSWER_BYTES if scope["path"] == "/long" else b"ok"
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 @pytest.fixture
@@ -79,3 +86,28 @@ def test_what_is_no_http_is_told_so(port: int) -> None:
         connection.sendall(b"\x00\x01\r\n\r\n")
         line, error = ended(connection)
     assert (line, error["code"]) == (b"HTTP/1.1 400 bad-http", "bad-http")
+
+
+@pytest.mark.parametrize("last", ["close", "keep-alive"])
+def test_who_takes_no_answer_is_let_go(port: int, last: str) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(f"GET /long HTTP/1.1\r\nHost: a\r\nConnection: {last}\r\n\r\n".encode())
+        time.sleep(1.5)  # three times what one has
+        got = 0
+        with suppress(ConnectionResetError):
+            while part := connection.recv(1_000_000):
+                got += len(part)
+    assert got < ANSWER_BYTES
+
+
+def test_who_takes_an_answer_gets_all_of_it(port: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    for _ in range(2):
+        connection.request("GET", "/long")
+        assert len(connection.getresponse().read()) == ANSWER_BYTES
+    held = connection.sock
+    time.sleep(0.7)  # nothing is held against them afterwards
+    connection.request("GET", "/")
+    assert connection.getresponse().read() == b"ok"
+    assert connection.sock is held
+    connection.close()
