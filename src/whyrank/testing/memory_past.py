@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ..columns import MemoryId
 from ..errors import ConfigError, StoreChanged, StoreError
-from ..ports import Changes, Entry, Written
+from ..ports import Changes, Entry, Recall, Written
 from ..types import Former, Memory, Scope
 
 
@@ -67,3 +67,25 @@ def refuse_circles(entries: Mapping[MemoryId, Entry], changes: Changes) -> None:
             by = successors.get(by)
         if by is not None:
             raise StoreError(f"{by} would be replaced by itself", "nothing was stored")
+
+
+def with_recalls(entry: Entry, entries: Mapping[MemoryId, Entry], renamed: Mapping[MemoryId, MemoryId]) -> Entry:
+    """Return what is put with the recalls of what it takes the place of."""
+    sources = [entry.memory.id, *(old for old, new in renamed.items() if new == entry.memory.id)]
+    known = next((entries[key].memory for key in sources if key in entries and entries[key].memory.recalls), None)
+    if known is None or known.recalls <= entry.memory.recalls:
+        return entry
+    return replace(entry, memory=replace(entry.memory, recalls=known.recalls, recalled=known.recalled))
+
+
+def counted(memory: Memory, recall: Recall) -> Memory:
+    """Return a memory after one more recall."""
+    last, expires = max(memory.recalled or recall.at, recall.at), memory.expires
+    if expires is not None and recall.expires is not None:
+        expires = max(expires, recall.expires)
+    return replace(memory, recalls=memory.recalls + 1, recalled=last, expires=expires)
+
+
+def life_of(memory: Memory) -> tuple[MemoryId, float] | None:
+    """Return what has replaced a memory, and when."""
+    return (memory.superseded_by, memory.superseded_at or 0.0) if memory.superseded_by else None

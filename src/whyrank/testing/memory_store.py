@@ -29,7 +29,7 @@ from ..storage.pools import Scored, best
 from ..storage.samples import spread
 from ..types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from .memory_matching import passes, with_tie, words_in
-from .memory_past import Past, refuse_circles, refuse_others
+from .memory_past import Past, counted, life_of, refuse_circles, refuse_others, with_recalls
 from .oracle import addends, date_scores
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class MemoryStore:
         """Apply changes."""
         import numpy as np
 
-        put = {entry.memory.id: self._with_recalls(entry, changes.renamed) for entry in changes.put}
+        put = {entry.memory.id: with_recalls(entry, self._entries, changes.renamed) for entry in changes.put}
         if any(key in self._entries and self.memory(key).scope != entry.memory.scope for key, entry in put.items()):
             raise StoreError("an id is taken", "give another id; nothing was stored")
         refuse_others(self._entries, changes.basis)
@@ -98,7 +98,7 @@ class MemoryStore:
         self, put: Mapping[MemoryId, Entry], gone: set[MemoryId], renamed: Mapping[MemoryId, MemoryId]
     ) -> dict[MemoryId, tuple[MemoryId, float] | None]:
         """Return what is to be said of memories after a write."""
-        successors = {key: life for key, entry in self._entries.items() if (life := _life(entry.memory))}
+        successors = {key: life for key, entry in self._entries.items() if (life := life_of(entry.memory))}
         lives = {key: successors.get(key) for key in put if key in self._entries}
         lives |= {new: successors.get(old) for old, new in renamed.items()}
         for key, entry in list(self._entries.items()):
@@ -115,13 +115,6 @@ class MemoryStore:
             lives[key] = life
         return lives
 
-    def _with_recalls(self, entry: Entry, renamed: Mapping[MemoryId, MemoryId]) -> Entry:
-        sources = [entry.memory.id, *(old for old, new in renamed.items() if new == entry.memory.id)]
-        known = next((self.memory(key) for key in sources if key in self._entries and self.memory(key).recalls), None)
-        if known is None or known.recalls <= entry.memory.recalls:
-            return entry
-        return replace(entry, memory=replace(entry.memory, recalls=known.recalls, recalled=known.recalled))
-
     def _is_expired(self, identity: MemoryId, moment: float) -> bool:
         expires = self.memory(identity).expires if identity in self._entries else None
         return expires is not None and expires <= moment
@@ -135,13 +128,7 @@ class MemoryStore:
     def _recall(self, recall: Recall) -> None:
         entry = self._entries.get(recall.memory)
         if entry is not None:
-            memory = entry.memory
-            last = max(memory.recalled or recall.at, recall.at)
-            expires = memory.expires
-            if expires is not None and recall.expires is not None:
-                expires = max(expires, recall.expires)
-            counted = replace(memory, recalls=memory.recalls + 1, recalled=last, expires=expires)
-            self._entries[recall.memory] = replace(entry, memory=counted)
+            self._entries[recall.memory] = replace(entry, memory=counted(entry.memory, recall))
 
     def _mark(self, identity: MemoryId, life: tuple[MemoryId, float] | None) -> None:
         if identity not in self._entries:
@@ -407,7 +394,3 @@ class MemoryStore:
         if stored is None:
             return None
         return float((stored.astype(np.float32).astype(np.float64) * vector.astype(np.float64)).sum())
-
-
-def _life(memory: Memory) -> tuple[MemoryId, float] | None:
-    return (memory.superseded_by, memory.superseded_at or 0.0) if memory.superseded_by else None
