@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+
+from whyrank.arguments import MAX_FACT_CHARACTERS
 
 from .site import Site, ask, opened
 
@@ -18,11 +21,14 @@ def facts(site: Site, tag: str, **also: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def fact(site: Site, request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Store a fact that only one test knows."""
+def fact(site: Site, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """Store a fact that only one test knows, and forget it with all that came of it."""
     tag = str(request.node.name).replace("_", "-")[:60]
     stored: dict[str, Any] = site.ask("POST", "/v1/memories", text=f"The quaggle of {tag} is blue", tags=[tag])
-    return stored
+    yield stored
+    while left := facts(site, tag):  # what was replaced comes back when its successor is forgotten
+        for one in left:
+            site.ask("DELETE", f"/v1/memories/{one['id']}")
 
 
 def look_at(page: Page, fact: dict[str, Any]) -> None:
@@ -148,6 +154,45 @@ def test_what_a_fact_was_is_told_field_by_field(page: Page, site: Site, fact: di
         f"until {today}: tags {tag}; importance 2; expires 3 May 2999",
         f"until {today}: text {fact['text']}",
     ]
+
+
+def replaced_by(page: Page, fact: dict[str, Any], text: str) -> None:
+    look_at(page, fact)
+    page.get_by_role("button", name="Replace …").click()
+    page.get_by_label("What is true now").fill(text)
+    page.get_by_role("button", name="Replace", exact=True).click()
+
+
+def test_the_form_takes_as_much_as_the_server_does(page: Page) -> None:
+    page.get_by_role("button", name="Add a fact").click()
+    expect(page.get_by_label("One fact, in a sentence")).to_have_attribute("maxlength", str(MAX_FACT_CHARACTERS))
+
+
+def test_what_is_too_long_to_be_sent_on_leaving_is_sent_at_once(page: Page, site: Site, fact: dict[str, Any]) -> None:
+    """30,000 letters of two bytes and what stands around them are more than 60,000 bytes."""
+    with page.expect_response(lambda answer: answer.request.method == "POST" and "/v1/memories" in answer.url):
+        replaced_by(page, fact, "ü" * 30_000)
+    expect(page.locator("#toasts")).to_contain_text("It is too long to wait for an undo.")
+    expect(page.get_by_role("button", name="Undo", exact=True)).to_have_count(0)
+    [new] = facts(site, fact["tags"][0])
+    assert (new["text"], new["supersedes"]) == ("ü" * 30_000, fact["id"])
+
+
+def test_long_facts_that_wait_together_all_arrive_when_the_page_is_left(
+    page: Page, site: Site, fact: dict[str, Any]
+) -> None:
+    """Twice 20,000 letters of two bytes: either alone could wait, both together are more than 60,000 bytes."""
+    [tag] = fact["tags"]
+    other = site.ask("POST", "/v1/memories", text=f"The quibble of {tag} is round", tags=[tag])
+    replaced_by(page, fact, "ü" * 20_000)
+    expect(page.get_by_role("button", name="Undo", exact=True)).to_have_count(1)
+    with page.expect_response(lambda answer: "é" in (answer.request.post_data or "")):
+        replaced_by(page, other, "é" * 20_000)
+        expect(page.locator("#toasts")).to_contain_text("It is too long to wait for an undo.")
+    expect(page.get_by_role("button", name="Undo", exact=True)).to_have_count(1)
+    page.goto("about:blank")
+    page.wait_for_timeout(300)
+    assert {one["text"] for one in facts(site, tag)} == {"ü" * 20_000, "é" * 20_000}
 
 
 def test_replacing_can_be_undone(page: Page, site: Site, fact: dict[str, Any]) -> None:

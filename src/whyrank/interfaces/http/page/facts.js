@@ -13,6 +13,8 @@ const PURGING =
   "Forgetting takes it out of the store. Purging also rewrites the store's file, so that no byte of the text or its " +
   "vector stays on the disk. It can take a while and cannot be taken back.";
 
+const MOST_CHARACTERS = 50000; // what the server takes for a fact
+
 /** Ask for a new fact, or for the one that replaces an old one. */
 export function openFact(old = null) {
   const ids = { text: fresh("fact"), tags: fresh("fact"), importance: fresh("fact") };
@@ -21,7 +23,7 @@ export function openFact(old = null) {
     { method: "dialog" },
     old ? h("blockquote", {}, old.text) : null,
     h("label", { for: ids.text }, old ? "What is true now" : "One fact, in a sentence"),
-    h("textarea", { id: ids.text, name: "text", rows: "3", required: true, maxlength: "100000" }),
+    h("textarea", { id: ids.text, name: "text", rows: "3", required: true, maxlength: MOST_CHARACTERS }),
     h("label", { for: ids.tags }, "Tags, separated by commas"),
     h("input", { id: ids.tags, name: "tags", value: old ? (old.tags ?? []).join(", ") : "" }),
     h("label", { for: ids.importance }, "Importance"),
@@ -66,12 +68,14 @@ async function add(fact) {
 
 /** Put a fact in another's place, in a few seconds. */
 function replace(old, fact) {
+  const successor = { ...fact, supersedes: old.id };
   doom(old.id);
   later({
     text: `Replacing “${title(old)}”.`,
+    bytes: new TextEncoder().encode(JSON.stringify(successor)).length,
     undo: () => spare(old.id),
     send: async (leaving) => {
-      await sent(() => api.add({ ...fact, supersedes: old.id }, leaving), "The fact was not replaced");
+      await sent(() => api.add(successor, leaving), "The fact was not replaced");
       spare(old.id);
       renew();
     },

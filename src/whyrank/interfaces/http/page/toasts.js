@@ -5,6 +5,9 @@ import { at, button, h } from "./dom.js";
 const SAID_MS = 5000;
 export const UNDO_MS = 6000; // long enough to read the line and reach the button
 
+// Browsers send 64 KiB for a page that is being left, for all its requests together, and drop what is more.
+const MOST_WAITING_BYTES = 60000;
+
 const waiting = new Set();
 
 /** Say something for a while. */
@@ -14,9 +17,18 @@ export function say(text) {
   setTimeout(() => toast.remove(), SAID_MS);
 }
 
-/** Do something after a few seconds unless it is undone; `send(true)` is called if the page is left before. */
-export function later({ text, send, undo }) {
-  const one = { send };
+/**
+ * Do something after a few seconds unless it is undone; `send(true)` is called if the page is left before.
+ *
+ * What is too large to be sent then, `bytes` with all that waits, is sent at once and cannot be undone.
+ */
+export function later({ text, send, undo, bytes = 0 }) {
+  const all = [...waiting].reduce((sum, other) => sum + other.bytes, bytes);
+  if (all > MOST_WAITING_BYTES) {
+    say(`${text} It is too long to wait for an undo.`);
+    return send(false);
+  }
+  const one = { send, bytes };
   one.toast = h(
     "div",
     { "data-toast": "undo", "--wait": `${UNDO_MS}ms` },
