@@ -6,6 +6,12 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# The suite says the same of the same code every time; `make soak` thinks of new examples.
+settings.register_profile("suite", derandomize=True)
+if "SOAK" not in os.environ:
+    settings.load_profile("suite")
 
 # With more threads for numpy's products, the workers of the suite wait for each other's spinning threads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

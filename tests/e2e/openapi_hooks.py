@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 import schemathesis
 
 from whyrank.analysis.advanced import asked_for
 from whyrank.errors import BadQuery
+from whyrank.interfaces.http.heads import MAX_HEAD_BYTES
 
 
 def _is_readable(asked: Any) -> bool:
@@ -27,4 +29,5 @@ def filter_body(context: object, body: Any) -> bool:
 
 @schemathesis.hook
 def filter_query(context: object, query: Any) -> bool:
-    return _is_readable(query)
+    # A longer address is refused before it is read, and not for what it says.
+    return _is_readable(query) and len(urlencode(query or {}, doseq=True, errors="replace")) < MAX_HEAD_BYTES // 2

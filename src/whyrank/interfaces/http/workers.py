@@ -28,6 +28,7 @@ _METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _AT_ONCE = 64  # connections that are taken before anything else is looked at
 _SHORT_LIFE_SECONDS = 5.0  # a worker that ends sooner has not come up
 _SHORT_LIVES = 3  # in a row after which nothing is to be hoped for
+_FULL_SECONDS = 0.02  # to wait when no worker takes another connection, as while they come up
 _NO_FILES_SECONDS = 0.05  # to wait when the process may open no more files
 _EXTRA_SECONDS = 5.0  # beyond what workers take to end well, after which they are ended
 _log = logging.getLogger(__name__)
@@ -113,6 +114,7 @@ class _Crew:
         self._ending = ending
         self._workers: list[Worker] = []
         self._short_lives = 0
+        self._held: socket.socket | None = None  # a connection that no worker has room for yet
         self._selector = selectors.DefaultSelector()
 
     def serve(self, count: int) -> None:
@@ -127,6 +129,8 @@ class _Crew:
         finally:
             self._selector.close()
             self._listening.close()
+            if self._held is not None:
+                self._held.close()
             self._end()
 
     def _begin(self) -> None:
@@ -136,13 +140,16 @@ class _Crew:
 
     def _look(self) -> bool:
         """Do what is to be done next; tell whether there is more to come."""
-        for key, _ in self._selector.select():
+        for key, _ in self._selector.select(None if self._held is None else _FULL_SECONDS):
             if key.fileobj is self._ending:
                 return False
             if key.fileobj is self._listening:
                 self._accept()
             elif not key.data.listen():
                 self._replace(key.data)
+        if self._held is not None and self._handed(self._held):
+            self._held = None
+            self._selector.register(self._listening, selectors.EVENT_READ)
         return True
 
     def _accept(self) -> None:
@@ -155,9 +162,18 @@ class _Crew:
                 if error.errno in (errno.EMFILE, errno.ENFILE):
                     time.sleep(_NO_FILES_SECONDS)
                 return
-            with connection:
-                # The next one is asked if the first takes no more; if none does, the connection is closed.
-                any(worker.take(connection) for worker in sorted(self._workers, key=lambda one: one.connections))
+            if not self._handed(connection):
+                # Whoever comes now waits where the system keeps them, until this one is taken.
+                self._held = connection
+                self._selector.unregister(self._listening)
+                return
+
+    def _handed(self, connection: socket.socket) -> bool:
+        """Hand a connection to the worker that has the fewest and takes one more; tell whether one did."""
+        is_taken = any(worker.take(connection) for worker in sorted(self._workers, key=lambda one: one.connections))
+        if is_taken:
+            connection.close()
+        return is_taken
 
     def _replace(self, worker: Worker) -> None:
         self._selector.unregister(worker.channel)
