@@ -213,7 +213,9 @@ def _judges(pool: Pool, upper: MemoryId, lower: MemoryId) -> _Judges:
     stages = pool.recipe.stages
     whole: Judge = pool.ranked
     pair = frozenset({upper, lower})
-    if not all(isinstance(stage, _ONE_BY_ONE) for stage in stages):
+    if not all(isinstance(stage, _ONE_BY_ONE) for stage in stages) or pool.recipe.fusion.is_capped(
+        pool.runs, pool.context
+    ):
         return _Judges(whole, whole, pair, is_smooth=False)
     fused = pool.recipe.fusion(pool.runs, pool.context)
     memories = pool.context.memories

@@ -18,7 +18,7 @@ from ..hits import Context, Held, Hit, Ranking, memory_of, origins_of
 from ..trail import Part, Parts, Step
 from ..types import Run, Signal
 from .lineup import Lineup
-from .normalisers import Normaliser
+from .normalisers import BatchMax, Normaliser
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,17 @@ class Fuse:
         return [vote for vote in answered if vote.weight] or [
             replace(vote, weight=1.0) for vote in answered if family_of(vote.signal) != "vector"
         ]
+
+    def is_capped(self, runs: Sequence[Run], context: Context) -> bool:
+        """Tell whether a batch is so small that the cap of its normaliser stands in for its best score."""
+        ids = listed_by(runs)
+        for vote in self.votes:
+            if isinstance(vote.normaliser, BatchMax) and vote.normaliser.least:
+                signal = context.signals.get(vote.signal)
+                values: Sequence[object] = ids if signal is None else column_of(signal.values, ids)
+                if sum(value is not None for value in values) < vote.normaliser.least:
+                    return True
+        return False
 
     def column(self, vote: Vote, runs: Sequence[Run], context: Context, ids: Sequence[MemoryId]) -> SignalColumn:
         """Return what one signal says of these candidates."""
