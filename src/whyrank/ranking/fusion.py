@@ -121,11 +121,11 @@ class Fuse:
 
     def is_capped(self, runs: Sequence[Run], context: Context) -> bool:
         """Tell whether a batch is so small that the cap of its normaliser stands in for its best score."""
-        ids = listed_by(runs)
+        candidates = listed_by(runs)
         for vote in self.votes:
             if isinstance(vote.normaliser, BatchMax) and vote.normaliser.least:
                 signal = context.signals.get(vote.signal)
-                values: Sequence[object] = ids if signal is None else column_of(signal.values, ids)
+                values: Sequence[object] = candidates if signal is None else column_of(signal.values, candidates)
                 if sum(value is not None for value in values) < vote.normaliser.least:
                     return True
         return False
