@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,15 @@ def test_a_head_has_an_end(server: Serving) -> None:
     [(status, _)] = told(server, start + fewer.replace(b"X-0: a", b"X-0: " + b"a" * 60_000) + b"\r\n")
     assert status == 200
     assert searched(server, "green tea").status_code == 200
+
+
+def test_who_goes_on_sending_still_reads_why_they_are_refused(server: Serving) -> None:
+    with server.connected() as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nX: " + b"a" * 70_000)
+        for _ in range(3):  # a closed socket answers these with a reset, which takes the answer with it
+            time.sleep(0.1)
+            connection.sendall(b"a" * 70_000)
+        assert all_of(connection).startswith(b"HTTP/1.1 431 long-head")
 
 
 def test_what_follows_a_request_and_is_none_does_not_take_its_answer(server: Serving) -> None:

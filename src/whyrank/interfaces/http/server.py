@@ -24,6 +24,7 @@ from .heads import MAX_HEAD_BYTES, TOO_LONG, fault_of, without_upgrade
 
 HEAD_SECONDS = 10.0  # for the head of a request to arrive; more slowly is how servers are starved
 TAKE_SECONDS = 30.0  # for an answer to be taken; who reads none of it keeps its bytes and a connection
+LINGER_SECONDS = 2.0  # for who still sends to read that it is refused: closed at once, their side loses the answer
 IDLE_SECONDS = 75  # a connection may rest between two requests
 LEAVE_SECONDS = 30  # for what has begun to come to its end when the server is told to
 MAX_CONNECTIONS = 4_000  # of one process; whoever comes then is told to come later
@@ -47,6 +48,7 @@ class Connection(HttpToolsProtocol):
         self._untaken: asyncio.TimerHandle | None = None
         self._in_head = False
         self._hears = True
+        self._has_ended = False
         self._without_sense = 0  # bytes that came since the last head, piece of a body or end of one
         if len(self.connections) > self.most:
             self._end(503, "busy", "there are too many connections", "try again in a moment")
@@ -136,7 +138,7 @@ class Connection(HttpToolsProtocol):
     def resume_writing(self) -> None:
         """It was taken; of a last answer all must be."""
         super().resume_writing()
-        if not self.transport.is_closing():
+        if not (self.transport.is_closing() or self._has_ended):
             self._taken()
 
     def timeout_keep_alive_handler(self) -> None:
@@ -188,15 +190,18 @@ class Connection(HttpToolsProtocol):
         self._end(408, "slow", f"no request came within {self.seconds:.0f} seconds", "send it at once")
 
     def _end(self, status: int, code: str, message: str, hint: str) -> None:
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._has_ended:
             return
+        self._has_ended = True
         identity = secrets.token_hex(8)
         told = {"code": code, "message": message, "hint": hint, "request_id": identity}
         body = json.dumps({"error": told, "format": FORMAT})
         retry = f"retry-after: {_RETRY_SECONDS}\r\n" if status == 503 else ""
         head = f"HTTP/1.1 {status} {code}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
         self.transport.write(f"{head}{retry}x-request-id: {identity}\r\nconnection: close\r\n\r\n{body}".encode())
-        self.transport.close()
+        self.transport.write_eof()
+        self._hears = False
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
         self._await_taking()
 
 
