@@ -9,7 +9,7 @@ import schemathesis
 
 from whyrank.analysis.advanced import asked_for
 from whyrank.errors import BadQuery
-from whyrank.interfaces.http.heads import MAX_HEAD_BYTES
+from whyrank.interfaces.heads import MAX_HEAD_BYTES
 
 
 def _is_readable(asked: Any) -> bool:

@@ -285,7 +285,10 @@ def test_a_signal_ends_the_server_at_once_and_nothing_is_left_behind(tmp_path: P
     assert not (tmp_path / ".whyrank").exists()
 
 
-def test_a_search_is_answered_while_a_fact_waits_for_the_lock_with_signs_of_life(workspace: Path) -> None:
+@pytest.mark.parametrize(("transport", "mode"), [("stdio", "auto"), ("http", "auto"), ("http", "legacy")])
+def test_a_search_is_answered_while_a_fact_waits_for_the_lock_with_signs_of_life(
+    workspace: Path, transport: str, mode: str
+) -> None:
     signs: list[tuple[float, str | None]] = []
 
     async def sign(progress: float, total: float | None, message: str | None) -> None:
@@ -309,7 +312,7 @@ def test_a_search_is_answered_while_a_fact_waits_for_the_lock_with_signs_of_life
         assert signs[0][1] == "memory_add: 1 s, still at it"
         assert "> Robin waits for the lock" in (await told(client, "memory_search", query="Robin lock")).text
 
-    lived(workspace, "stdio", story)
+    lived(workspace, transport, story, mode=mode)
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
@@ -486,6 +489,33 @@ def test_http_refuses_bodies_that_are_no_messages_and_lives_on(server: Listening
             return (await told(client, "memory_search", query="tea")).failed
 
     assert run(ask) is False
+
+
+def test_http_answers_with_json_and_with_a_stream_where_progress_was_asked_for(server: Listening) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bare", "version": "1"}}
+    begun = posted(server.url, {}, json={**PING, "method": "initialize", "params": hello})
+    session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
+    posted(server.url, session, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+    asked: dict[str, Any] = {"name": "memory_search", "arguments": {"query": "green tea"}}
+    plain = posted(server.url, session, json={**PING, "method": "tools/call", "params": asked})
+    streamed = posted(
+        server.url, session, json={**PING, "method": "tools/call", "params": {**asked, "_meta": {"progressToken": 7}}}
+    )
+    assert plain.headers["content-type"] == "application/json"
+    assert streamed.headers["content-type"].startswith("text/event-stream")
+    [event] = [line for line in streamed.text.splitlines() if line.startswith("data: {")]
+    hits = json.loads(event.removeprefix("data: "))["result"]["structuredContent"]["hits"]
+    assert plain.json()["result"]["structuredContent"]["hits"] == hits
+    assert hits[0]["path"] == "notes/tea.md"
+
+
+def test_http_refuses_heads_that_are_too_long_or_say_two_things(server: Listening) -> None:
+    long = posted(server.url, {"X": "a" * 70_000}, json=PING)
+    assert (long.status_code, long.json()["error"]["code"]) == (431, "long-head")
+    several = httpx2.post(
+        server.url, headers=[*ACCEPT.items(), ("Authorization", "Bearer another-token-here")], json=PING
+    )
+    assert (several.status_code, several.json()["error"]["code"]) == (400, "bad-http")
 
 
 def test_a_client_with_a_wrong_token_is_not_connected(server: Listening) -> None:

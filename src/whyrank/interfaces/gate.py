@@ -90,19 +90,20 @@ def guarded(apps: Sequence[tuple[Gate, App]]) -> App:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         asked = (headers.get("host"), headers.get("origin"), headers.get("authorization"))
         if (ambiguous := repeated(scope["headers"])) is not None:
-            await _refuse(ambiguous, send)
+            await refuse(ambiguous, send)
             return
         # Every gate is asked, so that the time it takes does not tell which of the tokens is nearly right.
         refusals = [gate.refusal(*asked) for gate, _ in apps]
         if None in refusals:
             await apps[refusals.index(None)][1](scope, receive, send)
         else:
-            await _refuse(next(refusal for refusal in refusals if refusal is not None), send)
+            await refuse(next(refusal for refusal in refusals if refusal is not None), send)
 
     return ask
 
 
-async def _refuse(refusal: Refusal, send: Send) -> None:
+async def refuse(refusal: Refusal, send: Send) -> None:
+    """Answer that a request is not let in, why, and what to do."""
     error = {"code": refusal.code, "message": refusal.message, "hint": refusal.hint}
     body = json.dumps({"error": error, "format": 1}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]

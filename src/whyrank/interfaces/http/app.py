@@ -21,6 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ...errors import ConfigError, Conflict, WhyrankError
+from ..connections import fault_in
 from ..door import Door, Values
 from ..gate import Gate, Receive, Refusal, Send
 from ..shapes import FORMAT
@@ -163,8 +164,7 @@ class Site:
 
         async def go_on(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
             # What the server made out about the head; one that is ambiguous is shown to no gate.
-            fault: Refusal | None = scope.get("extensions", {}).get("whyrank", {}).get("fault")
-            admitted = fault or self._admitted(scope["path"], headers)
+            admitted = fault_in(scope) or self._admitted(scope["path"], headers)
             if isinstance(admitted, Refusal):
                 await refused(Refused(*admitted), visit.id)(scope, receive, send)
                 return

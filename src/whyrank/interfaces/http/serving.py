@@ -13,6 +13,7 @@ from typing import Any
 
 from ... import config as settings
 from ...opening import open_engine
+from ..connections import Connection, Host, allow_many_files, host_for
 from ..desk import Desk
 from ..door import Door
 from ..gate import gate_for
@@ -20,7 +21,6 @@ from ..tenants import Tenant
 from .app import Seat, Site
 from .logs import Log, log_to, lost_lines
 from .outlet import Descriptor, Outlet
-from .server import Connection, Host, allow_many_files, host_for
 from .tracing import tracing
 from .workers import run_workers
 

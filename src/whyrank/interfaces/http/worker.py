@@ -7,7 +7,7 @@ import socket
 import sys
 from contextlib import ExitStack, suppress
 
-from .server import Connection, allow_many_files
+from ..connections import Connection, allow_many_files
 from .serving import hosted, plan_from
 
 

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...errors import ConfigError, WhyrankError
-from .server import LEAVE_SECONDS, allow_many_files, ending_signals
+from ..connections import LEAVE_SECONDS, allow_many_files, ending_signals
 
 _METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _AT_ONCE = 64  # connections that are taken before anything else is looked at

@@ -8,21 +8,23 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
-import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
-from starlette.routing import Mount
 
-from ..gate import App, Gate, guarded
+from ..connections import allow_many_files, fault_in, host_for
+from ..gate import App, Gate, Receive, Refusal, Send, guarded, refuse
+from .sessions import Sessions
 
 PATH = "/mcp"
 _SECONDS_TO_LEAVE = 3  # for streams that are still open when the server is told to end
+_ELSEWHERE = Refusal(404, "not-found", "there is nothing at this address", f"the server is at {PATH}")
+_OPEN = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # our own gate looks at Host and Origin first
 _BY_SIGNAL = 128  # what shells add to the number of the signal a process ended by
 
 
@@ -51,35 +53,36 @@ def over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
 
 def over_http(servers: Sequence[tuple[Gate, Server[Any]]], listening: socket.socket, ready: Callable[[], None]) -> None:
     """Serve over HTTP on a socket until the process is told to end, each server behind its own gate."""
-    apps = [(gate, _app(server, gate)) for gate, server in servers]
+    sessions = [(gate, Sessions(server, security_settings=_OPEN)) for gate, server in servers]
 
     @asynccontextmanager
     async def running(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for _gate, app in apps:
-                await stack.enter_async_context(app.router.lifespan_context(app))
+            for _gate, kept in sessions:
+                await stack.enter_async_context(kept.run())
             yield
 
-    inside = guarded([(gate, cast(App, app)) for gate, app in apps])
-    config = uvicorn.Config(
-        Starlette(routes=[Mount("/", cast(Any, inside))], lifespan=running),
-        log_config=None,  # uvicorn's own would print to standard output
-        access_log=False,
-        lifespan="on",
-        timeout_graceful_shutdown=_SECONDS_TO_LEAVE,
-    )
+    lifetime = Starlette(lifespan=running)
+    inside = guarded([(gate, _at_path(cast(App, kept.asgi_app))) for gate, kept in sessions])
+
+    async def app(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await lifetime(scope, receive, send)
+        elif (fault := fault_in(scope)) is not None:
+            await refuse(fault, send)
+        else:
+            await inside(scope, receive, send)
+
+    allow_many_files()
     ready()  # the socket listens: whoever comes now waits for us
-    uvicorn.Server(config).run(sockets=[listening])
+    host_for(app, lambda: None, leave_seconds=_SECONDS_TO_LEAVE, has_lifespan=True).run(sockets=[listening])
 
 
-def _app(server: Server[Any], gate: Gate) -> Starlette:
-    names = [f"[{name}]" if ":" in name else name for name in sorted(gate.hosts)]
-    security = TransportSecuritySettings(
-        allowed_hosts=_with_ports(names),
-        allowed_origins=_with_ports([f"{scheme}://{name}" for scheme in ("http", "https") for name in names]),
-    )
-    return server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
+def _at_path(app: App) -> App:
+    async def ask(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["path"] == PATH:
+            await app(scope, receive, send)
+        else:
+            await refuse(_ELSEWHERE, send)
 
-
-def _with_ports(names: Sequence[str]) -> list[str]:
-    return [*names, *(f"{name}:*" for name in names)]
+    return ask

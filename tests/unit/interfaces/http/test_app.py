@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 import whyrank
+from whyrank.interfaces.connections import host_for
 from whyrank.interfaces.desk import Desk
 from whyrank.interfaces.door import Door
 from whyrank.interfaces.gate import gate_for
 from whyrank.interfaces.http.app import Seat, Site
 from whyrank.interfaces.http.logs import Log
-from whyrank.interfaces.http.server import host_for
 
 ASKING = 8
 

@@ -1,4 +1,4 @@
-"""The server under the application: connections that are slow, wrong or too many, and an end that loses nothing."""
+"""The server under an application: connections that are slow, wrong or too many, and an end that loses nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar, cast
@@ -18,9 +18,9 @@ import httptools
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ..gate import App
-from ..shapes import FORMAT
+from .gate import App, Refusal
 from .heads import MAX_HEAD_BYTES, TOO_LONG, fault_of, without_upgrade
+from .shapes import FORMAT
 
 HEAD_SECONDS = 10.0  # for the head of a request to arrive; more slowly is how servers are starved
 TAKE_SECONDS = 30.0  # for an answer to be taken; who reads none of it keeps its bytes and a connection
@@ -29,6 +29,7 @@ IDLE_SECONDS = 75  # a connection may rest between two requests
 LEAVE_SECONDS = 30  # for what has begun to come to its end when the server is told to
 MAX_CONNECTIONS = 4_000  # of one process; whoever comes then is told to come later
 _RETRY_SECONDS = 2
+_OURS = "whyrank"  # our corner of what servers tell applications beyond the standard
 _SHOWN_TARGET_BYTES = 1_024  # of a request that is refused; of a very long target no path can be read
 _HANDED_OVER = 64  # connections that are taken over at once
 _FILES = 65_536  # a process wants to have open at most; connections are files
@@ -107,7 +108,7 @@ class Connection(HttpToolsProtocol):
             return
         self._arrived()
         if (fault := fault_of(self.url, self.headers)) is not None:
-            self.scope["extensions"] = {"whyrank": {"fault": fault}}
+            self.scope["extensions"] = {_OURS: {"fault": fault}}
             self.url = self.url[:_SHOWN_TARGET_BYTES]
         super().on_headers_complete()
 
@@ -273,20 +274,29 @@ def host_for(
     leaving: Callable[[], None],
     connection: type[Connection] = Connection,
     channel: socket.socket | None = None,
+    *,
+    leave_seconds: int = LEAVE_SECONDS,
+    has_lifespan: bool = False,
 ) -> Host:
-    """Return what serves an application."""
+    """Return what serves an application; one with a lifespan is told when it begins and ends."""
     config = uvicorn.Config(
         app,
         http=connection,
         ws="none",
-        lifespan="off",
+        lifespan="on" if has_lifespan else "off",
         log_config=None,  # uvicorn's own would print to standard output
         access_log=False,
         server_header=False,
         timeout_keep_alive=IDLE_SECONDS,
-        timeout_graceful_shutdown=LEAVE_SECONDS,
+        timeout_graceful_shutdown=leave_seconds,
     )
     return Host(config, leaving, channel)
+
+
+def fault_in(scope: MutableMapping[str, Any]) -> Refusal | None:
+    """Return what was found wrong with the head of a request, if something was."""
+    fault: Refusal | None = scope.get("extensions", {}).get(_OURS, {}).get("fault")
+    return fault
 
 
 def ending_signals() -> list[signal.Signals]:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from whyrank.interfaces.connections import Connection, host_for
 from whyrank.interfaces.gate import Receive, Send
-from whyrank.interfaces.http.server import Connection, host_for
 
 ANSWER_BYTES = 50_000_000  # more than two sockets of one machine hold
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..gate import Refusal, repeated
+from .gate import Refusal, repeated
 
 MAX_HEAD_BYTES = 65_536  # several times what browsers, proxies and tokens make of it
 MAX_HEADERS = 100
