@@ -90,8 +90,7 @@ def bare_http(url: str) -> Ask:
         return answer.read().decode()
 
     async def ask(question: str) -> object:
-        event = next(line for line in tell(call(question)).splitlines() if line.startswith("data: {"))
-        return json.loads(event.removeprefix("data: "))["result"]["structuredContent"]["hits"]
+        return json.loads(tell(call(question)))["result"]["structuredContent"]["hits"]
 
     tell(message("initialize", HELLO, 0))
     tell(message("notifications/initialized"))
