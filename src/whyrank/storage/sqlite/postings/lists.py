@@ -256,8 +256,9 @@ class Lists:
         return self._living(found, self._fresh(lambda text: text.counts[field.number].get(term, 0)))
 
     def _several(self, connection: Connection, terms: Sequence[str]) -> Postings:
-        """Return the places that hold any of these tokens, and how often all of them together."""
-        lists = [listed for term in terms for listed in self._read(connection, WORDS, term)]
+        """Return the places that hold any of these tokens and phrases, and how often all of them together."""
+        phrases = [self.postings(connection, WORDS, term) for term in terms if " " in term]
+        lists = [listed for term in terms if " " not in term for listed in self._read(connection, WORDS, term)]
         wanted = frozenset(terms)
 
         def together(text: FreshText) -> int:
@@ -265,9 +266,10 @@ class Lists:
             return sum(counts[token] for token in counts.keys() & wanted)
 
         found = [Postings(listed.numbers, listed.frequencies.astype(np.float64)) for listed in lists]
-        every = self._living(found, self._fresh(together))
-        places, which = np.unique(every.places, return_inverse=True)
-        return Postings(places, np.bincount(which, every.frequencies, len(places)).astype(np.float64))
+        every = [self._living(found, self._fresh(together)), *phrases]
+        places, which = np.unique(np.concatenate([part.places for part in every]), return_inverse=True)
+        frequencies = np.concatenate([part.frequencies for part in every])
+        return Postings(places, np.bincount(which, frequencies, len(places)).astype(np.float64))
 
     def counts(self, connection: Connection, terms: Sequence[str]) -> Integers:
         """Return how many memories hold each of some tokens, a page at a time: there may be thousands."""
