@@ -110,6 +110,8 @@ class Engine(Remembering, Extracting, Pinning):
         report = ingestor.ingest([Path(path) for path in paths], owner, dry_run=dry_run)
         if not dry_run:
             self._store.settle([owner])
+            if read := self.read_anew(progress):
+                report.remarks.append(("words", f"those of {read} memories that were stored before were read anew"))
             report.remarks += [("calibration", remark) for remark in self._recalibrate([owner], progress)]
         return report
 
@@ -137,7 +139,8 @@ class Engine(Remembering, Extracting, Pinning):
         asked, widened = self._widened(asked, expand)
         with self._searching() as searcher:
             results = searcher.search(asked, chosen)
-            said = (*widened, *self._config.unhonoured(recipe, chosen), *self._config.notices, *self._serving.notices())
+            said = (*widened, *self._config.unhonoured(recipe, chosen), *self._config.notices)
+            said = (*said, *self._serving.notices(), *self.word_notices(asked.where.scopes))
         return replace(results, notices=(*results.notices, *said)) if said else results
 
     def pool(
@@ -167,7 +170,8 @@ class Engine(Remembering, Extracting, Pinning):
         with self._searching() as searcher:
             found = pooled(searcher, asked, base, wish, self._reranking(base), likeness=likeness)
             said = (*widened, *self._config.unhonoured(recipe, found.pool.recipe), *self._config.notices)
-            results = replace(found.results, notices=(*found.results.notices, *said, *self._serving.notices()))
+            said = (*said, *self._serving.notices(), *self.word_notices(asked.where.scopes))
+            results = replace(found.results, notices=(*found.results.notices, *said))
         return replace(found, results=results)
 
     @contextmanager

@@ -13,8 +13,8 @@ from .columns import MemoryId
 from .errors import ConfigError, NotFound
 from .lifetimes import REFRESHED, expiry
 from .ports import Changes, Recall, SortingKey
+from .rereading import Rereading
 from .search.calibration import notes_about
-from .spaces import Spaces
 from .types import GLOBAL, Former, Memory, Order, Scope, Where, visible
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Forgotten(NamedTuple):
     remains: tuple[str, ...] = ()
 
 
-class Living(Spaces):
+class Living(Rereading):
     """Memories that are there, and their end."""
 
     def get(self, identity: MemoryId, *, scope: Scopes = None) -> Memory:

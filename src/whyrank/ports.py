@@ -23,6 +23,7 @@ else:
 
 # Where a memory stands in a list of some order; what comes behind has a greater one.
 SortingKey = tuple[object, ...]
+UNKNOWN_READER = 0  # earlier than all that are known
 
 
 class Name(NamedTuple):
@@ -39,7 +40,8 @@ class Entry:
     """A memory ready to be stored: analysed, named and fingerprinted outside any transaction.
 
     `letters` says that it is written in a language whose words are also matched by the letters inside them; `marks`
-    are its date words and who said it; `language` is that of texts that do not show theirs.
+    are its date words and who said it; `language` is that of texts that do not show theirs; `reader` is the version of
+    what turned its text into words.
     """
 
     memory: Memory
@@ -50,6 +52,7 @@ class Entry:
     letters: bool = False
     marks: tuple[str, ...] = ()
     language: str = ""
+    reader: int = UNKNOWN_READER
 
 
 class FileRecord(NamedTuple):
@@ -202,6 +205,12 @@ class Store(Protocol):
 
     def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+
+    def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
+        """Count what the scopes may see by the reader that made its words."""
+
+    def read_before(self, reader: int, limit: int) -> list[Memory]:
+        """Return up to `limit` memories, of whatever scope, whose words an earlier reader made."""
 
     def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
         """Return those of these memories that may answer, by every filter."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from whyrank.config import WORKSPACE_FILE, load
 from whyrank.embedding.prompts import PROMPTS
 from whyrank.evaluation.kept import read as evaluation_results
 from whyrank.evaluation.report.whole import page_of as evaluation_page
+from whyrank.interfaces.cli.main import main
 from whyrank.interfaces.cli.parser import build
 from whyrank.interfaces.failures import FAILURES, NOT_CONFORMING, PARTLY_READ, PINS_LOST, TRAIL_BROKEN, WAITING
 from whyrank.ranking.recipes import RECIPES
@@ -71,6 +73,21 @@ def test_the_page_on_advanced_queries_says_what_it_says(tmp_path: Path, monkeypa
     expected = re.search(r"```text\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
     assert expected is not None
     assert run(code) == expected.group(1)
+
+
+def test_the_page_on_upgrading_says_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = ROOT / "docs/how-to/upgrade.md"
+    told = page.read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    [code] = python_in(page)
+    assert f"```text\n{run(code)}```" in told
+    shutil.copy(ROOT / "tests/golden/readers/reader3.db", tmp_path / "old.db")
+    for repair in ([], ["--repair"]):
+        main(["doctor", *repair, "--store", "old.db"])
+        command = " ".join(["whyrank doctor", *repair])
+        assert f"$ {command}\n{capsys.readouterr().out}" in told
 
 
 def test_the_page_on_nothing_relevant_says_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 VERBS = (
     "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",
     "calibrate", "eval", "pin", "check", "tune", "bench", "update", "recalled", "prune", "export", "ingest-files",
-    "mcp", "conformance",
+    "mcp", "conformance", "doctor",
 )  # fmt: skip
 SERVERS = ("serve",)  # these do not end by themselves: `test_serving.py` has them
 
@@ -46,6 +46,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "config": (["config"], "limit = 6", {"settings", "workspace", "notices"}),
     "recipes": (["recipes"], "default", {"recipes"}),
     "model": (["model", "list"], "wordllama", {"models", "folder"}),
+    "doctor": (["doctor"], "words: in order", {"words", "vectors", "notices"}),
     "embed": (["embed"], "0 texts were embedded", {"space", "embedded", "waiting", "refused", "error", "next_try"}),
     "calibrate": (["calibrate", "--store", "BIG"], "20 memories, en", {"calibrations"}),
     "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),

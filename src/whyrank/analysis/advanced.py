@@ -16,14 +16,15 @@ from typing import NamedTuple
 import regex
 
 from ..errors import BadQuery
-from ..expressions import All, Begins, Either, Expression, Holds, Leaf, Not, Says, wanted
+from ..expressions import All, Begins, Either, Expression, Holds, Leaf, Not, Says, label_of, wanted
 from ..types import Analysis, Notice
 from .endings import spellings, stems_beginning
 from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, latin_language
 from .query import MAX_QUERY_CHARACTERS, MAX_TERMS, analyse
+from .readings import term_for
 from .sayings import ALIASES, CHOICES, FIELDS, SPOKEN, words_of
 from .text import clean, compose, fold, unspaced_letters
-from .words import MAX_TOKEN_LETTERS, all_tokens, joined, spelled
+from .words import MAX_TOKEN_LETTERS, all_tokens, joined, runs_in, spelled
 
 MIN_BEGINNING = 2  # letters before a *; a single one begins a tenth of all words
 MAX_DEPTH = 32  # parentheses and NOTs inside each other; nobody writes more, and a machine must not overflow
@@ -202,14 +203,14 @@ class _Reading:
             raise self._wrong(
                 "a field names nothing", piece.place, "write what it says behind the colon, as in tag:work"
             )
-        tokens = all_tokens(piece.text, self._latin)
-        content = [token.text for token in tokens if not token.is_stop_word]
-        if content:
+        term = term_for(piece.text, self._latin)
+        if term:
             quoted = f'"{piece.text}"' if piece.kind == "phrase" else piece.text
-            return Holds(quoted, " ".join(content))
+            return Holds(quoted, term)
+        is_word = bool(runs_in(compose(piece.text)))
         said = f"{piece.text!r} is in no index and was passed over"
         self.notices.append(
-            Notice("word-ignored", said if tokens else f"{piece.text!r} is no word; it was passed over")
+            Notice("word-ignored", said if is_word else f"{piece.text!r} is no word; it was passed over")
         )
         return None
 
@@ -217,10 +218,12 @@ class _Reading:
         star = piece.text.index("*")
         if piece.text[star:].strip("*"):
             raise self._wrong("a * stands inside a word", piece.place + star, "put it at the end")
+        written = fold(compose(piece.text[:star])).rstrip("-_")
         # A joint at the end joins nothing yet: `night-*` asks for what `night*` does.
         folded = joined(fold(spelled(compose(piece.text[:star]))))[:MAX_TOKEN_LETTERS].rstrip("-_")
         unspaced = unspaced_letters(folded)
-        if not _LETTER.search(folded) or (len(folded) < MIN_BEGINNING and not unspaced):
+        # Letters are counted as they are written: `π*` is one, and would else begin every pipe and picture.
+        if not _LETTER.search(folded) or (min(len(written), len(folded)) < MIN_BEGINNING and not unspaced):
             hint = f"write at least {MIN_BEGINNING} letters before *"
             raise self._wrong(f"{piece.text!r} begins too many words", piece.place, hint)
         if not _BEGINNING.fullmatch(folded):
@@ -260,10 +263,9 @@ def other_terms(leaf: Holds, default_language: str) -> list[str]:
     They have as many words: where a language takes one for a function word, less would be asked for.
     """
     text, languages = leaf.asked.strip('"'), dict.fromkeys((default_language, *LATIN_LANGUAGES))
-    tokens = (all_tokens(text, language) for language in languages)
-    terms = (" ".join(token.text for token in some if not token.is_stop_word) for some in tokens)
-    words = leaf.term.count(" ")
-    return [term for term in dict.fromkeys(terms) if term and term != leaf.term and term.count(" ") == words]
+    terms = dict.fromkeys(term_for(text, language) for language in languages)
+    words = label_of(leaf.term).count(" ")
+    return [term for term in terms if term and term != leaf.term and label_of(term).count(" ") == words]
 
 
 def _joined(kind: type[All] | type[Either], parts: list[Expression | None]) -> Expression | None:

@@ -9,12 +9,13 @@ import regex
 from ..types import Analysis, Notice, QueryKind
 from .datewords import asked_dates
 from .entities import entities_in, is_identifier
-from .languages import DEFAULT_LANGUAGE, language_of
+from .languages import DEFAULT_LANGUAGE, language_of, latin_language
 from .names import probe_for
+from .readings import term_for
 from .reldates import told_dates
 from .speakers import asked_speakers
 from .stopwords import QUESTION_WORDS
-from .text import clean, fold, unspaced_letters
+from .text import clean, compose, fold, unspaced_letters
 from .words import quoted_tokens, tokens_of
 
 MAX_TERMS = 64  # an OR of more costs more than it finds
@@ -67,9 +68,8 @@ def _terms(text: str, default_language: str) -> Iterator[str]:
     for match in _PHRASE.finditer(text):
         phrase = next(group for group in match.groups() if group)
         # A phrase of function words alone stands in no index.
-        content = [token.text for token in quoted_tokens(phrase, text, default_language) if not token.is_stop_word]
-        if content:
-            yield " ".join(content)
+        if term := term_for(phrase, latin_language(compose(clean(text).text), default_language)):
+            yield term
             found_phrase = True
     remainder = _PHRASE.sub(" ", text)
     if found_phrase:

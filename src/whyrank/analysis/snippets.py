@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import regex
@@ -10,12 +11,16 @@ import regex
 from ..expressions import meant
 from .languages import DEFAULT_LANGUAGE, latin_language
 from .text import UNSPACED, compose
-from .words import Token, run_tokens
+from .words import Token, is_unspaced, run_tokens
 
 SNIPPET_CHARACTERS = 240
 
 _RUN = regex.compile(rf"(?V1)[{UNSPACED}]|[[\p{{L}}\p{{M}}\p{{N}}_'’]--[{UNSPACED}]]+")
 _ASCII_RUN = regex.compile(r"[A-Za-z0-9_']+")  # the same where nothing else stands, and seven times as fast
+# Words that signs join to one, or that end in some; they are looked for only around such signs, which are few.
+_JOINT = re.compile(r"(?<=\S)(?:[-./:@\\]+(?=\w)|\+\+|\#)")
+_WORD = r"[\p{L}\p{M}\p{N}_]++"
+_JOINED = regex.compile(rf"{_WORD}(?:(?:[-./:@\\]++{_WORD})++(?:\+\+|\#)?|\+\+|\#)")
 
 
 class Span(NamedTuple):
@@ -58,13 +63,26 @@ def _matches(text: str, wanted: set[str]) -> list[Span]:
     spans: list[Span] = []
     for match in (_ASCII_RUN if text.isascii() else _RUN).finditer(text):
         run = match.group()
-        if len(run) == 1 and not run.isascii():
+        if is_unspaced(run):
             pair = text[match.start() : match.start() + 2]
             if pair in wanted or run in wanted:
                 spans.append(Span(match.start(), match.start() + (len(pair) if pair in wanted else 1)))
         elif _is_wanted(run_tokens(compose(run), latin), wanted):
             spans.append(Span(match.start(), match.end()))
-    return _merged(spans)
+    return _merged(sorted((*spans, *_joined(text, wanted, latin))))
+
+
+def _joined(text: str, wanted: set[str], latin: str) -> Iterator[Span]:
+    """Yield the identifiers that match as one word, though their parts may not: `night-shift` for `nightshift`."""
+    end = 0
+    for joint in _JOINT.finditer(text):
+        if joint.start() < end:
+            continue
+        end = text.find(" ", joint.end())
+        end = len(text) if end < 0 else end
+        for match in _JOINED.finditer(text, text.rfind(" ", 0, joint.start()) + 1, end):
+            if _is_wanted(run_tokens(compose(match.group()), latin)[:1], wanted):
+                yield Span(match.start(), match.end())
 
 
 def _is_wanted(tokens: Iterable[Token], wanted: set[str]) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import regex
 
-from ..expressions import is_several, label_of
+from ..expressions import label_of, meant
 from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, language_of, latin_language, word_language
 from .stems import stem
 from .stopwords import STOP_WORDS
@@ -69,18 +69,19 @@ def tokens_and_language(text: str, default_language: str = DEFAULT_LANGUAGE) -> 
 def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:
     """Return the tokens of a text with the function words marked, in order."""
     composed = compose(clean(text).text)
-    return _tokens_in(composed, latin_language(composed, default_language))
+    return tokens_in(composed, latin_language(composed, default_language))
 
 
 def quoted_tokens(quoted: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:
     """Return the tokens of a part of a text as the whole makes them: a title is read in the language around it."""
-    return _tokens_in(compose(clean(quoted).text), latin_language(compose(clean(text).text), default_language))
+    return tokens_in(compose(clean(quoted).text), latin_language(compose(clean(text).text), default_language))
 
 
-def _tokens_in(composed: str, latin: str) -> list[Token]:
+def tokens_in(composed: str, latin: str) -> list[Token]:
+    """Return the tokens of a composed text that is written in a language, where it is written in Latin letters."""
     tokens: list[Token] = []
-    for run in _RUN.findall(composed):
-        tokens.extend(_bigrams(run) if _is_unspaced(run) else run_tokens(run, latin))
+    for run in runs_in(composed):
+        tokens.extend(bigrams(run) if is_unspaced(run) else run_tokens(run, latin))
     return tokens
 
 
@@ -88,10 +89,10 @@ def words_meaning(term: str, text: str, default_language: str = DEFAULT_LANGUAGE
     """Return the words of a text that a term stands for, as they are written; none for what no word says alone."""
     composed = compose(clean(text).text)
     latin = latin_language(composed, default_language)
-    runs = dict.fromkeys(run for run in _RUN.findall(composed) if not _is_unspaced(run))
-    if is_several(term):
+    runs = dict.fromkeys(run for run in _RUN.findall(composed) if not is_unspaced(run))
+    if label_of(term).endswith("*"):
         return (label_of(term),)
-    wanted = set(term.split(" "))
+    wanted = {token for one in meant(term) for token in one.split(" ")}
     return tuple(run for run in runs if wanted.intersection(token.text for token in run_tokens(run, latin)))
 
 
@@ -102,7 +103,7 @@ def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[s
     found: dict[str, tuple[str, ...]] = {}
     for run in _RUN.findall(composed):
         tokens = run_tokens(run, latin)
-        if _is_unspaced(run) or len(tokens) != 1 or tokens[0].is_stop_word:
+        if is_unspaced(run) or len(tokens) != 1 or tokens[0].is_stop_word:
             continue
         others = (run_tokens(run, language) for language in LATIN_LANGUAGES)
         stems = dict.fromkeys(other[0].text for other in others if len(other) == 1 and not other[0].is_stop_word)
@@ -111,17 +112,24 @@ def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[s
     return found
 
 
+def runs_in(composed: str) -> list[str]:
+    """Return the runs of characters of a composed text that are words, or identifiers."""
+    runs: list[str] = _RUN.findall(composed)
+    return runs
+
+
 def runs_of(composed: str) -> list[str]:
-    """Return the runs of characters of a composed text that are words, or identifiers, of a script with spaces."""
-    return [run for run in _RUN.findall(composed) if not _is_unspaced(run)]
+    """Return those of a script with spaces."""
+    return [run for run in runs_in(composed) if not is_unspaced(run)]
 
 
-def _is_unspaced(run: str) -> bool:
+def is_unspaced(run: str) -> bool:
     """Tell whether a run is of a script without spaces: no run mixes these with others."""
     return not run.isascii() and _UNSPACED_START.match(run) is not None
 
 
-def _bigrams(letters: str) -> list[Token]:
+def bigrams(letters: str) -> list[Token]:
+    """Return the tokens of a run of a script without spaces: overlapping pairs of letters."""
     if len(letters) == 1:
         return [Token(letters)]
     return [Token(letters[i : i + 2]) for i in range(len(letters) - 1)]
@@ -136,7 +144,7 @@ def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
     spoken = spoken_words(spelled(run))
     if spoken != [run]:
         return tuple(token for word in spoken for token in run_tokens(word, latin))
-    if (singular := _singular(run, latin)) is not None:
+    if (singular := singular_of(run, latin)) is not None:
         return _with_parts(word_token(joined(folded), latin), run_tokens(singular, latin))
     parts = parts_of(run)
     if not parts:
@@ -150,7 +158,7 @@ def _with_parts(whole: Token, parts: Iterable[Token]) -> tuple[Token, ...]:
     return (whole, *(part for part in parts if part != whole))
 
 
-def _singular(run: str, latin: str) -> str | None:
+def singular_of(run: str, latin: str) -> str | None:
     """Return an acronym without the s of its plural, `GPUs`; but not where a word like `or` would be left."""
     singular = _PLURAL.sub(r"\1", run)
     return None if singular == run or fold(singular) in STOP_WORDS.get(latin, frozenset()) else singular

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,8 +50,9 @@ def load_set(folder: Path) -> EvaluationSet:
     documents = tuple(_documents(corpus)) if corpus.is_file() else ()
     if corpus.is_file():
         _check_ids(corpus, documents)
-    judgements = _judgements(folder / "qrels.tsv")
-    questions = tuple(question for question in _questions(folder / "queries.jsonl") if question.id in judgements)
+    asked = tuple(_questions(folder / "queries.jsonl"))
+    judgements = _judgements(folder / "qrels.tsv", {question.id for question in asked})
+    questions = tuple(question for question in asked if question.id in judgements)
     if not questions:
         raise BadDataset(f"no query of {folder} has a relevant document", "check queries.jsonl and qrels.tsv")
     return EvaluationSet(
@@ -151,10 +152,10 @@ def _scope(name: object) -> Scope:
     return Scope("user", str(name)) if name else GLOBAL
 
 
-def _judgements(file: Path) -> dict[str, dict[str, int]]:
+def _judgements(file: Path, questions: Collection[str]) -> dict[str, dict[str, int]]:
     judged: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(_text_of(file).split("\n")[1:], 2):
-        if not line.strip():
+    for number, line in enumerate(_text_of(file).removeprefix("\ufeff").split("\n"), 1):
+        if not line.strip() or (number == 1 and _is_header(line, questions)):
             continue
         try:
             question, document, gain = line.split("\t")
@@ -162,3 +163,9 @@ def _judgements(file: Path) -> dict[str, dict[str, int]]:
         except ValueError as error:
             raise BadDataset(f"{file}:{number}: {error}", "each line is query, document and gain, with tabs") from error
     return {question: gains for question, gains in judged.items() if any(gain > 0 for gain in gains.values())}
+
+
+def _is_header(line: str, questions: Collection[str]) -> bool:
+    """Tell whether a first line names columns: it judges nothing, and no query is called so."""
+    columns = line.split("\t")
+    return columns[0] not in questions and not columns[-1].strip().lstrip("+-").isdigit()

@@ -21,6 +21,10 @@ from ..types import Memory, Scope
 # where they are most of an index.
 WORDS_SUFFICE = frozenset({"en"})
 
+# Raised whenever the same text would give other words, names or date words, or the same file other chunks or fields:
+# files are then read anew when they are ingested, and the words of all other memories a few at a time.
+READER_VERSION = 4
+
 _ID_BYTES = 10  # 80 bits: two of a million memories share an id once in a million stores
 
 
@@ -37,6 +41,7 @@ def entry_for(memory: Memory, language: str) -> Entry:
         letters=spoken not in WORDS_SUFFICE,
         marks=(*_date_words(memory, spoken), *(speaker_mark(memory.speaker) if memory.is_turn else ())),
         language=language,
+        reader=READER_VERSION,
     )
 
 

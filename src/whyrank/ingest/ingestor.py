@@ -15,14 +15,12 @@ from ..errors import IngestError
 from ..ports import Changes, Embedder, Entry, FileRecord, Store
 from ..types import Scope
 from .chunks import ChunkSize
-from .entries import entry_for
+from .entries import READER_VERSION, entry_for
 from .files import memories_in
 from .filling import Clock, Desk, Progress
 from .walk import Found, Skipped, read, walk
 
 Action = Literal["new", "changed", "renamed", "touched", "deleted"]
-
-READER_VERSION = 4  # raised whenever the same file would give other chunks, tokens or fields
 
 # One transaction takes about this many chunks, so that a reader or another writer never waits long.
 _CHUNKS_PER_TRANSACTION = 256

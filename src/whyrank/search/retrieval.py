@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from ..analysis.names import MAX_WINDOW_WORDS, match_name, names_of
 from ..analysis.words import foreign_stems, tokens_of
 from ..columns import MemoryId, column_of
+from ..expressions import is_several
 from ..hits import Context, Held, memory_of
 from ..matches import NameMatch, NameProbe
 from ..ports import Embedder, Store, Vector
@@ -145,7 +146,7 @@ def _with_typos(probe: NameProbe, terms: Sequence[str], store: Store, query: Que
     """Allow misspelt names only where the query holds an unknown word: "test" must not find "Text"."""
     if not 0 < len(probe.key) <= MAX_TYPO_LETTERS or len(probe.words) > MAX_WINDOW_WORDS:
         return probe
-    spoken = [token for term in terms for token in term.split(" ")]
+    spoken = [token for term in terms for token in ([term] if is_several(term) else term.split(" "))]
     joined = tokens_of(probe.key, language)
     known = store.statistics({*spoken, *joined}, query.where.scopes).frequency
     is_known = any(known[term] for term in joined) or all(known[term] for term in spoken)

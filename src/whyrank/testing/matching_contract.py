@@ -126,6 +126,36 @@ class MatchingContract(StoreContract):
         assert dict(signal.terms["m_1"]) == {"tea*": signal.values["m_1"]}
         assert ids(store.keyword([several("zebra*", [])], self.where(), 10)) == []
 
+    def test_a_term_may_stand_for_words_and_phrases(self, tmp_path: Path) -> None:
+        """What holds any of them holds the term, as often as all of them together; flushed long ago or not."""
+        many = [fact(f"m_{i}", f"oil {i}") for i in range(100)]
+        store = self.filled(tmp_path, [fact("m_a", "green tea pot"), fact("m_b", "teapot"), *many])
+        self.put(store, [fact("m_c", "teapot, or tea pot"), fact("m_d", "pot of tea")])
+        either = several("teapot", ["teapot", "tea pot"])
+        assert store.statistics([either], MINE).frequency == {either: 3}
+        found = store.passing(["m_a", "m_b", "m_c", "m_d", "m_1"], self.where(matching=Holds("teapot", either)))
+        assert found == {"m_a", "m_b", "m_c"}
+        assert {*ids(store.keyword([either], self.where(), 10))} == {"m_a", "m_b", "m_c"}
+
+    def test_an_identifier_is_found_however_a_text_writes_it(self, tmp_path: Path) -> None:
+        """As one word, or as its parts side by side; a phrase around it knows the same ways."""
+        texts = [
+            "the new night-shift begins", "the new nightShift begins", "a new night shift begins",
+            "new nightshift begins", "nights without a shift", "C++ code", "C code", "an A/B test", "plan B test",
+            "TGF-β1 signals", "TGFβ1 signals", "TGF beta1 signals", "two GPUs", "one GPU",
+        ]  # fmt: skip
+        store = self.filled(tmp_path, [fact(f"m_{i}", text) for i, text in enumerate(texts)])
+        expected = {
+            "night-shift": {0, 1, 2, 3}, "night_shift": {0, 1, 2, 3}, "nightShift": {0, 1, 2, 3},
+            "nightshift": {0, 1, 3}, "night shift": {0, 1, 2, 4}, '"new night-shift begins"': {0, 1, 2, 3},
+            '"night-shift begins"': {0, 1, 2, 3}, '"night-shift ends"': set(), "begins -night-shift": set(),
+            "C++": {5}, "A/B test": {7}, '"A/B test"': {7}, "TGFβ1": {9, 10, 11}, "TGF-beta1": {9, 10, 11},
+            '"TGFβ1 signals"': {9, 10, 11}, "GPUs": {12, 13}, "GPU": {12, 13},
+        }  # fmt: skip
+        everything = [f"m_{i}" for i in range(len(texts))]
+        found = {text: {int(one[2:]) for one in self.passing(store, text, everything)} for text in expected}
+        assert found == expected
+
     def test_other_filters_and_the_wall_still_stand(self, tmp_path: Path) -> None:
         """An expression, even one that denies, opens nothing."""
         memories = [

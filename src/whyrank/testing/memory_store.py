@@ -30,13 +30,14 @@ from ..storage.samples import spread
 from ..types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from .memory_matching import passes, with_tie, words_in
 from .memory_past import Past, counted, life_of, refuse_circles, refuse_others, with_recalls
+from .memory_readers import MemoryReaders
 from .oracle import addends, date_scores
 
 if TYPE_CHECKING:
     from ..ports import Vector
 
 
-class MemoryStore:
+class MemoryStore(MemoryReaders):
     """Everything in dictionaries; term statistics are those of the visible scopes."""
 
     def __init__(self) -> None:

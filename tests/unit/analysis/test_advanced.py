@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from whyrank.analysis.advanced import MAX_DEPTH, asked_for
+from whyrank.analysis.query import analyse
 from whyrank.errors import BadQuery
 from whyrank.expressions import Begins, Holds, Says
 
@@ -52,6 +53,21 @@ def test_a_beginning_is_joined_as_the_words_are(asked: str) -> None:
     assert expression.spellings == ("nightsh",)
 
 
+def test_a_symbol_counts_by_its_name_once_there_are_letters_enough() -> None:
+    assert asked_for("β2*").expression == Begins("beta2*", ("beta2",))
+    assert asked_for("TGF-β*").expression == Begins("tgfbeta*", ("tgfbeta",))
+
+
+def test_words_are_read_in_the_language_of_the_whole_query() -> None:
+    plain = analyse("die Häuser am Ufer").terms
+    assert asked_for("die Häuser am Ufer").analysis.terms == plain == ("haus", "ufer")
+
+
+def test_an_identifier_is_one_term_in_every_way_it_may_be_written() -> None:
+    assert asked_for("night-shift").expression == Holds("night-shift", "nightshift|nightshift|night shift")
+    assert asked_for('"a new night-shift"').analysis.terms == analyse('"a new night-shift"').terms
+
+
 def test_a_joint_at_the_end_of_a_beginning_joins_nothing() -> None:
     assert asked_for("night-*").expression == asked_for("night*").expression
 
@@ -91,6 +107,8 @@ def test_function_words_are_passed_over_and_it_is_said() -> None:
         ("kind:song", 1, "no kind 'song'"),
         ("category:x", 1, "no category 'x'"),
         ("t*", 1, "begins too many"),
+        ("π*", 1, "begins too many"),  # one letter, though its name has two
+        ("tea π-*", 5, "begins too many"),
         ("*", 1, "begins too many"),
         ("de*ploy", 3, "inside a word"),
         ('"green tea"*', 12, "a phrase cannot"),

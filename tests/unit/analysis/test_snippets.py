@@ -25,6 +25,16 @@ def marked(text: str, query: str, width: int = SNIPPET_CHARACTERS) -> str:
         ("昨日は東京都へ", "東京都", "昨日は[東京都]へ"),
         ("猫。犬", "猫", "[猫]。犬"),
         ("no match here", "lantern", "no match here"),
+        (
+            "the (night-shift), nightShift and night_shift",
+            "nightshift",
+            "the ([night-shift]), [nightShift] and [night_shift]",
+        ),
+        ("the nightshift", "night-shift", "the [nightshift]"),
+        ("a night-shift", "night", "a [night]-shift"),
+        ("TGF-β and TGFβ", "tgfbeta", "[TGF-β] and [TGFβ]"),
+        ("NF-κB, and κ", "kappa", "NF-[κB], and [κ]"),
+        ("C++ and C", "c++", "[C++] and [C]"),
     ],
 )
 def test_matching_words_are_marked_as_they_are_written(text: str, query: str, expected: str) -> None:

@@ -89,6 +89,8 @@ def test_as_data_holds_every_line(folder: Path, engine: whyrank.Engine) -> None:
         ("qrels.tsv", "header\nq1\ttea\n", "qrels.tsv:2"),
         ("qrels.tsv", "header\nq1\ttea\tmuch\n", "qrels.tsv:2"),
         ("qrels.tsv", "header\n", "no query"),
+        ("qrels.tsv", "q1\ttea\tmuch\n", "qrels.tsv:1"),  # no header: it begins with a query there is
+        ("qrels.tsv", "q1\ttea\nq2\toil\t1\n", "qrels.tsv:1"),
         ("set.json", "{", "set.json"),
     ],
 )
@@ -96,6 +98,19 @@ def test_a_broken_set_says_where(folder: Path, file: str, content: str, said: st
     (folder / file).write_text(content)
     with pytest.raises(BadDataset, match=said):
         load_set(folder)
+
+
+@pytest.mark.parametrize(
+    "header", ["query-id\tdoc-id\trelevance\n", "", "\ufeff", "\ufeffquery\tdocument\tgain\n", "\n"]
+)
+def test_judgements_need_no_header(folder: Path, header: str) -> None:
+    (folder / "qrels.tsv").write_text(f"{header}q1\ttea\t1\nq2\toil\t2\n", encoding="utf-8")
+    assert load_set(folder).judgements == {"q1": {"tea": 1}, "q2": {"oil": 2}}
+
+
+def test_a_first_line_that_judges_is_no_header_even_of_a_query_that_is_not_there(folder: Path) -> None:
+    (folder / "qrels.tsv").write_text("q9\ttea\t1\nq2\toil\t1\n", encoding="utf-8")
+    assert load_set(folder).judgements == {"q9": {"tea": 1}, "q2": {"oil": 1}}
 
 
 def test_a_folder_that_is_no_set_says_what_it_needs(tmp_path: Path) -> None:

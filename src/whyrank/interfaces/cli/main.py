@@ -32,6 +32,7 @@ _VERBS = {
     "config": ("verbs", "config"),
     "model": ("models", "model"),
     "embed": ("models", "embed"),
+    "doctor": ("mending", "doctor"),
     "recipes": ("verbs", "recipes"),
     "eval": ("measuring", "evaluate_sets"),
     "pin": ("pinning", "pin"),

@@ -50,6 +50,7 @@ def _status() -> dict[str, Any]:
         **shapes.status(store, _SPACE),
         "roles": space_shapes.spaces([SpaceState(_SPACE, "wordllama", "serving", 412, 0)]),
         "backlog": space_shapes.backlog(Backlog()),
+        "old_words": 0,
         "notices": [],
         "evaluation": None,
         "version": __version__,

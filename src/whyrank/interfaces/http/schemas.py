@@ -108,7 +108,7 @@ _STATUS = record(
     store=TEXT, schema=WHOLE, engine=TEXT, keyword_index=TEXT, memories=WHOLE, files=WHOLE, scopes=table(WHOLE),
     space=or_null(TEXT), spaces=table(WHOLE), without_vector=WHOLE, bytes=WHOLE, calibrations=listing(table(ANY)),
     roles=listing(_SPACE), backlog=_BACKLOG, notices=listing(named("Notice")), evaluation=ANY, version=TEXT,
-    multi_scope=YES_OR_NO, read_only=YES_OR_NO, format=FORMAT,
+    old_words=WHOLE, multi_scope=YES_OR_NO, read_only=YES_OR_NO, format=FORMAT,
 )  # fmt: skip
 _REPORT = record(
     dry_run=YES_OR_NO, files=table(WHOLE), chunks=WHOLE, removed=WHOLE, embedded=WHOLE, without_vector=WHOLE,

@@ -10,7 +10,7 @@ from ...config import Config
 from ...errors import BadDataset
 from ...evaluation.kept import read_data
 from ...ports import StoreStatus
-from ...types import visible
+from ...types import Scope, visible
 from .. import shapes, space_shapes
 from ..door import Door, Values
 
@@ -20,11 +20,13 @@ def told_status(door: Door, values: Values, version: str) -> dict[str, Any]:
     engine = door.desk.reading()
     store, own = held_for(door, values), _own_scopes(door, values)
     calibrations = [made for made in engine.calibrations() if own is None or own.issuperset(made.scopes)]
+    scopes = None if own is None else frozenset(map(Scope.parse, own))
     return {
         **shapes.status(store, engine.space, calibrations),
         "roles": space_shapes.spaces(engine.spaces()),
         "backlog": space_shapes.backlog(engine.backlog()),
-        "notices": shapes.notices((*engine.config.notices, *engine.waiting_notices())),
+        "old_words": engine.old_words(scopes),
+        "notices": shapes.notices((*engine.config.notices, *engine.waiting_notices(), *engine.word_notices(scopes))),
         "evaluation": _kept_evaluation(engine.config),
         "version": version,
     }

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from ...columns import Column, Listed, MemoryId
@@ -16,7 +17,7 @@ from ...ports import Changes, SortingKey, StoreStatus, Vector
 from ...types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from ..pools import best
 from ..samples import spread
-from . import past, purging
+from . import past, purging, readers
 from .bookkeeping import Bookkeeping
 from .catalogue import Catalogue
 from .connection import LIBRARY, Connection, Database
@@ -52,6 +53,7 @@ class SqliteStore(Bookkeeping):
         self._notes = Notes()
         self._indexes: dict[IndexName, KeywordIndex] = {}
         self._seen: tuple[int, KeywordIndex] | None = None
+        self._read_by: tuple[tuple[int, frozenset[Scope]], Mapping[int, int]] | None = None
         self._is_untidy = False
         try:
             self._prepare(path, keyword)
@@ -192,6 +194,21 @@ class SqliteStore(Bookkeeping):
         """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
         with self.view() as view:
             return view.keyword.beginning(view, beginning, scopes)
+
+    def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
+        """Count what the scopes may see by the reader that made its words."""
+        with self.view() as view:
+            asked, last = (view.generation, scopes), self._read_by
+            if last is None or last[0] != asked:
+                text = self._notes.value(view.connection, view.generation, readers.KEY)
+                counts = readers.counts(view.shelves(scopes), readers.stretches_in(text))
+                last = self._read_by = (asked, counts)
+            return last[1]
+
+    def read_before(self, reader: int, limit: int) -> list[Memory]:
+        """Return up to `limit` memories, of whatever scope, whose words an earlier reader made."""
+        with self.reading():
+            return list(islice(readers.read_before(self._database.reader(), reader), limit))
 
     def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
         """Return those of these memories that may answer, by every filter."""

@@ -27,6 +27,7 @@ from .past import (
 )  # fmt: skip
 from .purging import leave_word
 from .queue import drop_orphaned_failures, put_failures
+from .readers import Marks
 from .records import Ledger, record_of
 from .renumbering import LOOKED_AT_EVERY, is_crowded_with_gaps, renumber
 from .rows import INSERT, to_row
@@ -48,6 +49,7 @@ class Writing:
         self._ledger = Ledger(connection, generation, keyword.stored_tokens)
         self._put: dict[str, list[int]] = defaultdict(list)
         self._lost: set[str] = set()
+        self._readers = Marks(connection)
 
     def apply(self, changes: Changes) -> None:
         """Make the changes."""
@@ -64,6 +66,7 @@ class Writing:
         forget_past(connection, gone | pruned, changes.clear)
         for entry in put:
             self._insert(entry)
+        self._readers.close()
         for language in {entry.language for entry in entries.values()} - {""}:
             connection.execute(
                 "INSERT INTO meta VALUES ('language', ?) ON CONFLICT DO UPDATE SET value = excluded.value", (language,)
@@ -137,6 +140,7 @@ class Writing:
         self._ledger.put(scope, number, record_of(row, entry))
         self._keyword.put(self._connection, row, number, entry)
         self._names.put(self._connection, row, scope, entry.names)
+        self._readers.put(row, entry.reader)
         self._put[scope].append(number)
 
     def _remove(self, ids: Sequence[MemoryId]) -> list[str]:

@@ -14,6 +14,7 @@ def add_verbs(family: Family) -> None:
     _config(verb(family, "config", "show or change settings", _CONFIG))
     _model(verb(family, "model", "list, fetch and change embedding models", _MODEL))
     verb(family, "embed", "give vectors to what waits for one", _EMBED)
+    _doctor(verb(family, "doctor", "look whether a store is in order, and mend it", _DOCTOR))
     _recipes(verb(family, "recipes", "show how results are ranked", _RECIPES))
 
 
@@ -55,6 +56,13 @@ its words meanwhile, and waits: the next write that succeeds takes some of it al
 also what was put off for later. `whyrank status` shows what waits, and what the embedder failed with.
 
   whyrank embed"""
+_DOCTOR = """Look whether the words and vectors of a store are those that this whyrank would make. The words of what
+was stored by an earlier one are read anew with the writes that come, some at a time, and all with the next ingest; what
+the embedder could not embed waits. With --repair all of it is done at once, in short steps: searches go on, and
+stopped, it goes on where it was when called again. The exit status is 17 as long as something is left to do.
+
+  whyrank doctor
+  whyrank doctor --repair"""
 _RECIPES = """Print the recipes that ship. A recipe is a printable value: which runs are asked, how their
 scores are fused, and the stages after that.
 
@@ -79,6 +87,10 @@ def _model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="compare with the model before, and keep it if pins go")
     parser.add_argument("--force", action="store_true", help="change even if pinned answers are lost")
     parser.add_argument("--background", action="store_true", help="leave it to a process of its own")
+
+
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--repair", action="store_true", help="mend what can be made anew")
 
 
 def _recipes(parser: argparse.ArgumentParser) -> None:

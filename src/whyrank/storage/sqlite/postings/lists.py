@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,11 +22,14 @@ from . import vocabulary
 from .inversion import MAX_FREQUENCY, Text, follower_of, invert, key_of, only
 from .pages import Listed, Page, list_of, pages, read
 from .segments import Segment, flushed_below, live_segments
+from .tallies import Tallies, tally
 from .texts import stored_texts
 
 _DIRECTORIES_KEPT = 4_096
 _UNLISTED_KEPT = 64  # segments of an older version, whose words stand in memory until they are listed
 _LISTS_KEPT = 64  # as many as a question has words
+# Terms fall anywhere into pages: where so many are asked for, all pages are read once, and their counts kept.
+_PAGES_PER_KEY = 4
 POSTINGS_KEPT = 3_000_000  # of lists read lately, 48 MB
 
 
@@ -98,6 +101,7 @@ class Pages:
         self._bytes = 0
         self._directories: dict[tuple[int, int], Directory] = {}
         self._unlisted: dict[int, frozenset[str]] = {}
+        self._tallies = Tallies()
         self._turn = threading.Lock()
         self.broken: dict[int, tuple[str, Segment]] = {}
 
@@ -118,17 +122,39 @@ class Pages:
             self._keep(name, page)
             return page
 
-    def pages_for(
+    def counts(
+        self, connection: Connection, scope: str, segment: Segment, field: Field, keys: Integers, living: Flags
+    ) -> Integers:
+        """Return how many of the living memories of a segment hold each of some terms."""
+        with self._turn:
+            pages = len(self._directory(connection, segment, field).firsts)
+        if len(keys) * _PAGES_PER_KEY >= pages or self._tallies.known(segment.segment, living) is not None:
+            whole = partial(self._whole, connection, scope, segment, field)
+            return self._tallies.made(segment.segment, living, whole).of(keys)
+        held = np.zeros(len(keys), np.int64)
+        for page, asked in self._pages_for(connection, scope, segment, field, keys):
+            held[asked] = tally([page], living).of(keys[asked])
+        return held
+
+    def _whole(self, connection: Connection, scope: str, segment: Segment, field: Field) -> Iterator[Page]:
+        """Yield all pages of a segment in order; so many are not kept."""
+        with self._turn:
+            directory = self._directory(connection, segment, field)
+        return (self._read(connection, scope, segment, field, directory, i) for i in range(len(directory.firsts)))
+
+    def _pages_for(
         self, connection: Connection, scope: str, segment: Segment, field: Field, keys: Integers
     ) -> Iterator[tuple[Page, Integers]]:
         """Yield the pages of a segment that would hold some keys, each with the places of those keys."""
         with self._turn:
             firsts = np.array(self._directory(connection, segment, field).firsts, np.int64)
-        numbers = np.searchsorted(firsts, keys, side="right") - 1
-        for number in np.unique(numbers[numbers >= 0]).tolist():
-            page = self.page(connection, scope, segment, field, int(firsts[number]))
+        order = np.argsort(keys, kind="stable")
+        numbers = np.searchsorted(firsts, keys[order], side="right") - 1
+        found, starts = np.unique(numbers, return_index=True)
+        for number, places in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
+            page = self.page(connection, scope, segment, field, int(firsts[number])) if number >= 0 else None
             if page is not None:
-                yield page, np.flatnonzero(numbers == number)
+                yield page, places
 
     def beginning(self, connection: Connection, scope: str, segment: Segment, start: str) -> Sequence[str]:
         """Return the words of a segment that begin so; of one whose words are not listed, the texts are read once."""
@@ -256,8 +282,9 @@ class Lists:
         return self._living(found, self._fresh(lambda text: text.counts[field.number].get(term, 0)))
 
     def _several(self, connection: Connection, terms: Sequence[str]) -> Postings:
-        """Return the places that hold any of these tokens, and how often all of them together."""
-        lists = [listed for term in terms for listed in self._read(connection, WORDS, term)]
+        """Return the places that hold any of these tokens and phrases, and how often all of them together."""
+        phrases = [self.postings(connection, WORDS, term) for term in terms if " " in term]
+        lists = [listed for term in terms if " " not in term for listed in self._read(connection, WORDS, term)]
         wanted = frozenset(terms)
 
         def together(text: FreshText) -> int:
@@ -265,9 +292,11 @@ class Lists:
             return sum(counts[token] for token in counts.keys() & wanted)
 
         found = [Postings(listed.numbers, listed.frequencies.astype(np.float64)) for listed in lists]
-        every = self._living(found, self._fresh(together))
-        places, which = np.unique(every.places, return_inverse=True)
-        return Postings(places, np.bincount(which, every.frequencies, len(places)).astype(np.float64))
+        every = [self._living(found, self._fresh(together)), *phrases]
+        places, frequencies = (np.concatenate(parts) for parts in zip(*every, strict=True))
+        held: Floats = np.bincount(places, frequencies, len(self._shelf)).astype(np.float64)
+        there = np.flatnonzero(held)
+        return Postings(there, held[there])
 
     def counts(self, connection: Connection, terms: Sequence[str]) -> Integers:
         """Return how many memories hold each of some tokens, a page at a time: there may be thousands."""
@@ -275,12 +304,7 @@ class Lists:
         held = np.zeros(len(terms), np.int64)
         for segment in self.stored.segments:
             living = self._shelf.alive[segment.first : segment.last + 1]
-            for page, asked in self._cache.pages_for(connection, self._shelf.scope, segment, WORDS, keys):
-                if not len(page.keys):  # made anew of texts that are gone
-                    continue
-                places = np.minimum(page.keys.searchsorted(keys[asked]), len(page.keys) - 1)
-                found = np.flatnonzero(page.keys[places] == keys[asked])
-                held[asked[found]] += _living_in(page, living)[places[found]]
+            held += self._cache.counts(connection, self._shelf.scope, segment, WORDS, keys, living)
         numbers = {term: number for number, term in enumerate(terms)}
         for text in self.stored.fresh:
             for term in text.counts[WORDS.number].keys() & numbers.keys():
@@ -360,14 +384,6 @@ class Lists:
             living = self._shelf.alive[places]
             places, frequencies = places[living], frequencies[living]
         return Postings(places, frequencies)
-
-
-def _living_in(page: Page, living: Flags) -> Integers:
-    """Return how many living memories hold each term of a page."""
-    if not len(page.keys):
-        return np.zeros(0, np.int64)
-    starts = np.append(0, page.ends[:-1]).astype(np.int64)
-    return np.add.reduceat(living[page.offsets].astype(np.int64), starts)
 
 
 def _occurrences(tokens: Sequence[str], phrase: Sequence[str]) -> int:

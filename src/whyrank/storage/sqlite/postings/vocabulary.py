@@ -51,7 +51,8 @@ def beginning(connection: Connection, segment: int, start: str) -> list[str]:
     """Return the words of a listed segment that begin so."""
     low = key_for(start)
     high = int.from_bytes(_bytes(start).ljust(_KEY_BYTES, b"\xff"), "big")
-    return [word for word in _words(connection, segment, low, high + 1) if word.startswith(start)]
+    pages = _listed(connection, segment, low, high + 1)
+    return [word for page in pages for word in page if word.startswith(start)]
 
 
 def merge(connection: Connection, sources: Sequence[int], target: int, key: int, is_living: IsLiving) -> int | None:
@@ -73,6 +74,15 @@ def merge(connection: Connection, sources: Sequence[int], target: int, key: int,
 
 def _words(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[str]:
     """Yield the words with keys from `low` to below another."""
+    for page in _listed(connection, segment, low, below):
+        for word in page:
+            key = key_for(word)
+            if key >= low and (below is None or key < below):
+                yield word
+
+
+def _listed(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[list[str]]:
+    """Yield the words of the pages that hold some with keys from `low` to below another."""
     rows = connection.execute(
         "SELECT page FROM posting_pages WHERE segment = :segment AND field = :field "
         "AND first_key >= coalesce((SELECT max(first_key) FROM posting_pages WHERE segment = :segment "
@@ -80,11 +90,7 @@ def _words(connection: Connection, segment: int, low: int, below: int | None) ->
         "AND (:below IS NULL OR first_key < :below) ORDER BY first_key",
         {"segment": segment, "field": FIELD, "low": low, "below": below, "first": FIRST},
     ).fetchall()
-    for (blob,) in rows:
-        for word in _unpacked(blob):
-            key = key_for(word)
-            if key >= low and (below is None or key < below):
-                yield word
+    return (_unpacked(blob) for (blob,) in rows)
 
 
 def _write_pages(connection: Connection, segment: int, words: Iterable[str]) -> None:

@@ -1,0 +1,90 @@
+"""A store whose words an earlier reader has read answers, says so, and is read anew."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import whyrank
+from whyrank.analysis.words import tokens_of
+from whyrank.ingest.entries import READER_VERSION, content_hash
+from whyrank.types import GLOBAL, Scope, Where
+
+STORES = Path(__file__).parent / "readers"
+USER = "user:42"
+SCOPES = frozenset({GLOBAL, Scope.parse(USER)})
+# Written joined, with a symbol, in the plural; in a file that is gone, in facts, in one that was changed.
+FOUND_BY = {
+    "nightshift": "The night-shift begins at ten in the evening.",
+    "tgfbeta": "Signalling by TGF-β slows down with age",
+    "handover": "The hand-over takes ten minutes",
+    "GPU": "Three GPUs hang in the cellar",
+}
+# What the words of this text are in each reader: a reader that reads them otherwise is another one.
+SAMPLE = (
+    "Suzy's night-shift on the GPUs begins; TGF-β2 and NF-κB, getHTTPUrl v1.2.3 snake_case a.b.c l'avion don't C++ "
+    "über die Häuser боюсь котлы 東京タワー 한국어 ความรู้ 10:30 user@example.org e-mail 1-10"
+)
+WORDS_BY_READER = {4: "7f4e977dcf31a632b83134f5b243a80a"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return Path(shutil.copy(STORES / "reader3.db", tmp_path / "memory.db"))
+
+
+def found(engine: whyrank.Engine, word: str) -> list[str]:
+    return [hit.memory.text.splitlines()[-1] for hit in engine.search(word, scope=USER, syntax="advanced")]
+
+
+def codes(engine: whyrank.Engine, scope: str = USER) -> set[str]:
+    return {notice.code for notice in engine.search("tea", scope=scope).notices}
+
+
+def test_words_are_found_when_they_are_read_anew(store: Path) -> None:
+    with whyrank.open(store, workspace=store.parent) as engine:
+        assert "old-words" in codes(engine)
+        assert [found(engine, word) for word in FOUND_BY] == [[]] * len(FOUND_BY)
+        assert (engine.old_words(), engine.read_anew(), engine.old_words()) == (6, 6, 0)
+        assert {word: found(engine, word) for word in FOUND_BY} == {word: [text] for word, text in FOUND_BY.items()}
+        assert "old-words" not in codes(engine)
+        assert engine.read_anew() == 0
+    with whyrank.open(store, workspace=store.parent) as engine:
+        assert engine.old_words() == 0
+
+
+def test_nothing_but_words_changes(store: Path) -> None:
+    with whyrank.open(store, workspace=store.parent) as engine:
+
+        def all_there_is() -> tuple[object, ...]:
+            memories = engine._store.browse(Where(SCOPES, include_superseded=True, now=0.0), 100)
+            kept = engine._store.vectors([memory.id for memory in memories], engine.space, SCOPES)
+            tables = ("vectors", "history", "write_keys", "files", "embedding_failures")
+            rows = [engine._store._read(f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables]  # type: ignore[attr-defined]
+            return memories, {key: np.asarray(vector).tolist() for key, vector in kept.items()}, rows
+
+        before = all_there_is()
+        assert engine.read_anew() == 6
+        assert all_there_is() == before
+        assert len(before[0]) == 6  # type: ignore[arg-type]
+        assert engine.status().without_vector == 0
+
+
+def test_a_write_takes_some_along_and_an_ingest_all(store: Path, tmp_path: Path) -> None:
+    with whyrank.open(store, workspace=store.parent) as engine:
+        engine.add("Robin waters the plants")
+        assert engine.old_words() == 0  # there are fewer than a write takes along
+    shutil.copy(STORES / "reader3.db", store)
+    (tmp_path / "new.md").write_text("# New\n\nA file.\n", encoding="utf-8")
+    with whyrank.open(store, workspace=store.parent) as engine:
+        report = engine.ingest(tmp_path / "new.md")
+        assert ("words", "those of 6 memories that were stored before were read anew") in report.remarks
+        assert engine.old_words() == 0
+
+
+def test_a_reader_that_reads_otherwise_is_another_version() -> None:
+    words = content_hash(" ".join(tokens_of(SAMPLE)))
+    assert words == WORDS_BY_READER.get(READER_VERSION), "raise READER_VERSION, so that old words are read anew"

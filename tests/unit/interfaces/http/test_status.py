@@ -1,0 +1,40 @@
+"""What a server tells of its store: to each caller of what it sees."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from whyrank.interfaces.desk import Desk
+from whyrank.interfaces.door import Door
+from whyrank.interfaces.http.status import told_status
+from whyrank.opening import open_engine
+
+OLD = Path(__file__).parents[3] / "golden/readers/reader3.db"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    shutil.copy(OLD, tmp_path / "memory.db")
+    made = Desk(tmp_path / "memory.db", lambda path: open_engine(path, workspace=tmp_path))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("scopes", "is_multi_scope", "old"),
+    [((), False, 4), (("user:42",), False, 6), (("user:7",), False, 4), ((), True, 6)],
+)
+def test_old_words_are_counted_for_who_sees_them(
+    desk: Desk, scopes: tuple[str, ...], is_multi_scope: bool, old: int
+) -> None:
+    # Four memories are everybody's, two are of user:42.
+    told = told_status(Door(desk, scopes, is_multi_scope), {}, "1")
+    assert told["old_words"] == old
+    assert [notice["code"] for notice in told["notices"]] == ["old-words"]
+    assert f"the words of {old} of these" in told["notices"][0]["message"]
+    desk.writing().read_anew()
+    assert told_status(Door(desk, scopes, is_multi_scope), {}, "1")["old_words"] == 0

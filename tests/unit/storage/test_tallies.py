@@ -1,0 +1,66 @@
+"""Counts of the terms of a segment: exact, and kept as long as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from whyrank.ingest.entries import entry_for
+from whyrank.ports import Changes
+from whyrank.storage.sqlite.postings import tallies
+from whyrank.storage.sqlite.postings.pages import Page
+from whyrank.storage.sqlite.postings.tallies import Tallies, tally
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.types import GLOBAL, Memory
+
+# Two terms: 10 in the memories 0 and 2, 20 in 0, 1 and 2.
+PAGE = Page(
+    np.array([10, 20], np.int64),
+    np.array([2, 5], np.uint32),
+    np.array([2, 5], np.uint32),
+    np.array([0, 2, 0, 1, 2], np.uint16),
+    np.ones(5, np.uint8),
+    np.zeros(5, np.uint32),
+)
+ALL, FIRST_GONE = np.array([True, True, True]), np.array([False, True, True])
+
+
+def test_only_the_living_are_counted() -> None:
+    asked = np.array([20, 10, 15, 99])
+    assert tally([PAGE], ALL).of(asked).tolist() == [3, 2, 0, 0]
+    assert tally([PAGE], FIRST_GONE).of(asked).tolist() == [2, 1, 0, 0]
+    assert tally([], ALL).of(asked).tolist() == [0, 0, 0, 0]
+
+
+def test_a_tally_is_made_anew_when_one_of_its_memories_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def pages() -> Iterator[Page]:
+        read.append("once")
+        yield PAGE
+
+    kept = Tallies()
+    for living, times in ((ALL, 1), (ALL, 1), (FIRST_GONE, 2), (FIRST_GONE, 2)):
+        assert kept.made(1, living, pages).of(np.array([10])).tolist() == [int(living[[0, 2]].sum())]
+        assert len(read) == times
+    monkeypatch.setattr(tallies, "TERMS_KEPT", 3)
+    kept.made(2, ALL, pages)  # four terms are too many: the segment asked for last stays
+    assert kept.known(1, FIRST_GONE) is None
+    assert kept.known(2, ALL) is not None
+
+
+def test_beginnings_of_few_and_of_many_words_are_counted_alike(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db")
+    texts = [f"stone{i % 40} star{i % 7} moon{i}" for i in range(200)]
+    store.write(Changes(put=[entry_for(Memory(f"m_{i}", text), "en") for i, text in enumerate(texts)]))
+    scopes = frozenset({GLOBAL})
+    for gone in range(3):
+        store.write(Changes(remove=[f"m_{gone}"]))
+        held = [set(text.split()) for text in texts[gone + 1 :]]
+        for start in ("moon1", "st", "star3", "moon", "s"):
+            words = {word for words in held for word in words if word.startswith(start)}
+            assert store.beginning(start, scopes) == {word: sum(word in one for one in held) for word in words}
+    store.close()
