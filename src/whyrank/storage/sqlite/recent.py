@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from ...columns import MemoryId
 from ...hits import Awaited, Fetched, Held, HeldMemories
 from ...types import Memory
 from .connection import Connection
+from .portions import portions
 from .records import code
 from .rows import SELECT, fetched
 
 _PLACES_KEPT = 2_000  # those of the last few searches; many more are slower to look up than to meet again
 _MEMORIES_KEPT = 20_000
-_PER_STATEMENT = 500
 UNMET = -1  # the place of what is not known
-
-Value = TypeVar("Value", int, str)
-
 
 Read = Callable[[MemoryId, int], Memory]
 
@@ -101,7 +98,7 @@ class RecentMemories:
             if UNMET not in at:
                 return self._met.places(ids, at)
             unknown = [identity for identity, place in zip(ids, at, strict=True) if place == UNMET]
-            for part, marks in _portions(unknown):
+            for part, marks in portions(unknown):
                 found = connection.execute(
                     f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})", part
                 ).fetchall()
@@ -121,7 +118,7 @@ class RecentMemories:
         with self._turn:
             self._prepare(generation)
             known = self._memories
-            for part, marks in _portions([row for row in rows if row not in known]):
+            for part, marks in portions([row for row in rows if row not in known]):
                 found = connection.execute(
                     f"SELECT {SELECT}, m.row FROM memories AS m WHERE m.row IN ({marks})", part
                 ).fetchall()
@@ -160,9 +157,3 @@ class _Met:
         """Return the places of ids that stand here in the columns."""
         rows, scopes, origins = self._rows, self._scopes, self._origins
         return Places(ids, [rows[i] for i in at], [scopes[i] for i in at], [origins[i] for i in at])
-
-
-def _portions(values: Sequence[Value]) -> Iterable[tuple[Sequence[Value], str]]:
-    for start in range(0, len(values), _PER_STATEMENT):
-        part = values[start : start + _PER_STATEMENT]
-        yield part, ", ".join("?" * len(part))

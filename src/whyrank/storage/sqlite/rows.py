@@ -27,7 +27,9 @@ DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "em
 _LIMITS = ("valid_from", "valid_until", "expires", "superseded_by")
 _UNLIMITED = (None,) * len(_LIMITS)
 _limits = itemgetter(*(COLUMNS.index(name) for name in _LIMITS))
-_lists = itemgetter(*(COLUMNS.index(name) for name in ("aliases", "headings", "tags", "entities")))
+_LISTS = ("aliases", "headings", "tags", "entities")
+_NO_LISTS = (_NOTHING,) * len(_LISTS)
+_lists = itemgetter(*(COLUMNS.index(name) for name in _LISTS))
 
 Read = TypeVar("Read")
 
@@ -82,8 +84,10 @@ def _unless_damaged(read: Callable[[Row], Read], row: Row) -> Read:
 def _check(row: Row) -> None:
     """Read what of a memory can be unreadable: making all of it takes ten times as long."""
     _scope(row[1])
-    for stored in _lists(row):
-        _texts(stored)
+    lists = _lists(row)
+    if lists != _NO_LISTS:
+        for stored in lists:
+            _texts(stored)
 
 
 def _memory(row: Row) -> Memory:
