@@ -138,10 +138,11 @@ def _scopes(shelves: Sequence[Shelf], chosen: Chosen, order: Integers) -> list[s
 
 def _gathered(shelves: Sequence[Shelf], chosen: Chosen, order: Integers, column: str) -> list[Any]:
     """Return a column of the records of what was chosen, in order."""
-    numbers, places = chosen.shelves[order], chosen.places[order]
+    places = chosen.places[order]
     if len(shelves) == 1:
         only: list[Any] = shelves[0].columns[column][places].tolist()
         return only
+    numbers = chosen.shelves[order]
     values = np.zeros(len(order), RECORD[column])
     for number, shelf in enumerate(shelves):
         here = numbers == number

@@ -38,7 +38,7 @@ class Asked:
     postings: Sequence[Postings]
     often: int = 1
 
-    @property
+    @cached_property
     def held(self) -> int:
         """Return how many texts hold the term."""
         return sum(len(found.places) for found in self.postings)
