@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from .records import code
 from .rows import SELECT, fetched
 
 _PLACES_KEPT = 2_000  # those of the last few searches; many more are slower to look up than to meet again
+_RUNS_KEPT = 4  # whose places are never forgotten: a search asks for them when all its runs are done
 _MEMORIES_KEPT = 20_000
 UNMET = -1  # the place of what is not known
 
@@ -80,6 +82,7 @@ class RecentMemories:
     def __init__(self) -> None:
         self._generation = -1
         self._met = _Met()
+        self._lately: deque[Places] = deque(maxlen=_RUNS_KEPT)
         self._memories: dict[int, Fetched] = {}
         self._turn = threading.Lock()
 
@@ -89,6 +92,7 @@ class RecentMemories:
             with self._turn:
                 self._prepare(generation)
                 self._met.add(places)
+                self._lately.append(places)
 
     def places(self, connection: Connection, generation: int, ids: Sequence[MemoryId]) -> Places:
         """Return the places of those ids that exist."""
@@ -126,8 +130,12 @@ class RecentMemories:
             return {row: known[row] for row in rows if row in known}
 
     def _prepare(self, generation: int) -> None:
+        if generation != self._generation:
+            self._lately.clear()
         if generation != self._generation or len(self._met.numbers) > _PLACES_KEPT:
             self._met = _Met()
+            for places in self._lately:
+                self._met.add(places)
         if generation != self._generation or len(self._memories) > _MEMORIES_KEPT:
             self._memories = {}
         self._generation = generation
