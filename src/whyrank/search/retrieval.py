@@ -109,8 +109,9 @@ def retrieve(
         if len(context.memories) < len(listed_by(runs)):
             runs = tuple(_inside(run, context, notices) for run in runs)
         notices = [*analysis.notices, *notices, *_run_notices(runs, context, recipe, vector, space)]
-    fusion = recipe.fusion.settled(embedder.weight(analysis.language) if embedder else 0.0)
-    decided = replace(recipe, fusion=fusion.split(shares_of(runs, probes)))
+    decided = recipe.settled(embedder.weight(analysis.language) if embedder else 0.0)
+    if probes:
+        decided = replace(decided, fusion=decided.fusion.split(shares_of(runs, probes)))
     return Retrieved(runs, context, decided, vector, space, tuple(notices), probes)
 
 
