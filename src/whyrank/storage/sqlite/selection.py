@@ -80,7 +80,7 @@ def best_of(chosen: Chosen, wanted: int) -> Chosen:
 
 def above(scores: Sequence[Floats], threshold: float) -> Chosen:
     """Choose the places at or above a threshold, or above zero."""
-    places = [np.flatnonzero(own >= threshold if threshold > 0.0 else own > 0.0) for own in scores]
+    places = [(own >= threshold if threshold > 0.0 else own > 0.0).nonzero()[0] for own in scores]
     numbers = [np.full(len(found), number) for number, found in enumerate(places)]
     values = [own[found] for own, found in zip(scores, places, strict=True)]
     if len(scores) == 1:
@@ -129,7 +129,7 @@ def cut(
         return None
     if end is not None:
         order = order[: _end_of_tie(scores, end)]
-    equal = np.flatnonzero(ordered[1 : len(order)] == ordered[: len(order) - 1]).tolist()
+    equal = (ordered[1 : len(order)] == ordered[: len(order) - 1]).nonzero()[0].tolist()
     if equal:
         order = _ties_broken(connection, shelves, chosen, order, equal)
         sources = _gathered(shelves, chosen, order, "group")
