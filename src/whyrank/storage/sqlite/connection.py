@@ -35,18 +35,6 @@ connect = sqlite3.connect
 version = sqlite3.sqlite_version_info
 Row = tuple[Any, ...]
 
-# Stands for this process; a search asks dozens of times whether it is the one that opened the store.
-_process = object()
-
-
-def _become_another_process() -> None:
-    global _process
-    _process = object()
-
-
-if hasattr(os, "register_at_fork"):  # not where processes do not fork
-    os.register_at_fork(after_in_child=_become_another_process)
-
 _NESTED = nullcontext()  # a block inside another, which holds the snapshot
 
 
@@ -62,7 +50,7 @@ class Database:
         self._held: weakref.WeakSet[_Held] = weakref.WeakSet()
         self._writer: Connection | None = None
         self._is_closed = False
-        self._process = _process
+        self._pid = os.getpid()
 
     def reader(self) -> Connection:
         """Return this thread's reading connection; it is closed when the thread ends."""
@@ -157,7 +145,7 @@ class Database:
     def _check_usable(self) -> None:
         if self._is_closed:
             raise StoreError(f"{self.path} was closed", "open it again")
-        if self._process is not _process:
+        if os.getpid() != self._pid:
             raise StoreError("this store was opened before a fork", "open it again in the child process")
 
     def close(self) -> None:
