@@ -74,8 +74,7 @@ def best_of(chosen: Chosen, wanted: int) -> Chosen:
     """Keep the best of what was chosen, and every one as good as the last of them."""
     if len(chosen.scores) <= wanted:
         return chosen
-    last = np.partition(chosen.scores, len(chosen.scores) - wanted)[len(chosen.scores) - wanted]
-    return only(chosen, chosen.scores >= last)
+    return only(chosen, chosen.scores >= nth_best(chosen.scores, wanted))
 
 
 def above(scores: Sequence[Floats], threshold: float) -> Chosen:
@@ -106,7 +105,14 @@ def threshold(scores: Sequence[NDArray[np.floating]], wanted: int) -> float:
     tops = blocks[0] if len(blocks) == 1 else np.concatenate(blocks) if blocks else np.zeros(0)
     if len(tops) <= wanted:
         return 0.0
-    return float(np.partition(tops, len(tops) - wanted)[len(tops) - wanted])
+    return nth_best(tops, wanted)
+
+
+def nth_best(scores: NDArray[np.floating], number: int) -> float:
+    """Return the score that so many of them reach."""
+    ordered, place = scores.copy(), len(scores) - number
+    ordered.partition(place)
+    return float(ordered[place])
 
 
 def _block_tops(scores: NDArray[np.floating], size: int) -> NDArray[np.floating]:

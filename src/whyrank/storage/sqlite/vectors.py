@@ -20,7 +20,7 @@ from .held import STEP_BACK, Held, blended, read_range, renewed
 from .keyword import Found, View
 from .queue import dimensions_key
 from .sealed import seal
-from .selection import Chosen, Rows, above, cut, only, spare, threshold
+from .selection import Chosen, Rows, above, cut, nth_best, only, spare, threshold
 from .signs import Signs, distances, nearest, signs_of
 
 UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
@@ -180,7 +180,7 @@ def _exact(
         chosen = above(coarse, lowest - SELECTION_MARGIN)
         is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
         if not is_all and wanted is not None and len(chosen.scores) > wanted:
-            lowest = float(np.partition(chosen.scores, len(chosen.scores) - wanted)[len(chosen.scores) - wanted])
+            lowest = nth_best(chosen.scores, wanted)
             chosen = only(chosen, chosen.scores >= lowest - SELECTION_MARGIN)
         exact = _rescored(connection, shelves, held, chosen, vector)
         if not is_all:
