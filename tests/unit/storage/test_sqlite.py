@@ -227,4 +227,4 @@ def test_what_the_runs_of_a_search_have_met_is_known_however_much_was_met_before
     recent.learn(1, first)  # more than is kept
     recent.learn(1, Places(["m_x"], [9_999], ["global"], [9_999]))
     with closing(library.connect(":memory:")) as without_tables:  # to be asked for a place would be an error
-        assert recent.places(without_tables, 1, ids).rows == first.rows
+        assert list(recent.places(without_tables, 1, ids).rows) == first.rows
