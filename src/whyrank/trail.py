@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol, TypeVar, overload
 
+Item = TypeVar("Item", covariant=True)
 Op = Literal["set", "add", "scale", "lift", "note", "drop"]
 
 # What each operation looks like in an explanation.
@@ -95,41 +96,34 @@ class TermTable(Mapping[str, Terms]):
         return len(self._ids)
 
 
-class PartSource(Protocol):
-    """Whoever knows the parts of many hits."""
+class Later(Sequence[Item]):
+    """The parts or the steps of one hit, written out only when somebody reads them."""
 
-    def parts(self, place: int) -> tuple[Part, ...]:
-        """Return the parts of one hit."""
+    __slots__ = ("_made", "_place", "_write")
 
-
-class Parts(Sequence[Part]):
-    """The parts of one hit, written out only when somebody reads them."""
-
-    __slots__ = ("_made", "_place", "_source")
-
-    def __init__(self, source: PartSource, place: int) -> None:
-        self._source = source
+    def __init__(self, write: Callable[[int], tuple[Item, ...]], place: int) -> None:
+        self._write = write
         self._place = place
-        self._made: tuple[Part, ...] | None = None
+        self._made: tuple[Item, ...] | None = None
 
     @property
-    def made(self) -> tuple[Part, ...]:
-        """Return the parts, written out."""
+    def made(self) -> tuple[Item, ...]:
+        """Return them, written out."""
         if self._made is None:
-            self._made = self._source.parts(self._place)
+            self._made = self._write(self._place)
         return self._made
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[Item]:
         return iter(self.made)
 
     def __len__(self) -> int:
         return len(self.made)
 
     @overload
-    def __getitem__(self, index: int) -> Part: ...
+    def __getitem__(self, index: int) -> Item: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Part, ...]: ...
-    def __getitem__(self, index: int | slice) -> Part | tuple[Part, ...]:
+    def __getitem__(self, index: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, index: int | slice) -> Item | tuple[Item, ...]:
         return self.made[index]
 
     def __eq__(self, other: object) -> bool:
@@ -141,7 +135,7 @@ class Parts(Sequence[Part]):
     def __repr__(self) -> str:
         return repr(self.made)
 
-    def __reduce__(self) -> tuple[type[tuple[Part, ...]], tuple[tuple[Part, ...]]]:
+    def __reduce__(self) -> tuple[type[tuple[Item, ...]], tuple[tuple[Item, ...]]]:
         return tuple, (self.made,)  # a copy is what was to be read
 
 
@@ -155,7 +149,7 @@ class Step(NamedTuple):
     parts: Sequence[Part] = ()
 
 
-Trail = tuple[Step, ...]
+Trail = Sequence[Step]
 Key = tuple[int, float]
 
 START: Key = (0, 0.0)

@@ -211,6 +211,8 @@ def test_what_is_no_table_of_vectors_is_refused(rows: object, complaint: str) ->
 def test_a_vector_that_is_one_long_stays_as_it_is_and_others_are_made_so() -> None:
     unit = np.array([[0.6, 0.8], [0.0, 0.0]], np.float32)
     assert unit_rows(unit, 2, 2).tobytes() == unit.tobytes()
+    almost = np.array([[0.6, 0.80005]], np.float32)  # 0.00004 too long, which is rounding
+    assert unit_rows(almost, 1, 2).tobytes() == almost.tobytes()
     # 3² + 4² = 5²
     assert unit_rows([[3.0, 4.0]], 1, 2).tolist() == [[pytest.approx(0.6), pytest.approx(0.8)]]
 

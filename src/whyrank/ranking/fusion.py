@@ -15,7 +15,7 @@ from typing import Literal
 from ..columns import MemoryId, column_of
 from ..errors import ConfigError
 from ..hits import Context, Held, Hit, Ranking, memory_of, origins_of
-from ..trail import Part, Parts, Step
+from ..trail import Later, Part, Step
 from ..types import Run, Signal
 from .lineup import Lineup
 from .normalisers import BatchMax, Normaliser
@@ -97,12 +97,12 @@ class Fuse:
 
         def hit(place: int, held: Held) -> Hit:
             score = scores[place]
-            return Hit(held, 0, score, (Step("fusion", "set", score, why, Parts(board, place)),))
+            return Hit(held, 0, score, (Step("fusion", "set", score, why, Later(board.parts, place)),))
 
         order = sorted(range(len(ids)), key=scores.__getitem__, reverse=True)
         if len(set(scores)) < len(scores):
             order.sort(key=lambda place: (-scores[place], memory_of(memories[ids[place]]).content_key))
-        return Ranking(Lineup(order, ids, origins_of(memories, ids), memories, hit))
+        return Ranking(Lineup(order, ids, scores, origins_of(memories, ids), memories, hit))
 
     def live(self, runs: Sequence[Run]) -> list[Vote]:
         """Return the votes of the runs that found something; a run that found nothing changes nothing."""

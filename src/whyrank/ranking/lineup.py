@@ -50,12 +50,14 @@ class Lineup(Hits):
         self,
         places: Sequence[int],
         ids: Sequence[MemoryId],
+        scores: Sequence[float],
         origins: Sequence[object],
         memories: Mapping[MemoryId, Held],
         make: Callable[[int, Held], Hit],
     ) -> None:
         self._places = places
         self._ids = ids
+        self._scores = scores
         self._origins = origins
         self._memories = memories
         self._make = make
@@ -67,6 +69,10 @@ class Lineup(Hits):
     def held(self) -> list[Held]:
         """Return the memories without making a hit."""
         return [self._memories[self._ids[place]] for place in self._places]
+
+    def scores(self) -> list[float]:
+        """Return the scores without making a hit."""
+        return [self._scores[place] for place in self._places]
 
     def origins(self) -> list[object]:
         """Return what each hit's source is."""
@@ -88,12 +94,12 @@ class Lineup(Hits):
     def chosen(self, indices: Sequence[int]) -> Lineup:
         """Return some of them, in this order."""
         places = [self._places[index] for index in indices]
-        return Lineup(places, self._ids, self._origins, self._memories, self._make)
+        return Lineup(places, self._ids, self._scores, self._origins, self._memories, self._make)
 
     def holding(self, memories: Mapping[MemoryId, Held]) -> Lineup:
         """Return the same with memories that were read in the meantime."""
         known = memories if len(memories) >= len(self) else {**self._memories, **memories}
-        return Lineup(self._places, self._ids, self._origins, known, self._make)
+        return Lineup(self._places, self._ids, self._scores, self._origins, known, self._make)
 
 
 class Stepped(Hits):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Literal
 
 from ..errors import ConfigError
@@ -64,6 +64,17 @@ class Recipe:
     def __post_init__(self) -> None:
         if sum(isinstance(stage, Rerank) for stage in self.stages) > 1:
             raise ConfigError(f"the recipe {self.name!r} has two Rerank stages", "leave one")
+
+    def settled(self, vector_weight: float) -> Recipe:
+        """Return the recipe with every open weight filled in, as every search asks for it."""
+        if vector_weight not in self._settled:
+            self._settled[vector_weight] = replace(self, fusion=self.fusion.settled(vector_weight))
+        return self._settled[vector_weight]
+
+    @cached_property
+    def _settled(self) -> dict[float, Recipe]:
+        """Remember these by what the embedder declared: one number a language."""
+        return {}
 
     def with_stages(self, *stages: Stage) -> Recipe:
         """Return the recipe with further stages, each in place of one of its kind.

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from ..columns import MemoryId, by_id
 from ..hits import Hit, Ranking
 from ..ports import Embedder, Thresholds
-from ..ranking.lineup import dropped_by, ids_of, top_tier
+from ..ranking.lineup import Lineup, dropped_by, ids_of, top_tier
 from ..ranking.stages import EXACT_TIER, name_tier
-from ..trail import Step
+from ..trail import Later, Step
 from ..types import Signal, Verdict
 from .calibration import Calibration
 
@@ -58,7 +58,7 @@ def judged(
     curve = _Curve(thresholds, "cosine + coverage" if spoke else "coverage")
     # The ids of the hits come first, so that no hit has to be asked for its own.
     evident = [max(0.0, cosines.get(key, 0.0)) + coverages.get(key, 0.0) for key in ids[: len(ranking.hits)]]
-    hits = tuple(map(curve.judge, ranking.hits, evident))
+    hits = _Judged(ranking.hits, evident, curve).hits()
     tier = name_tier(max(top_tier(hits) for hits in answering))
     found = evidence(ids, cosines, coverages)
     verdict = _verdict(tier, found, thresholds) if ids else "nothing"
@@ -83,6 +83,33 @@ def _best(ids: Sequence[MemoryId], values: Mapping[MemoryId, float]) -> float:
     return max((0.0, *filter(None, map(values.get, ids))))
 
 
+class _Judged:
+    """Hits beside what speaks for them; what is noted in a trail is written out when somebody reads it."""
+
+    def __init__(self, hits: Sequence[Hit], evident: Sequence[float], curve: _Curve) -> None:
+        self._hits = hits
+        self._evident = evident
+        self._curve = curve
+
+    def hits(self) -> tuple[Hit, ...]:
+        """Return the hits with their confidence."""
+        hits, trail, confidence = self._hits, self._trail, self._curve.confidence
+        if isinstance(hits, Lineup):  # straight from fusion: no tier, and nothing beside
+            made = zip(hits.held(), hits.scores(), map(confidence, self._evident), strict=True)
+            return tuple(
+                Hit(held, 0, score, Later(trail, place), (), certain)
+                for place, (held, score, certain) in enumerate(made)
+            )
+        return tuple(
+            Hit(hit.held, hit.tier, hit.score, Later(trail, place), hit.beside, confidence(found, hit.tier))
+            for place, (hit, found) in enumerate(zip(hits, self._evident, strict=True))
+        )
+
+    def _trail(self, place: int) -> tuple[Step, ...]:
+        hit = self._hits[place]
+        return (*hit.trail, self._curve.note(self._evident[place], hit.tier))
+
+
 class _Curve:
     """The logistic curve that passes through both thresholds."""
 
@@ -93,17 +120,21 @@ class _Curve:
         self._weak = thresholds.weak
         self._scale = f"weak from {thresholds.weak:.3g}, found from {thresholds.found:.3g}"
 
-    def judge(self, hit: Hit, found: float) -> Hit:
+    def confidence(self, found: float, tier: int = 0) -> float:
         """Read a hit's confidence off the curve; a name that is the query is certain."""
-        held, tier, score, trail, beside, _ = hit
         own = name_tier(tier) if tier else 0
         if own >= EXACT_TIER:
-            confidence, reason = 1.0, "100%, its name is the query"
-        else:
-            curve = 1 / (1 + math.exp(-(self._low + self._slope * (found - self._weak))))
-            confidence = max(curve, CONFIDENCE_IN_A_SLIP) if own else curve
-            reason = f"{confidence:.0%}, {self._measured} = {found:.3f}; {self._scale}"
-        return Hit(held, tier, score, (*trail, Step("confidence", "note", confidence, reason)), beside, confidence)
+            return 1.0
+        curve = 1 / (1 + math.exp(-(self._low + self._slope * (found - self._weak))))
+        return max(curve, CONFIDENCE_IN_A_SLIP) if own else curve
+
+    def note(self, found: float, tier: int) -> Step:
+        """Say what the confidence of a hit rests on."""
+        confidence = self.confidence(found, tier)
+        if name_tier(tier) >= EXACT_TIER:
+            return Step("confidence", "note", confidence, "100%, its name is the query")
+        reason = f"{confidence:.0%}, {self._measured} = {found:.3f}; {self._scale}"
+        return Step("confidence", "note", confidence, reason)
 
 
 def _logit(share: float) -> float:

@@ -103,15 +103,18 @@ def retrieve(
             with watch.timing("expansion"):
                 runs += further_runs(probes, query, recipe.plan, store, space)
         with watch.timing("scoring"):
-            context = _context(query, analysis, statistics, runs, store, vector, space, language)
+            listed = listed_by(runs)
+            memories = store.held(listed, query.where.scopes)
+            context = _context(query, analysis, statistics, runs, memories, store, vector, space, language)
             if probes:
                 further = further_signals(probes, context, store, space)
                 context = replace(context, signals={**context.signals, **further})
-        if len(context.memories) < len(listed_by(runs)):
+        if len(memories) < len(listed):
             runs = tuple(_inside(run, context, notices) for run in runs)
         notices = [*analysis.notices, *notices, *_run_notices(runs, context, recipe, vector, space)]
-    fusion = recipe.fusion.settled(embedder.weight(analysis.language) if embedder else 0.0)
-    decided = replace(recipe, fusion=fusion.split(shares_of(runs, probes)))
+    decided = recipe.settled(embedder.weight(analysis.language) if embedder else 0.0)
+    if probes:
+        decided = replace(decided, fusion=decided.fusion.split(shares_of(runs, probes)))
     return Retrieved(runs, context, decided, vector, space, tuple(notices), probes)
 
 
@@ -194,12 +197,12 @@ def _context(
     analysis: Analysis,
     statistics: Statistics,
     runs: tuple[Run, ...],
+    memories: Mapping[MemoryId, Held],
     store: Store,
     vector: Vector | None,
     space: str,
     language: str,
 ) -> Context:
-    memories = store.held(listed_by(runs), query.where.scopes)
     signals = store.score(memories, analysis.asked, vector, space, query.where, analysis.repeats)
     names = _name_matches(analysis, runs, memories, language)
     known = [match.name for match in names.values() if match.relation in ("equal", "same words", "in a sentence")]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.ranking.builders import context, memory
 from whyrank.errors import ConfigError
 from whyrank.ranking.fusion import Fuse, Vote
 from whyrank.ranking.normalisers import BatchMax, Clamped, ReciprocalRank, Saturating, Theoretical
+from whyrank.ranking.recipes import RECIPES
 from whyrank.types import Run, Signal
 
 KEYWORD = Run.of("keyword", [("a", 4.0), ("b", 2.0)])
@@ -79,3 +82,11 @@ def test_open_weights_are_settled_by_the_embedder() -> None:
 def test_a_weight_that_makes_no_sense_is_refused(weight: float) -> None:
     with pytest.raises(ConfigError):
         Vote("vector", weight, Clamped())
+
+
+def test_a_recipe_is_settled_once_for_each_weight() -> None:
+    recipe = RECIPES["default"]
+    settled = recipe.settled(0.7)
+    assert settled == replace(recipe, fusion=recipe.fusion.settled(0.7))
+    assert recipe.settled(0.7) is settled
+    assert recipe.settled(0.2) != settled

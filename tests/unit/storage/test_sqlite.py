@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
 from whyrank.storage.sqlite.connection import Database, translated
 from whyrank.storage.sqlite.connection import sqlite3 as library  # type: ignore[attr-defined]
+from whyrank.storage.sqlite.recent import _PLACES_KEPT, Places, RecentMemories
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
 from whyrank.testing.store_contract import NOW, StoreContract, fact, ids
@@ -217,3 +219,12 @@ def test_a_database_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     database.read_only = True
     with pytest.raises(StoreError, match="cannot be written"), database.writing():
         pass
+
+
+def test_what_the_runs_of_a_search_have_met_is_known_however_much_was_met_before() -> None:
+    recent, ids = RecentMemories(), [f"m_{number}" for number in range(_PLACES_KEPT + 1)]
+    first = Places(ids, list(range(len(ids))), ["global"] * len(ids), list(range(len(ids))))
+    recent.learn(1, first)  # more than is kept
+    recent.learn(1, Places(["m_x"], [9_999], ["global"], [9_999]))
+    with closing(library.connect(":memory:")) as without_tables:  # to be asked for a place would be an error
+        assert list(recent.places(without_tables, 1, ids).rows) == first.rows

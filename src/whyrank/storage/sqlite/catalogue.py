@@ -167,7 +167,7 @@ class Shelf:
         known, places = self._by_row
         if not len(known):
             return np.full(len(rows), NOWHERE)
-        found = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+        found = np.minimum(known.searchsorted(rows), len(known) - 1)
         return np.where(known[found] == rows, places[found], NOWHERE)
 
     @cached_property

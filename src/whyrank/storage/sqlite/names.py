@@ -18,6 +18,7 @@ from ...types import Where
 from ..pools import Scored
 from .connection import Connection
 from .filters import Clause, clause_for
+from .portions import portions
 from .rows import CONTENT_KEY
 
 _LAST_CHARACTER = "\U0010ffff"
@@ -125,12 +126,15 @@ def _letters(keys: Sequence[str]) -> NDArray[np.uint64]:
 
 def _called(connection: Connection, scope: str, keys: Sequence[str], words: str) -> set[int]:
     """Return the memories that have a name with one of these keys, or of these words in any order."""
-    rows = connection.execute(
-        f"SELECT memory FROM names WHERE scope = ? AND key IN ({', '.join('?' * len(keys))}) "
-        "UNION ALL SELECT memory FROM names WHERE scope = ? AND sorted_words = ?",
-        (scope, *keys, scope, words),
-    )
-    return {row for (row,) in rows}
+    rows: set[int] = set()
+    for part, marks in portions(keys or [""]):  # no name has an empty key
+        found = connection.execute(
+            f"SELECT memory FROM names WHERE scope = ? AND key IN ({marks}) "
+            "UNION ALL SELECT memory FROM names WHERE scope = ? AND sorted_words = ?",
+            (scope, *part, scope, words),
+        )
+        rows.update(row for (row,) in found)
+    return rows
 
 
 def _with_all_prefixes(connection: Connection, scope: str, words: tuple[str, ...]) -> set[int]:
@@ -151,10 +155,7 @@ def _named(
     connection: Connection, rows: set[int], where: Clause
 ) -> Iterable[tuple[str, tuple[str, int, str, str], list[Name]]]:
     """Yield the visible ones of these rows with their names."""
-    ordered = sorted(rows)
-    for start in range(0, len(ordered), 500):
-        part = ordered[start : start + 500]
-        marks = ", ".join("?" * len(part))
+    for part, marks in portions(sorted(rows)):
         visible = connection.execute(
             f"SELECT m.row, m.grouping, {CONTENT_KEY} FROM memories AS m WHERE m.row IN ({marks}) AND {where.sql}",
             (*part, *where.parameters),

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from ...columns import MemoryId
 from ...hits import Awaited, Fetched, Held, HeldMemories
 from ...types import Memory
 from .connection import Connection
+from .portions import portions
 from .records import code
 from .rows import SELECT, fetched
 
 _PLACES_KEPT = 2_000  # those of the last few searches; many more are slower to look up than to meet again
+_RUNS_KEPT = 4  # whose places are not forgotten, however many: a search asks for them when all its runs are done
 _MEMORIES_KEPT = 20_000
-_PER_STATEMENT = 500
-UNMET = -1  # the place of what is not known
 
-Value = TypeVar("Value", int, str)
-
+Place = tuple[int, str, int]  # row, scope, a number for the source
 
 Read = Callable[[MemoryId, int], Memory]
 
@@ -82,7 +82,7 @@ class RecentMemories:
 
     def __init__(self) -> None:
         self._generation = -1
-        self._met = _Met()
+        self._runs: deque[Mapping[MemoryId, Place]] = deque()
         self._memories: dict[int, Fetched] = {}
         self._turn = threading.Lock()
 
@@ -91,26 +91,43 @@ class RecentMemories:
         if all(places.scopes):
             with self._turn:
                 self._prepare(generation)
-                self._met.add(places)
+                ids, *columns = places
+                self._add(dict(zip(ids, zip(*columns, strict=True), strict=True)))
 
     def places(self, connection: Connection, generation: int, ids: Sequence[MemoryId]) -> Places:
         """Return the places of those ids that exist."""
         with self._turn:
             self._prepare(generation)
-            at = self._met.at(ids)
-            if UNMET not in at:
-                return self._met.places(ids, at)
-            unknown = [identity for identity, place in zip(ids, at, strict=True) if place == UNMET]
-            for part, marks in _portions(unknown):
-                found = connection.execute(
-                    f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})", part
-                ).fetchall()
-                if found:
-                    identities, rows, scopes, groupings = zip(*found, strict=True)
-                    self._met.add(Places(identities, rows, scopes, [code(grouping) for grouping in groupings]))
-            at = self._met.at(ids)
-            there = [identity for identity, place in zip(ids, at, strict=True) if place != UNMET]
-            return self._met.places(there, [place for place in at if place != UNMET])
+            known = self._known(ids)
+            unknown = [identity for identity in ids if identity not in known]
+            if unknown:
+                known |= self._read(connection, unknown)
+                ids = [identity for identity in ids if identity in known]
+        if not ids:
+            return Places((), (), (), ())
+        return Places(ids, *zip(*map(known.__getitem__, ids), strict=True))
+
+    def _known(self, ids: Sequence[MemoryId]) -> dict[MemoryId, Place]:
+        """Return where the latest runs have met these; no more of them are looked at than know all."""
+        known: dict[MemoryId, Place] = {}
+        for run in reversed(self._runs):
+            known = {**run, **known}
+            if all(map(known.__contains__, ids)):
+                break
+        return known
+
+    def _read(self, connection: Connection, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Place]:
+        found = {}
+        for part, marks in portions(ids):
+            rows = connection.execute(f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})", part)
+            found.update({identity: (row, scope, code(grouping)) for identity, row, scope, grouping in rows})
+        self._add(found)
+        return found
+
+    def _add(self, run: Mapping[MemoryId, Place]) -> None:
+        self._runs.append(run)
+        while len(self._runs) > _RUNS_KEPT and sum(map(len, self._runs)) > _PLACES_KEPT:
+            self._runs.popleft()
 
     def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:
         """Return the memories of rows that exist."""
@@ -121,7 +138,7 @@ class RecentMemories:
         with self._turn:
             self._prepare(generation)
             known = self._memories
-            for part, marks in _portions([row for row in rows if row not in known]):
+            for part, marks in portions([row for row in rows if row not in known]):
                 found = connection.execute(
                     f"SELECT {SELECT}, m.row FROM memories AS m WHERE m.row IN ({marks})", part
                 ).fetchall()
@@ -129,40 +146,8 @@ class RecentMemories:
             return {row: known[row] for row in rows if row in known}
 
     def _prepare(self, generation: int) -> None:
-        if generation != self._generation or len(self._met.numbers) > _PLACES_KEPT:
-            self._met = _Met()
+        if generation != self._generation:
+            self._runs.clear()
         if generation != self._generation or len(self._memories) > _MEMORIES_KEPT:
             self._memories = {}
         self._generation = generation
-
-
-class _Met:
-    """Places in columns that grow, and where in them each id stands."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[MemoryId, int] = {}
-        self._rows: list[int] = []
-        self._scopes: list[str] = []
-        self._origins: list[int] = []
-
-    def add(self, places: Places) -> None:
-        """Append some places."""
-        self.numbers.update(zip(places.ids, range(len(self._rows), len(self._rows) + len(places.ids)), strict=True))
-        self._rows += places.rows
-        self._scopes += places.scopes
-        self._origins += places.origins
-
-    def at(self, ids: Sequence[MemoryId]) -> list[int]:
-        """Return where in the columns each of these ids stands; UNMET if it is not known."""
-        return [self.numbers.get(identity, UNMET) for identity in ids]
-
-    def places(self, ids: Sequence[MemoryId], at: Sequence[int]) -> Places:
-        """Return the places of ids that stand here in the columns."""
-        rows, scopes, origins = self._rows, self._scopes, self._origins
-        return Places(ids, [rows[i] for i in at], [scopes[i] for i in at], [origins[i] for i in at])
-
-
-def _portions(values: Sequence[Value]) -> Iterable[tuple[Sequence[Value], str]]:
-    for start in range(0, len(values), _PER_STATEMENT):
-        part = values[start : start + _PER_STATEMENT]
-        yield part, ", ".join("?" * len(part))

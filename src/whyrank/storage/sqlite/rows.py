@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import lru_cache
 from operator import itemgetter
-from typing import TypeVar
 
 from ...analysis.text import text_key
 from ...errors import StoreDamaged
@@ -27,9 +25,9 @@ DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "em
 _LIMITS = ("valid_from", "valid_until", "expires", "superseded_by")
 _UNLIMITED = (None,) * len(_LIMITS)
 _limits = itemgetter(*(COLUMNS.index(name) for name in _LIMITS))
-_lists = itemgetter(*(COLUMNS.index(name) for name in ("aliases", "headings", "tags", "entities")))
-
-Read = TypeVar("Read")
+_LISTS = ("aliases", "headings", "tags", "entities")
+_NO_LISTS = (_NOTHING,) * len(_LISTS)
+_lists = itemgetter(*(COLUMNS.index(name) for name in _LISTS))
 
 SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
@@ -63,27 +61,32 @@ def to_row(entry: Entry, number: int) -> Row:
 
 def fetched(row: Row) -> Fetched:
     """Return the memory a row of SELECT holds, made when somebody looks at it; damage is found at once."""
-    _unless_damaged(_check, row)
+    try:
+        _check(row)
+    except (ValueError, TypeError) as error:
+        raise _damaged(row, error) from error
     return Fetched(row[0], row[1], _limits(row) == _UNLIMITED, row, to_memory)
 
 
 def to_memory(row: Row) -> Memory:
     """Return the memory a row of SELECT holds."""
-    return _unless_damaged(_memory, row)
-
-
-def _unless_damaged(read: Callable[[Row], Read], row: Row) -> Read:
     try:
-        return read(row)
+        return _memory(row)
     except (ValueError, TypeError) as error:
-        raise StoreDamaged(f"the memory {row[0]!r} cannot be read: {error}", "ingest its file again") from error
+        raise _damaged(row, error) from error
+
+
+def _damaged(row: Row, error: Exception) -> StoreDamaged:
+    return StoreDamaged(f"the memory {row[0]!r} cannot be read: {error}", "ingest its file again")
 
 
 def _check(row: Row) -> None:
     """Read what of a memory can be unreadable: making all of it takes ten times as long."""
     _scope(row[1])
-    for stored in _lists(row):
-        _texts(stored)
+    lists = _lists(row)
+    if lists != _NO_LISTS:
+        for stored in lists:
+            _texts(stored)
 
 
 def _memory(row: Row) -> Memory:

@@ -74,16 +74,16 @@ def best_of(chosen: Chosen, wanted: int) -> Chosen:
     """Keep the best of what was chosen, and every one as good as the last of them."""
     if len(chosen.scores) <= wanted:
         return chosen
-    last = np.partition(chosen.scores, len(chosen.scores) - wanted)[len(chosen.scores) - wanted]
-    kept = chosen.scores >= last
-    return Chosen(chosen.shelves[kept], chosen.places[kept], chosen.scores[kept])
+    return only(chosen, chosen.scores >= nth_best(chosen.scores, wanted))
 
 
 def above(scores: Sequence[Floats], threshold: float) -> Chosen:
     """Choose the places at or above a threshold, or above zero."""
-    places = [np.flatnonzero(own >= threshold if threshold > 0.0 else own > 0.0) for own in scores]
+    places = [(own >= threshold if threshold > 0.0 else own > 0.0).nonzero()[0] for own in scores]
     numbers = [np.full(len(found), number) for number, found in enumerate(places)]
     values = [own[found] for own, found in zip(scores, places, strict=True)]
+    if len(scores) == 1:
+        return Chosen(numbers[0], places[0], values[0])
     return Chosen(_joined(numbers), _joined(places), np.concatenate(values) if values else np.zeros(0))
 
 
@@ -91,13 +91,28 @@ def _joined(parts: Sequence[Integers]) -> Integers:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
+def only(chosen: Chosen, kept: Flags) -> Chosen:
+    """Keep some of what was chosen; mostly that is all."""
+    if kept.all():
+        return chosen
+    return Chosen(chosen.shelves[kept], chosen.places[kept], chosen.scores[kept])
+
+
 def threshold(scores: Sequence[NDArray[np.floating]], wanted: int) -> float:
     """Return a score that at least `wanted` places reach: the best of so many blocks do."""
     size = max(1, min(_BLOCK, sum(map(len, scores)) // (4 * wanted)))
-    tops = np.concatenate([_block_tops(own, size) for own in scores]) if scores else np.zeros(0)
+    blocks = [_block_tops(own, size) for own in scores]
+    tops = blocks[0] if len(blocks) == 1 else np.concatenate(blocks) if blocks else np.zeros(0)
     if len(tops) <= wanted:
         return 0.0
-    return float(np.partition(tops, len(tops) - wanted)[len(tops) - wanted])
+    return nth_best(tops, wanted)
+
+
+def nth_best(scores: NDArray[np.floating], number: int) -> float:
+    """Return the score that so many of them reach."""
+    ordered, place = scores.copy(), len(scores) - number
+    ordered.partition(place)
+    return float(ordered[place])
 
 
 def _block_tops(scores: NDArray[np.floating], size: int) -> NDArray[np.floating]:
@@ -120,8 +135,9 @@ def cut(
         return None
     if end is not None:
         order = order[: _end_of_tie(scores, end)]
-    if (ordered[1 : len(order)] == ordered[: len(order) - 1]).any():
-        order = _ties_broken(connection, shelves, chosen, order, scores)
+    equal = (ordered[1 : len(order)] == ordered[: len(order) - 1]).nonzero()[0].tolist()
+    if equal:
+        order = _ties_broken(connection, shelves, chosen, order, equal)
         sources = _gathered(shelves, chosen, order, "group")
     kept = _kept(sources[: len(order)], limit)
     order = order[kept]
@@ -138,10 +154,11 @@ def _scopes(shelves: Sequence[Shelf], chosen: Chosen, order: Integers) -> list[s
 
 def _gathered(shelves: Sequence[Shelf], chosen: Chosen, order: Integers, column: str) -> list[Any]:
     """Return a column of the records of what was chosen, in order."""
-    numbers, places = chosen.shelves[order], chosen.places[order]
+    places = chosen.places[order]
     if len(shelves) == 1:
         only: list[Any] = shelves[0].columns[column][places].tolist()
         return only
+    numbers = chosen.shelves[order]
     values = np.zeros(len(order), RECORD[column])
     for number, shelf in enumerate(shelves):
         here = numbers == number
@@ -171,12 +188,15 @@ def _end_of_tie(scores: Sequence[float], place: int) -> int:
 
 
 def _ties_broken(
-    connection: Connection, shelves: Sequence[Shelf], chosen: Chosen, order: Integers, scores: Sequence[float]
+    connection: Connection, shelves: Sequence[Shelf], chosen: Chosen, order: Integers, equal: Sequence[int]
 ) -> Integers:
-    """Order equal scores by content keys; whole keys are read only where their beginnings are equal or unknown."""
+    """Order equal scores by content keys; whole keys are read only where their beginnings are equal or unknown.
+
+    `equal` are the places of the order whose score the next one has too.
+    """
     ties, ordered = _gathered(shelves, chosen, order, "tie"), [*range(len(order))]
     alike: list[slice] = []
-    for tied in _ties(scores[: len(order)]):
+    for tied in _ties(equal):
         ordered[tied] = sorted(ordered[tied], key=ties.__getitem__)
         if any(ties[one] == ties[other] or not ties[one] for one, other in pairwise(ordered[tied])):
             alike.append(tied)
@@ -188,14 +208,13 @@ def _ties_broken(
     return order[ordered]
 
 
-def _ties(scores: Sequence[float]) -> Iterator[slice]:
-    """Yield where falling scores are equal to each other."""
-    begin = 0
-    for place in range(1, len(scores) + 1):
-        if place == len(scores) or scores[place] != scores[begin]:
-            if place - begin > 1:
-                yield slice(begin, place)
-            begin = place
+def _ties(equal: Sequence[int]) -> Iterator[slice]:
+    """Yield where falling scores are equal to each other, from the places whose score the next one has too."""
+    begin = equal[0]
+    for place, following in zip(equal, [*equal[1:], None], strict=True):
+        if following != place + 1:
+            yield slice(begin, place + 2)
+            begin = following if following is not None else 0
 
 
 def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, tuple[object, ...]]:

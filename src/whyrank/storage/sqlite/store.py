@@ -283,15 +283,15 @@ class SqliteStore(Bookkeeping):
 
     def view(self) -> AbstractContextManager[View]:
         """Hold one moment of the file, with what is kept in memory of it."""
-        return nullcontext(self._view()) if self._database.reader().in_transaction else self._viewing()
+        connection = self._database.reader()
+        return nullcontext(self._view(connection)) if connection.in_transaction else self._viewing(connection)
 
     @contextmanager
-    def _viewing(self) -> Iterator[View]:
+    def _viewing(self, connection: Connection) -> Iterator[View]:
         with self.reading():
-            yield self._view()
+            yield self._view(connection)
 
-    def _view(self) -> View:
-        connection = self._database.reader()
+    def _view(self, connection: Connection) -> View:
         generation = self._database.generation()
         seen = self._seen
         if seen is None or seen[0] != generation:

@@ -20,7 +20,7 @@ from .held import STEP_BACK, Held, blended, read_range, renewed
 from .keyword import Found, View
 from .queue import dimensions_key
 from .sealed import seal
-from .selection import Chosen, Rows, above, cut, spare, threshold
+from .selection import Chosen, Rows, above, cut, nth_best, only, spare, threshold
 from .signs import Signs, distances, nearest, signs_of
 
 UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
@@ -97,7 +97,7 @@ class VectorIndex:
         """Return the exact cosine of each given row; None where it has no vector."""
         shelves = view.shelves(where.scopes)
         whole = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
-        numbers = np.array(rows, np.int64)
+        numbers = np.asarray(rows, np.int64)
         found = np.full(len(numbers), np.nan)
         for shelf in shelves:
             held = self._shelf(view.connection, space, shelf, whole=whole)
@@ -180,13 +180,11 @@ def _exact(
         chosen = above(coarse, lowest - SELECTION_MARGIN)
         is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
         if not is_all and wanted is not None and len(chosen.scores) > wanted:
-            lowest = float(np.partition(chosen.scores, len(chosen.scores) - wanted)[len(chosen.scores) - wanted])
-            near = chosen.scores >= lowest - SELECTION_MARGIN
-            chosen = Chosen(chosen.shelves[near], chosen.places[near], chosen.scores[near])
+            lowest = nth_best(chosen.scores, wanted)
+            chosen = only(chosen, chosen.scores >= lowest - SELECTION_MARGIN)
         exact = _rescored(connection, shelves, held, chosen, vector)
         if not is_all:
-            sure = exact.scores + _LIFT >= lowest - SELECTION_MARGIN / 2
-            exact = Chosen(exact.shelves[sure], exact.places[sure], exact.scores[sure])
+            exact = only(exact, exact.scores + _LIFT >= lowest - SELECTION_MARGIN / 2)
         rows = cut(connection, shelves, exact, limit, is_all)
         if rows is not None or wanted is None:
             return rows or Rows()
@@ -245,19 +243,13 @@ def _rescored(
     connection: Connection, shelves: Sequence[Shelf], held: Sequence[Held], chosen: Chosen, vector: Vector
 ) -> Chosen:
     if len(shelves) == 1:
-        only = _cosines(connection, shelves[0], held[0], chosen.places, vector)
-        sound = np.isfinite(only)
-        return Chosen(chosen.shelves, chosen.places, only) if sound.all() else Chosen(*_at(chosen, sound), only[sound])
+        exact = Chosen(*chosen[:2], _cosines(connection, shelves[0], held[0], chosen.places, vector))
+        return only(exact, np.isfinite(exact.scores))
     scores = np.zeros(len(chosen.places))
     for number, (shelf, own) in enumerate(zip(shelves, held, strict=True)):
         here = chosen.shelves == number
         scores[here] = _cosines(connection, shelf, own, chosen.places[here], vector)
-    sound = ~np.isnan(scores)
-    return Chosen(*_at(chosen, sound), scores[sound])
-
-
-def _at(chosen: Chosen, kept: Flags) -> tuple[Integers, Integers]:
-    return chosen.shelves[kept], chosen.places[kept]
+    return only(Chosen(*chosen[:2], scores), ~np.isnan(scores))
 
 
 def _cosines(connection: Connection, shelf: Shelf, held: Held, places: Integers, vector: Vector) -> Floats:

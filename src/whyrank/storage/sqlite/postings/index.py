@@ -255,7 +255,7 @@ class PostingsIndex:
 
 def _standing(shelf: Shelf, rows: Integers) -> tuple[Integers, Integers]:
     places = shelf.places_of(rows)
-    here = np.flatnonzero(places != NOWHERE)
+    here = (places != NOWHERE).nonzero()[0]
     return here, places[here]
 
 

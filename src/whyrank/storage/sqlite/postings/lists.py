@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -255,6 +255,7 @@ class Lists:
         self._cache = cache
         self._known: dict[tuple[int, str], Postings] = {}
         self._last: dict[tuple[int, str], list[Listed]] = {}
+        self._counted: dict[int, Sequence[Counter[Any]]] = {}
         self.kept = 0
 
     def postings(self, connection: Connection, field: Field, term: str) -> Postings:
@@ -279,7 +280,7 @@ class Lists:
             Postings(listed.numbers, listed.frequencies.astype(np.float64))
             for listed in self._listed(connection, field, term)
         ]
-        return self._living(found, self._fresh(lambda text: text.counts[field.number].get(term, 0)))
+        return self._living(found, self._fresh([held.get(term, 0) for held in self._counts(field)]))
 
     def _several(self, connection: Connection, terms: Sequence[str]) -> Postings:
         """Return the places that hold any of these tokens and phrases, and how often all of them together."""
@@ -287,10 +288,7 @@ class Lists:
         lists = [listed for term in terms if " " not in term for listed in self._read(connection, WORDS, term)]
         wanted = frozenset(terms)
 
-        def together(text: FreshText) -> int:
-            counts = text.counts[WORDS.number]
-            return sum(counts[token] for token in counts.keys() & wanted)
-
+        together = [sum(held[token] for token in held.keys() & wanted) for held in self._counts(WORDS)]
         found = [Postings(listed.numbers, listed.frequencies.astype(np.float64)) for listed in lists]
         every = [self._living(found, self._fresh(together)), *phrases]
         places, frequencies = (np.concatenate(parts) for parts in zip(*every, strict=True))
@@ -348,7 +346,7 @@ class Lists:
                 holders = np.searchsorted(np.cumsum(listed.frequencies, dtype=np.int64), heard, side="right")
                 places, counts = np.unique(listed.numbers[holders], return_counts=True)
                 found.append(Postings(places, counts.astype(np.float64)))
-        return self._living(found, self._fresh(lambda text: text.counts[PAIRS.number].get((one, other), 0)))
+        return self._living(found, self._fresh([held.get((one, other), 0) for held in self._counts(PAIRS)]))
 
     def _phrase(self, connection: Connection, tokens: Sequence[str]) -> Postings:
         """Return the places that hold tokens side by side."""
@@ -367,11 +365,20 @@ class Lists:
         texts = stored_texts(connection, self._shelf.scope, place, place)
         return texts[0].tokens if texts else ()
 
-    def _fresh(self, count: Callable[[FreshText], int]) -> Postings:
-        counts = [(text.number, min(held, MAX_FREQUENCY)) for text in self.stored.fresh if (held := count(text))]
-        if not counts:
+    def _counts(self, field: Field) -> Sequence[Counter[Any]]:
+        """Return how often each term of a field stands in each fresh text; a question asks for many terms."""
+        known = self._counted.get(field.number)
+        if known is None:
+            known = self._counted[field.number] = [text.counts[field.number] for text in self.stored.fresh]
+        return known
+
+    def _fresh(self, counts: Sequence[int]) -> Postings:
+        """Return what fresh texts hold, by how often each holds it."""
+        if not any(counts):
             return NOTHING
-        numbers, times = zip(*counts, strict=True)
+        pairs = zip(self.stored.fresh, counts, strict=True)
+        held = [(text.number, min(count, MAX_FREQUENCY)) for text, count in pairs if count]
+        numbers, times = zip(*held, strict=True)
         return Postings(np.array(numbers, np.int64), np.array(times, np.float64))
 
     def _living(self, found: Sequence[Postings], fresh: Postings) -> Postings:

@@ -38,7 +38,7 @@ class Asked:
     postings: Sequence[Postings]
     often: int = 1
 
-    @property
+    @cached_property
     def held(self) -> int:
         """Return how many texts hold the term."""
         return sum(len(found.places) for found in self.postings)
@@ -278,7 +278,7 @@ class Scores:
         found = [self.terms[i].postings[shelf] for i in numbers]
         if wanted is not None:
             found = [postings.only(wanted) for postings in found]
-        idf = np.repeat([self.terms[i].idf for i in numbers], [len(postings.places) for postings in found])
+        idf = np.array([self.terms[i].idf for i in numbers]).repeat([len(postings.places) for postings in found])
         texts = np.concatenate([postings.places for postings in found])
         return texts, np.concatenate([postings.frequencies for postings in found]), idf
 
