@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..columns import MemoryId
 from ..errors import ConfigError
-from ..hits import Context, Ranking
-from ..trail import Key, Step
+from ..hits import Context, Hit, Ranking
+from ..trail import Step
 from .normalisers import MinMax
 from .order import in_order
 from .stages import WINDOW_LIFT
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-TieBreak = tuple[str, int, str, MemoryId]
+TieBreak = tuple[str, int, str, MemoryId] | int
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,17 @@ class MMR:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Give every hit its gain, over the whole pool, so that the limit changes nothing."""
+        return self.as_far_as(ranking, context, None)
+
+    def as_far_as(self, ranking: Ranking, context: Context, wanted: Collection[MemoryId] | None) -> Ranking:
+        """Place hits until all that are wanted stand, or all there are: what comes later moves none before it."""
         hits = list(ranking.hits)
         if not hits:
             return ranking
         likeness = likeness_between([hit.id for hit in hits], context)
-        tiers, relevance = [hit.tier for hit in hits], relevance_of([hit.key for hit in hits])
-        placed = [*self.placed(tiers, relevance, likeness, lambda place: hits[place].memory.content_key)]
+        tiers, relevance = [hit.tier for hit in hits], relevance_of(*zip(*(hit.key for hit in hits), strict=True))
+        picks = self.placed(tiers, relevance, likeness, lambda place: hits[place].memory.content_key)
+        placed = [*picks] if wanted is None else _until(picks, _standing_for(hits, wanted))
         nearest = _nearest([pick.place for pick in placed], likeness)
         gains = [
             Gain(pick.gain, relevance[pick.place], pick.likeness, hits[most_like].id if pick.likeness > 0 else "")
@@ -90,23 +95,40 @@ def likeness_between(ids: Sequence[MemoryId], context: Context) -> Callable[[int
     return (context.likeness or Comparison({}, {})).between(ids)
 
 
-def relevance_of(keys: Sequence[Key]) -> list[float]:
+def relevance_of(tiers: Sequence[int], scores: Sequence[float]) -> list[float]:
     """Scale scores from the worst to the best; those a reranker gave are on a scale of their own."""
-    windows = [tier // WINDOW_LIFT for tier, _ in keys]
-    kinds = set(windows)
+    kinds = {tier // WINDOW_LIFT for tier in {*tiers}}
     if len(kinds) == 1:
-        return MinMax()([score for _, score in keys], [])
+        return MinMax()(scores, [])
     scaled: dict[int, float] = {}
     for window in kinds:
-        inside = [place for place, own in enumerate(windows) if own == window]
-        scaled |= zip(inside, MinMax()([keys[place][1] for place in inside], []), strict=True)
-    return [scaled[place] for place in range(len(keys))]
+        inside = [place for place, tier in enumerate(tiers) if tier // WINDOW_LIFT == window]
+        scaled |= zip(inside, MinMax()([scores[place] for place in inside], []), strict=True)
+    return [scaled[place] for place in range(len(scores))]
+
+
+def _standing_for(hits: Sequence[Hit], wanted: Collection[MemoryId]) -> set[int]:
+    """Return the places of these memories, or of the chunk that stands for their file."""
+    return {
+        place for place, hit in enumerate(hits) if hit.id in wanted or any(held.id in wanted for held in hit.beside)
+    }
+
+
+def _until(picks: Iterator[Pick], wanted: set[int]) -> list[Pick]:
+    """Take picks as long as one that is wanted is still to come."""
+    taken: list[Pick] = []
+    while wanted:
+        taken.append(next(picks))
+        wanted = wanted - {taken[-1].place}
+    return taken
 
 
 def _nearest(placed: Sequence[int], likeness: Callable[[int], Floats]) -> list[int]:
     """Return for each place the most similar of those placed before it, of several the first."""
     import numpy as np
 
+    if not placed:
+        return []
     alike = np.array([likeness(place) for place in placed])[:, placed]
     before = np.where(np.triu(np.ones_like(alike, np.bool_), 1), alike, -1.0)
     return [placed[first] for first in before.argmax(axis=0).tolist()]
