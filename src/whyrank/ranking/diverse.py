@@ -6,10 +6,10 @@ picks need numbers alone: what is fused, what the stages before make of it, and 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from ..columns import MemoryId
@@ -17,7 +17,7 @@ from ..hits import Context, Hit, Ranking, content_keys_of, origins_of
 from ..trail import Trail, apply
 from ..types import Run
 from .diversity import MMR, Pick, likeness_between, relevance_of
-from .fusion import Board, Fuse, SignalColumn, Vote, listed_by
+from .fusion import Board, Fuse, SignalColumn, Vote, listed_by, share_out
 from .lineup import ids_of
 from .normalisers import Normaliser
 from .order import Stage
@@ -47,12 +47,12 @@ class _Field:
     """What diversity chooses from: places of the pool, with their keys, and who stands behind which of them."""
 
     shown: NDArray[np.int64]  # rising
-    tiers: Sequence[int]
-    scores: Sequence[float]
+    tiers: NDArray[np.int64]
+    scores: Floats
     hidden: Mapping[int, tuple[int, int]]  # the place of the chunk that stands for its file, and how far behind it
 
     @cached_property
-    def relevance(self) -> list[float]:
+    def relevance(self) -> Floats:
         return relevance_of(self.tiers, self.scores)
 
     def standing(self, place: int | None) -> tuple[int, int] | None:
@@ -72,7 +72,7 @@ class Diverse:
         self._context = context
         self._ids = listed_by(runs)
         self._places = {identity: place for place, identity in enumerate(self._ids)}
-        self._columns: dict[tuple[str, Normaliser], SignalColumn] = {}
+        self._columns: dict[tuple[str, Normaliser], tuple[SignalColumn, Floats | None]] = {}
         self._seen: tuple[Fuse, Sequence[Stage], _Field] | None = None
         self._touched: dict[int, Hit] | None = None
         self._stepped: tuple[Sequence[Stage], dict[int, Trail | None]] | None = None
@@ -113,29 +113,46 @@ class Diverse:
         """Give every place its key, by the sums of fusion and the steps of the stages, and choose who is shown."""
         import numpy as np
 
-        columns = [self._column(fusion, vote) for vote in fusion.live(self._runs)]
-        scores = Board(columns, fusion.absent, whole=fusion.whole).scores(len(self._ids))
-        tiers, stands = [0] * len(scores), np.ones(len(scores), np.bool_)
+        scores = self._sums(fusion)
+        tiers, stands = np.zeros(len(scores), np.int64), np.ones(len(scores), np.bool_)
         for place, steps in self._steps(fusion, stages).items():
             if steps is None:
                 stands[place] = False
-            else:
-                tiers[place], scores[place] = reduce(apply, steps, (0, scores[place]))
+            elif steps:
+                tiers[place], scores[place] = reduce(apply, steps, (0, float(scores[place])))
         hidden: dict[int, tuple[int, int]] = {}
         if stages and isinstance(stages[-1], GroupBySource) and len(self._files[0]):
-            hidden = self._hidden(np.array(tiers), np.array(scores), stands, stages[-1].max_per_file)
+            hidden = self._hidden(tiers, scores, stands, stages[-1].max_per_file)
             stands[[*hidden]] = False
         shown = np.flatnonzero(stands)
-        if len(shown) < len(scores):
-            tiers, scores = [tiers[place] for place in shown.tolist()], [scores[place] for place in shown.tolist()]
-        return _Field(shown, tiers, scores, hidden)
+        return _Field(shown, tiers[shown], scores[shown], hidden)
 
-    def _column(self, fusion: Fuse, vote: Vote) -> SignalColumn:
+    def _sums(self, fusion: Fuse) -> Floats:
+        """Add up from left to right what each signal gives each place, as fusion does."""
+        import numpy as np
+
+        votes = fusion.live(self._runs)
+        columns = [self._column(fusion, vote) for vote in votes]
+        numbers = [values for _, values in columns if values is not None]
+        if len(numbers) < len(columns):  # what is unknown of a place leaves its weight to the others
+            weighed = [replace(column, weight=v.weight or 0.0) for (column, _), v in zip(columns, votes, strict=True)]
+            return np.array(Board(weighed, fusion.absent, whole=fusion.whole).scores(len(self._ids)), np.float64)
+        scores = np.zeros(len(self._ids))
+        weights = share_out([vote.weight or 0.0 for vote in votes], fusion.whole)
+        for values, weight in zip(numbers, weights, strict=True):
+            scores += weight * values
+        return scores
+
+    def _column(self, fusion: Fuse, vote: Vote) -> tuple[SignalColumn, Floats | None]:
+        """Return what a signal says of the places, and the same as numbers if it knows all of them."""
+        import numpy as np
+
         known = self._columns.get((vote.signal, vote.normaliser))
         if known is None:
-            known = fusion.column(vote, self._runs, self._context, self._ids)
-            self._columns[vote.signal, vote.normaliser] = known
-        return replace(known, weight=vote.weight or 0.0)
+            column = fusion.column(vote, self._runs, self._context, self._ids)
+            numbers = None if None in column.normalised else np.array(column.normalised, np.float64)
+            known = self._columns[vote.signal, vote.normaliser] = column, numbers
+        return known
 
     def _steps(self, fusion: Fuse, stages: Sequence[Stage]) -> dict[int, Trail | None]:
         """Return what the stages do to each place they touch; None where they drop it."""
@@ -168,15 +185,14 @@ class Diverse:
         places, files = self._files
         if not stands.all():
             places, files = places[stands[places]], files[stands[places]]
-        order = np.lexsort((-scores[places], -tiers[places], files))
+        keys = (-scores[places], -tiers[places], files)
+        order = np.lexsort(keys)
+        if _has_equals([key[order] for key in keys]):
+            order = np.lexsort((np.array(self._tie_breaks)[places], *keys))
         ordered = places[order]
-        level = (tiers[ordered][1:] == tiers[ordered][:-1]) & (scores[ordered][1:] == scores[ordered][:-1])
-        if (level & (files[1:] == files[:-1])).any():
-            content = np.array(self._tie_breaks)
-            ordered = places[np.lexsort((content[places], -scores[places], -tiers[places], files))]
         starts = files.searchsorted(files)  # files rise, so this is where the one of each begins
-        behind = np.arange(len(files)) - starts - shown + 1
-        late = np.flatnonzero(behind > 0)
+        behind = np.arange(1 - shown, len(files) + 1 - shown) - starts
+        late = behind > 0
         best = ordered[starts[late]].tolist()
         return dict(zip(ordered[late].tolist(), zip(best, behind[late].tolist(), strict=True), strict=True))
 
@@ -185,12 +201,12 @@ class Diverse:
         """Return the places of the files that have several, file by file, and the number of the file of each."""
         import numpy as np
 
-        files: dict[object, list[int]] = {}
-        for place, origin in enumerate(origins_of(self._context.memories, self._ids)):
-            files.setdefault(origin, []).append(place)
-        several = [places for places in files.values() if len(places) > 1]
-        numbers = np.repeat(np.arange(len(several)), [len(places) for places in several])
-        return np.array([*chain.from_iterable(several)], np.int64), numbers
+        origins = origins_of(self._context.memories, self._ids)
+        held = Counter(origins)
+        numbers = {origin: number for number, origin in enumerate(held) if held[origin] > 1}
+        pairs = sorted((numbers[origin], place) for place, origin in enumerate(origins) if origin in numbers)
+        both = np.array(pairs, np.int64).reshape(-1, 2)
+        return both[:, 1].copy(), both[:, 0].copy()
 
     @cached_property
     def _tie_breaks(self) -> list[int]:
@@ -200,3 +216,10 @@ class Diverse:
         for rank, place in enumerate(sorted(range(len(keys)), key=keys.__getitem__)):
             ranks[place] = rank
         return ranks
+
+
+def _has_equals(keys: Sequence[NDArray[np.generic]]) -> bool:
+    """Tell whether two neighbours have every key in common."""
+    import numpy as np
+
+    return bool(np.logical_and.reduce([key[1:] == key[:-1] for key in keys]).any())
