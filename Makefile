@@ -35,6 +35,7 @@ bench: $(VENV)/.peers
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.switching
 	$(BIN)/python -m benchmarks.page
+	$(BIN)/python -m benchmarks.over
 	$(BIN)/python -m benchmarks.load
 	$(BIN)/whyrank bench --sizes 10k,100k --out docs/benchmarks
 	$(BIN)/whyrank bench --sizes 1k --words 60 --peers fts5+numpy --queries 24 --scopes 1000x1000 --out docs/benchmarks/scopes

@@ -86,6 +86,7 @@ class Fetched(Awaited):
 
 
 Held = Memory | Unread
+ContentKey = tuple[str, int, str, MemoryId]
 
 
 class Hit(NamedTuple):
@@ -155,6 +156,10 @@ class HeldMemories(Mapping[MemoryId, Held]):
         """Return some of them, at hand from now on, whatever becomes of the store."""
         return {identity: memory_of(self[identity]) for identity in ids}
 
+    def content_keys(self, ids: Sequence[MemoryId]) -> Sequence[ContentKey]:
+        """Return what breaks ties between some of them."""
+        return [memory_of(self[identity]).content_key for identity in ids]
+
     def __iter__(self) -> Iterator[MemoryId]:
         return iter(self.ids)
 
@@ -170,6 +175,13 @@ def origins_of(memories: Mapping[MemoryId, Held], ids: Sequence[MemoryId]) -> Se
     if isinstance(memories, HeldMemories):
         return memories.origins if memories.ids == ids else [memories.origins[memories.places[key]] for key in ids]
     return [memories[identity].origin for identity in ids]
+
+
+def content_keys_of(memories: Mapping[MemoryId, Held], ids: Sequence[MemoryId]) -> Sequence[ContentKey]:
+    """Return what breaks ties between these memories."""
+    if isinstance(memories, HeldMemories):
+        return memories.content_keys(ids)
+    return [memory_of(memories[identity]).content_key for identity in ids]
 
 
 def memory_of(held: Held) -> Memory:

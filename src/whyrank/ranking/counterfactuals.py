@@ -7,9 +7,8 @@ Whatever is found is held against the ranking of the whole pool before it is tol
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import combinations
@@ -20,23 +19,21 @@ from ..trail import Key, Part, Step, total
 from ..types import Run, Signal
 from .boosts import Boosts, TokenMatch
 from .diverse import Diverse, ends_in_diversity
+from .diversity import MMR
 from .fusion import Fuse, Vote, share_out
 from .knobs import Knob, knobs
 from .lineup import Lineup, ids_of
+from .nearest import DIGITS, NEARLY, along, searched
 from .order import in_order
 from .recipes import Recipe, rank_pool
 from .stages import Evidence, GroupBySource, InScope, MinScore, NameFirst, NotExpired, Recency, Superseded
 from .worth import Base, Importance
 
 LEVEL = 1e-9  # scores closer than this are level: rounding, and not evidence, would decide between them
-NEARLY = 0.99  # this share of a change must not be enough
 _JUST = 1e-3  # how far before and behind a crossing is looked, as a share of the change
-_NARROW = 0.996  # a bracket is narrow enough when its inner end is this share of the outer
-_HALVINGS = 60
 _STEPS = 24  # places looked at in each direction where a number has to be searched for …
 _STEPS_OF_THE_WHOLE = 8  # … and where each look ranks the whole pool
 _STRAIGHT = 1e-9
-_DIGITS = 15
 
 # What these do to a hit does not depend on the others, but for files, whose other chunks are looked at as well.
 _ONE_BY_ONE = (
@@ -69,7 +66,7 @@ class Change:
 
 def _shown(value: float, beside: float) -> str:
     """Write a number with as many decimals as the one beside it needs, and at least two below ten."""
-    decimals = len(f"{beside:.{_DIGITS}f}".rstrip("0").partition(".")[2])
+    decimals = len(f"{beside:.{DIGITS}f}".rstrip("0").partition(".")[2])
     return f"{value:.{max(decimals, 2 if abs(beside) < 10 else 0)}f}"
 
 
@@ -97,6 +94,14 @@ class Pool:
     def ranked(self, recipe: Recipe) -> Ranking:
         """Rank the whole pool by another recipe."""
         return rank_pool(self.runs, recipe, self.context)
+
+    def ranked_as_far_as(self, wanted: Collection[MemoryId]) -> Ranking:
+        """Rank the pool by its own recipe, but let diversity place no more than it takes for all of these to stand."""
+        *before, last = self.recipe.stages or (None,)
+        if not isinstance(last, MMR):
+            return self.ranked(self.recipe)
+        others = replace(self.recipe, stages=tuple(stage for stage in before if stage is not None))
+        return last.as_far_as(self.ranked(others), self.context, wanted)
 
     def without(self, term: str, words: Signal) -> Pool:
         """Return the pool as it is when a word is not asked for, and the words say this instead of what they said."""
@@ -279,7 +284,7 @@ def _by_places(pool: Pool, upper: MemoryId, lower: MemoryId) -> Nearest:
         def flips(value: float) -> bool:
             return diverse.is_above(knob.turned(value), lower, upper)
 
-        value = _searched(knob, [*_along(knob, _STEPS_OF_THE_WHOLE), knob.low, knob.high], flips)
+        value = searched(knob, [*along(knob, _STEPS_OF_THE_WHOLE), knob.low, knob.high], flips)
         holds = value is not None and flips(value) and not flips(knob.value + NEARLY * (value - knob.value))
         return value if holds else None
 
@@ -303,55 +308,12 @@ def _nearest(knob: Knob, judges: _Judges, upper: MemoryId, lower: MemoryId) -> f
         looks.append((judges.whole, _Judges(judges.whole, judges.whole, judges.few, is_smooth=False)))
     holds = flips(judges.whole)
     for judge, seen in looks:
-        value = _searched(knob, _probes(knob, seen), flips(judge))
+        value = searched(knob, _probes(knob, seen), flips(judge))
         if value is None:
             return None
         if holds(value) and not holds(knob.value + NEARLY * (value - knob.value)):
             return value
     return None
-
-
-def _searched(knob: Knob, probes: Sequence[float], flips: Callable[[float], bool]) -> float | None:
-    """Walk outwards in both directions to the first flip, close in on it, and take the nearer of the two."""
-    nearest: float | None = None
-    for direction in (-1.0, 1.0):
-        inner = knob.value
-        for probe in sorted((p for p in probes if (p - knob.value) * direction > 0), key=lambda p: abs(p - knob.value)):
-            if nearest is not None and abs(inner - knob.value) >= abs(nearest - knob.value):
-                break  # whatever comes is further away than what the other direction has
-            if flips(probe):
-                value = _tidy(knob, *_closed_in(knob.value, inner, probe, flips))
-                nearest = value if nearest is None else min(nearest, value, key=lambda found: abs(found - knob.value))
-                break
-            inner = probe
-    return nearest
-
-
-def _closed_in(start: float, inner: float, outer: float, flips: Callable[[float], bool]) -> tuple[float, float]:
-    """Halve the bracket between a value that does not flip and one that does, until it is narrow."""
-    for _ in range(_HALVINGS):
-        if abs(inner - start) >= _NARROW * abs(outer - start):
-            break
-        middle = (inner + outer) / 2
-        if flips(middle):
-            outer = middle
-        else:
-            inner = middle
-    return inner, outer
-
-
-def _tidy(knob: Knob, inner: float, outer: float) -> float:
-    """Return the number with the fewest digits that flips, and 99 % of which is still no further than `inner`."""
-    furthest = knob.value + (inner - knob.value) / NEARLY
-    low, high = sorted((outer, furthest)) if abs(furthest - knob.value) > abs(outer - knob.value) else (outer, outer)
-    low, high = max(low, knob.low), min(high, knob.high)
-    for digits in range(_DIGITS):
-        short = round(outer, digits)
-        for candidate in (short, short - 10.0**-digits, short + 10.0**-digits):
-            rounded = round(candidate, digits)
-            if low <= rounded <= high:
-                return rounded
-    return outer
 
 
 def _probes(knob: Knob, judges: _Judges) -> list[float]:
@@ -360,18 +322,8 @@ def _probes(knob: Knob, judges: _Judges) -> list[float]:
     around = [
         knob.value + (crossing - knob.value) * (1 + share) for crossing in crossings or () for share in (-_JUST, _JUST)
     ]
-    along = [] if crossings is not None and judges.is_smooth else [*_along(knob, judges.steps)]
-    return [probe for probe in (*around, *along, knob.low, knob.high) if knob.low <= probe <= knob.high]
-
-
-def _along(knob: Knob, steps: int) -> Iterator[float]:
-    for end in (knob.low, knob.high):
-        for step in range(1, steps):
-            share = step / steps
-            if knob.wide:
-                yield knob.value * math.exp(share * math.log(end / knob.value))
-            else:
-                yield knob.value + share * (end - knob.value)
+    on_the_way = [] if crossings is not None and judges.is_smooth else [*along(knob, judges.steps)]
+    return [probe for probe in (*around, *on_the_way, knob.low, knob.high) if knob.low <= probe <= knob.high]
 
 
 def _crossings(knob: Knob, judges: _Judges) -> list[float] | None:

@@ -6,17 +6,18 @@ picks need numbers alone: what is fused, what the stages before make of it, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 from ..columns import MemoryId
-from ..hits import Context, Hit, Ranking, memory_of, origins_of
-from ..trail import Key, Trail, apply
+from ..hits import Context, Hit, Ranking, content_keys_of, origins_of
+from ..trail import Trail, apply
 from ..types import Run
-from .diversity import MMR, Pick, TieBreak, likeness_between, relevance_of
-from .fusion import Board, Fuse, SignalColumn, Vote, listed_by
+from .diversity import MMR, Pick, likeness_between, relevance_of
+from .fusion import Board, Fuse, SignalColumn, Vote, listed_by, share_out
 from .lineup import ids_of
 from .normalisers import Normaliser
 from .order import Stage
@@ -26,6 +27,8 @@ from .stages import Evidence, GroupBySource, InScope, NameFirst, NotExpired, Rec
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from .diversity import Floats
 
 # What these do to a hit depends neither on the others nor on the score it has been given so far.
 _BY_ITSELF = (Evidence, InScope, NameFirst, NotExpired, Recency, Superseded)
@@ -43,25 +46,22 @@ def ends_in_diversity(recipe: Recipe) -> bool:
 class _Field:
     """What diversity chooses from: places of the pool, with their keys, and who stands behind which of them."""
 
-    shown: Sequence[int]
-    keys: Sequence[Key]
+    shown: NDArray[np.int64]  # rising
+    tiers: NDArray[np.int64]
+    scores: Floats
     hidden: Mapping[int, tuple[int, int]]  # the place of the chunk that stands for its file, and how far behind it
-    likeness: Callable[[int], NDArray[np.float64]]
 
     @cached_property
-    def tiers(self) -> list[int]:
-        return [tier for tier, _ in self.keys]
-
-    @cached_property
-    def relevance(self) -> list[float]:
-        return relevance_of(self.keys)
+    def relevance(self) -> Floats:
+        return relevance_of(self.tiers, self.scores)
 
     def standing(self, place: int | None) -> tuple[int, int] | None:
         """Return which of those shown a place is or stands behind, and how far; None if it does not stand."""
         if place is None:
             return None
         shown, behind = self.hidden.get(place, (place, 0))
-        return (self.shown.index(shown), behind) if shown in self.shown else None
+        index = int(self.shown.searchsorted(shown))
+        return (index, behind) if index < len(self.shown) and self.shown[index] == shown else None
 
 
 class Diverse:
@@ -72,10 +72,11 @@ class Diverse:
         self._context = context
         self._ids = listed_by(runs)
         self._places = {identity: place for place, identity in enumerate(self._ids)}
-        self._columns: dict[tuple[str, Normaliser], SignalColumn] = {}
+        self._columns: dict[tuple[str, Normaliser], tuple[SignalColumn, Floats | None]] = {}
         self._seen: tuple[Fuse, Sequence[Stage], _Field] | None = None
         self._touched: dict[int, Hit] | None = None
         self._stepped: tuple[Sequence[Stage], dict[int, Trail | None]] | None = None
+        self._alike = likeness_between(self._ids, context)
 
     def is_above(self, recipe: Recipe, one: MemoryId, other: MemoryId, by: float = 0.0) -> bool:
         """Tell whether one memory stands and the other stands below it, by more than that score, or not at all."""
@@ -93,37 +94,65 @@ class Diverse:
     def _picks(self, diversity: Stage, field: _Field) -> Iterator[Pick]:
         if not isinstance(diversity, MMR):
             raise TypeError(f"{diversity!r} is no diversity")
+        shown = field.shown
+        is_whole = len(shown) == len(self._ids)
         return diversity.placed(
-            field.tiers, field.relevance, field.likeness, lambda index: self._tie_break(field.shown[index])
+            field.tiers,
+            field.relevance,
+            self._alike if is_whole else lambda index: self._alike(int(shown[index]))[shown],
+            lambda index: self._tie_breaks[shown[index]],
         )
 
     def _field(self, fusion: Fuse, stages: Sequence[Stage]) -> _Field:
         """Return what the stages before leave; most numbers change only one of fusion, stages and diversity."""
         if self._seen is None or self._seen[0] != fusion or self._seen[1] != stages:
-            keys = self._keys(fusion, stages)
-            shown, hidden = self._grouped(keys, stages)
-            likeness = likeness_between([self._ids[place] for place in shown], self._context)
-            self._seen = fusion, stages, _Field(shown, [keys[place] for place in shown], hidden, likeness)
+            self._seen = fusion, stages, self._made(fusion, stages)
         return self._seen[2]
 
-    def _keys(self, fusion: Fuse, stages: Sequence[Stage]) -> dict[int, Key]:
-        """Return the key of each place that is not dropped, by the sums of fusion and the steps of the stages."""
-        columns = [self._column(fusion, vote) for vote in fusion.live(self._runs)]
-        scores = Board(columns, fusion.absent, whole=fusion.whole).scores(len(self._ids))
-        keys: dict[int, Key] = {place: (0, score) for place, score in enumerate(scores)}
+    def _made(self, fusion: Fuse, stages: Sequence[Stage]) -> _Field:
+        """Give every place its key, by the sums of fusion and the steps of the stages, and choose who is shown."""
+        import numpy as np
+
+        scores = self._sums(fusion)
+        tiers, stands = np.zeros(len(scores), np.int64), np.ones(len(scores), np.bool_)
         for place, steps in self._steps(fusion, stages).items():
             if steps is None:
-                del keys[place]
-            else:
-                keys[place] = reduce(apply, steps, keys[place])
-        return keys
+                stands[place] = False
+            elif steps:
+                tiers[place], scores[place] = reduce(apply, steps, (0, float(scores[place])))
+        hidden: dict[int, tuple[int, int]] = {}
+        if stages and isinstance(stages[-1], GroupBySource) and len(self._files[0]):
+            hidden = self._hidden(tiers, scores, stands, stages[-1].max_per_file)
+            stands[[*hidden]] = False
+        shown = np.flatnonzero(stands)
+        return _Field(shown, tiers[shown], scores[shown], hidden)
 
-    def _column(self, fusion: Fuse, vote: Vote) -> SignalColumn:
+    def _sums(self, fusion: Fuse) -> Floats:
+        """Add up from left to right what each signal gives each place, as fusion does."""
+        import numpy as np
+
+        votes = fusion.live(self._runs)
+        columns = [self._column(fusion, vote) for vote in votes]
+        numbers = [values for _, values in columns if values is not None]
+        if len(numbers) < len(columns):  # what is unknown of a place leaves its weight to the others
+            weighed = [replace(column, weight=v.weight or 0.0) for (column, _), v in zip(columns, votes, strict=True)]
+            return np.array(Board(weighed, fusion.absent, whole=fusion.whole).scores(len(self._ids)), np.float64)
+        scores = np.zeros(len(self._ids))
+        weights = share_out([vote.weight or 0.0 for vote in votes], fusion.whole)
+        for values, weight in zip(numbers, weights, strict=True):
+            scores += weight * values
+        return scores
+
+    def _column(self, fusion: Fuse, vote: Vote) -> tuple[SignalColumn, Floats | None]:
+        """Return what a signal says of the places, and the same as numbers if it knows all of them."""
+        import numpy as np
+
         known = self._columns.get((vote.signal, vote.normaliser))
         if known is None:
-            known = fusion.column(vote, self._runs, self._context, self._ids)
-            self._columns[vote.signal, vote.normaliser] = known
-        return replace(known, weight=vote.weight or 0.0)
+            column = fusion.column(vote, self._runs, self._context, self._ids)
+            numbers = None if None in column.normalised else np.array(column.normalised, np.float64)
+            known = self._columns[vote.signal, vote.normaliser] = column, numbers
+        return known
 
     def _steps(self, fusion: Fuse, stages: Sequence[Stage]) -> dict[int, Trail | None]:
         """Return what the stages do to each place they touch; None where they drop it."""
@@ -147,29 +176,50 @@ class Diverse:
         hits = fusion(self._runs, self._context).hits
         return {places[key]: hits[rank] for rank, key in enumerate(ids_of(hits)) if key in places}
 
-    def _grouped(
-        self, keys: Mapping[int, Key], stages: Sequence[Stage]
-    ) -> tuple[list[int], dict[int, tuple[int, int]]]:
-        """Return the places that are shown, and those hidden behind which of them."""
-        grouping = stages[-1] if stages else None
-        if not isinstance(grouping, GroupBySource) or not self._files:
-            return [*keys], {}
-        hidden: dict[int, tuple[int, int]] = {}
-        for file in self._files:
-            places = sorted((place for place in file if place in keys), key=keys.__getitem__, reverse=True)
-            if len({keys[place] for place in places}) < len(places):
-                places.sort(key=lambda place: (-keys[place][0], -keys[place][1], self._tie_break(place)))
-            for behind, place in enumerate(places[grouping.max_per_file :], 1):
-                hidden[place] = places[0], behind
-        return [place for place in keys if place not in hidden], hidden
+    def _hidden(
+        self, tiers: NDArray[np.int64], scores: Floats, stands: NDArray[np.bool_], shown: int
+    ) -> dict[int, tuple[int, int]]:
+        """Return the places behind the best of their file, the best of it, and how far behind those shown they are."""
+        import numpy as np
+
+        places, files = self._files
+        if not stands.all():
+            places, files = places[stands[places]], files[stands[places]]
+        keys = (-scores[places], -tiers[places], files)
+        order = np.lexsort(keys)
+        if _has_equals([key[order] for key in keys]):
+            order = np.lexsort((np.array(self._tie_breaks)[places], *keys))
+        ordered = places[order]
+        starts = files.searchsorted(files)  # files rise, so this is where the one of each begins
+        behind = np.arange(1 - shown, len(files) + 1 - shown) - starts
+        late = behind > 0
+        best = ordered[starts[late]].tolist()
+        return dict(zip(ordered[late].tolist(), zip(best, behind[late].tolist(), strict=True), strict=True))
 
     @cached_property
-    def _files(self) -> list[list[int]]:
-        """Return the places of each file that has several."""
-        files: dict[object, list[int]] = {}
-        for place, origin in enumerate(origins_of(self._context.memories, self._ids)):
-            files.setdefault(origin, []).append(place)
-        return [places for places in files.values() if len(places) > 1]
+    def _files(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the places of the files that have several, file by file, and the number of the file of each."""
+        import numpy as np
 
-    def _tie_break(self, place: int) -> TieBreak:
-        return memory_of(self._context.memories[self._ids[place]]).content_key
+        origins = origins_of(self._context.memories, self._ids)
+        held = Counter(origins)
+        numbers = {origin: number for number, origin in enumerate(held) if held[origin] > 1}
+        pairs = sorted((numbers[origin], place) for place, origin in enumerate(origins) if origin in numbers)
+        both = np.array(pairs, np.int64).reshape(-1, 2)
+        return both[:, 1].copy(), both[:, 0].copy()
+
+    @cached_property
+    def _tie_breaks(self) -> list[int]:
+        """Return where each place stands in the order of content, which breaks ties."""
+        keys = content_keys_of(self._context.memories, self._ids)
+        ranks = [0] * len(keys)
+        for rank, place in enumerate(sorted(range(len(keys)), key=keys.__getitem__)):
+            ranks[place] = rank
+        return ranks
+
+
+def _has_equals(keys: Sequence[NDArray[np.generic]]) -> bool:
+    """Tell whether two neighbours have every key in common."""
+    import numpy as np
+
+    return bool(np.logical_and.reduce([key[1:] == key[:-1] for key in keys]).any())

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..columns import MemoryId
 from ..errors import ConfigError
-from ..hits import Context, Ranking
-from ..trail import Key, Step
-from .normalisers import MinMax
+from ..hits import Context, Hit, Ranking
+from ..trail import Step
 from .order import in_order
 from .stages import WINDOW_LIFT
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-TieBreak = tuple[str, int, str, MemoryId]
+TieBreak = tuple[str, int, str, MemoryId] | int
 
 
 @dataclass(frozen=True)
@@ -41,15 +40,25 @@ class MMR:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Give every hit its gain, over the whole pool, so that the limit changes nothing."""
+        return self.as_far_as(ranking, context, None)
+
+    def as_far_as(self, ranking: Ranking, context: Context, wanted: Collection[MemoryId] | None) -> Ranking:
+        """Place hits until all that are wanted stand, or all there are: what comes later moves none before it."""
+        import numpy as np
+
         hits = list(ranking.hits)
         if not hits:
             return ranking
         likeness = likeness_between([hit.id for hit in hits], context)
-        tiers, relevance = [hit.tier for hit in hits], relevance_of([hit.key for hit in hits])
-        placed = [*self.placed(tiers, relevance, likeness, lambda place: hits[place].memory.content_key)]
+        tiers = np.array([hit.tier for hit in hits], np.int64)
+        relevance = relevance_of(tiers, np.array([hit.score for hit in hits], np.float64))
+        picks = self.placed(tiers, relevance, likeness, lambda place: hits[place].memory.content_key)
+        placed = [*picks] if wanted is None else _until(picks, _standing_for(hits, wanted))
         nearest = _nearest([pick.place for pick in placed], likeness)
         gains = [
-            Gain(pick.gain, relevance[pick.place], pick.likeness, hits[most_like].id if pick.likeness > 0 else "")
+            Gain(
+                pick.gain, float(relevance[pick.place]), pick.likeness, hits[most_like].id if pick.likeness > 0 else ""
+            )
             for pick, most_like in zip(placed, nearest, strict=True)
         ]
         found = [hits[pick.place].after(self._step(gain)) for pick, gain in zip(placed, gains, strict=True)]
@@ -57,19 +66,19 @@ class MMR:
 
     def placed(
         self,
-        tiers: Sequence[int],
-        relevance: Sequence[float],
+        tiers: NDArray[np.int64],
+        relevance: Floats,
         likeness: Callable[[int], Floats],
         tie_break: Callable[[int], TieBreak],
     ) -> Iterator[Pick]:
         """Place the best, see how like it the others are, place the best of these, and so on as long as asked."""
         import numpy as np
 
-        worth = self.lambda_ * np.array(relevance)
-        most, gains, standing = np.zeros(len(worth)), np.empty(len(worth)), np.array(tiers)
-        for tier in sorted(set(tiers), reverse=True):
-            left = np.where(standing == tier, worth, -np.inf)
-            for _ in range(int(np.count_nonzero(standing == tier))):
+        worth = self.lambda_ * relevance
+        most, gains = np.zeros(len(worth)), np.empty(len(worth))
+        for tier in sorted({*tiers.tolist()}, reverse=True):
+            left = np.where(tiers == tier, worth, -np.inf)
+            for _ in range(int(np.count_nonzero(tiers == tier))):
                 np.subtract(left, np.multiply(most, 1 - self.lambda_, out=gains), out=gains)
                 best = int(gains.argmax())
                 if best != len(gains) - 1 - int(gains[::-1].argmax()):
@@ -90,23 +99,43 @@ def likeness_between(ids: Sequence[MemoryId], context: Context) -> Callable[[int
     return (context.likeness or Comparison({}, {})).between(ids)
 
 
-def relevance_of(keys: Sequence[Key]) -> list[float]:
+def relevance_of(tiers: NDArray[np.int64], scores: Floats) -> Floats:
     """Scale scores from the worst to the best; those a reranker gave are on a scale of their own."""
-    windows = [tier // WINDOW_LIFT for tier, _ in keys]
-    kinds = set(windows)
-    if len(kinds) == 1:
-        return MinMax()([score for _, score in keys], [])
-    scaled: dict[int, float] = {}
-    for window in kinds:
-        inside = [place for place, own in enumerate(windows) if own == window]
-        scaled |= zip(inside, MinMax()([keys[place][1] for place in inside], []), strict=True)
-    return [scaled[place] for place in range(len(keys))]
+    import numpy as np
+
+    windows = tiers // WINDOW_LIFT
+    scaled = np.ones(len(scores))
+    for window in np.unique(windows) if windows.any() else [0]:
+        inside = windows == window
+        low, high = scores[inside].min(), scores[inside].max()
+        half = high / 2 - low / 2  # half the reach, which cannot overflow, and is nothing between the smallest numbers
+        if half > 0:
+            scaled[inside] = np.clip((scores[inside] / 2 - low / 2) / half, 0.0, 1.0)
+    return scaled
+
+
+def _standing_for(hits: Sequence[Hit], wanted: Collection[MemoryId]) -> set[int]:
+    """Return the places of these memories, or of the chunk that stands for their file."""
+    return {
+        place for place, hit in enumerate(hits) if hit.id in wanted or any(held.id in wanted for held in hit.beside)
+    }
+
+
+def _until(picks: Iterator[Pick], wanted: set[int]) -> list[Pick]:
+    """Take picks as long as one that is wanted is still to come."""
+    taken: list[Pick] = []
+    while wanted:
+        taken.append(next(picks))
+        wanted = wanted - {taken[-1].place}
+    return taken
 
 
 def _nearest(placed: Sequence[int], likeness: Callable[[int], Floats]) -> list[int]:
     """Return for each place the most similar of those placed before it, of several the first."""
     import numpy as np
 
+    if not placed:
+        return []
     alike = np.array([likeness(place) for place in placed])[:, placed]
     before = np.where(np.triu(np.ones_like(alike, np.bool_), 1), alike, -1.0)
     return [placed[first] for first in before.argmax(axis=0).tolist()]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..analysis.names import probe_for
 from ..errors import StoreError
-from ..hits import memory_of
+from ..hits import content_keys_of, memory_of
 from ..ingest.entries import entry_for
 from ..ports import Changes, FileRecord
 from ..types import GLOBAL, Source
@@ -52,6 +52,14 @@ class StoreContract(LifeContract, NotesContract, ReaderContract, SpaceContract):
             self.put(store, [fact("m_1", text)])
             assert ids(store.keyword(["green"], self.where(), 10)) == ["m_1"]
             assert memory_of(store.held(["m_1"], MINE)["m_1"]).text == store.get(["m_1"], MINE)["m_1"].text == text
+
+    def test_what_breaks_ties_is_known_without_reading_memories(self, tmp_path: Path) -> None:
+        """Path, line, content and id, of facts and chunks alike, in the order asked for."""
+        chunk = fact("m_1", "tea", kind="chunk", source=Source("notes/tea.md", 3, 7, "a1"))
+        store = self.filled(tmp_path, [fact("m_3", "milk"), chunk, fact("m_2", "pot")])
+        asked = ["m_3", "m_1", "m_2"]
+        keys = content_keys_of(store.held(["m_1", "m_2", "m_3"], MINE), asked)
+        assert [*keys] == [store.get([key], MINE)[key].content_key for key in asked]
 
     def test_removed_means_gone_from_every_run(self, tmp_path: Path) -> None:
         """A removed memory is nowhere, and neither is its vector."""

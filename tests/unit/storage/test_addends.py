@@ -5,16 +5,17 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from whyrank.ingest.entries import entry_for
+from whyrank.ingest.entries import content_hash, entry_for
 from whyrank.ports import Changes
 from whyrank.storage.sqlite.postings import addends
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types import GLOBAL, Signal, Where
+from whyrank.types import GLOBAL, Signal, Source, Where
 
 EVERYTHING = Where(frozenset({GLOBAL}), now=NOW)
 MEMORIES = 3_000  # every one of them holds both terms: 3,000 places and frequencies of 8 bytes each are 96 kB
@@ -93,3 +94,32 @@ def test_answers_nobody_keeps_are_never_written_out(store: SqliteStore, monkeypa
         assert scored(store).values["m_0"] > 0.0
         write(store, number)
     assert scored(store).values["m_0"] > 0.0
+
+
+QUESTION = ["tea", "green", "cake", "pot"]
+FILES = ("green tea", "a pot of green cake", "tea cake and a green pot", "the cake")
+
+
+def asked(store: SqliteStore, terms: list[str]) -> Signal:
+    [signal] = store.score([f"c_{number}" for number in range(len(FILES))], terms, None, "", EVERYTHING)
+    return signal
+
+
+@pytest.mark.parametrize("paths", [["a.md", "a.md", "b.md", "b.md"], [""] * 4], ids=["with files", "without"])
+@pytest.mark.parametrize("left_out", QUESTION)
+def test_a_question_without_one_of_its_words_scores_as_if_it_were_the_first(
+    tmp_path: Path, paths: list[str], left_out: str
+) -> None:
+    less = [word for word in QUESTION if word != left_out]  # without "green", "tea cake" is asked for as a pair
+    put = []
+    for number, (text, path) in enumerate(zip(FILES, paths, strict=True)):
+        fields = {"kind": "chunk", "source": Source(path, number + 1, number + 1, content_hash(text))} if path else {}
+        put.append(entry_for(fact(f"c_{number}", text, **fields), "en"))
+    with closing(SqliteStore(tmp_path / "memory.db")) as store:
+        store.write(Changes(put=put))
+        alone = asked(store, less)
+        whole = asked(store, QUESTION)
+        again = asked(store, less)
+        assert told(again) == told(alone) != told(whole)
+        assert dict(again.values) == dict(alone.values)
+        assert dict(again.coverage) == dict(alone.coverage)

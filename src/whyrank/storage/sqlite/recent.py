@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...columns import MemoryId
-from ...hits import Awaited, Fetched, Held, HeldMemories
+from ...hits import Awaited, ContentKey, Fetched, Held, HeldMemories
 from ...types import Memory
 from .connection import Connection
 from .portions import portions
 from .records import code
-from .rows import SELECT, fetched
+from .rows import CONTENT_KEY, SELECT, fetched
 
 _PLACES_KEPT = 2_000  # those of the last few searches; many more are slower to look up than to meet again
 _RUNS_KEPT = 4  # whose places are not forgotten, however many: a search asks for them when all its runs are done
@@ -64,10 +64,17 @@ class Places(NamedTuple):
 class StoredMemories(HeldMemories):
     """Memories in their rows."""
 
-    def __init__(self, places: Places, read: Read, fetch: Callable[[Sequence[int]], Mapping[int, Fetched]]) -> None:
+    def __init__(
+        self,
+        places: Places,
+        read: Read,
+        fetch: Callable[[Sequence[int]], Mapping[int, Fetched]],
+        keys: Callable[[Sequence[int]], Mapping[int, ContentKey]],
+    ) -> None:
         ids, self.rows, _, origins = places
         super().__init__(ids, origins, lambda place: Stored(ids[place], places.rows[place], origins[place], read))
         self._fetch = fetch
+        self._keys = keys
 
     def fetched(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Held]:
         """Return those of these that are there, their rows read at once."""
@@ -75,6 +82,13 @@ class StoredMemories(HeldMemories):
         rows = [self.rows[places[identity]] for identity in ids]
         found = self._fetch(rows)
         return {identity: found[row] for identity, row in zip(ids, rows, strict=True) if row in found}
+
+    def content_keys(self, ids: Sequence[MemoryId]) -> Sequence[ContentKey]:
+        """Return what breaks ties between some of them, without making them."""
+        places = self.places
+        rows = [self.rows[places[identity]] for identity in ids]
+        found = self._keys(rows)
+        return [found[row] for row in rows] if len(found) == len(rows) else super().content_keys(ids)
 
 
 class RecentMemories:
@@ -151,3 +165,12 @@ class RecentMemories:
         if generation != self._generation or len(self._memories) > _MEMORIES_KEPT:
             self._memories = {}
         self._generation = generation
+
+
+def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, ContentKey]:
+    """Return what breaks ties between the memories of rows that exist."""
+    keys: dict[int, ContentKey] = {}
+    for part, marks in portions(rows):
+        statement = f"SELECT m.row, {CONTENT_KEY} FROM memories AS m WHERE m.row IN ({marks})"
+        keys.update((row, tuple(key)) for row, *key in connection.execute(statement, part))
+    return keys

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from ..pools import CHUNKS_PER_SOURCE
 from .catalogue import Flags, Floats, Integers, Shelf
 from .connection import Connection
+from .recent import content_keys
 from .records import RECORD
-from .rows import CONTENT_KEY
 
-_ROWS_PER_STATEMENT = 500
 _BLOCK = 128  # scores whose best is looked at together
 MORE = 64  # rows looked at beyond the sources asked for, before looking deeper
 
@@ -215,17 +214,6 @@ def _ties(equal: Sequence[int]) -> Iterator[slice]:
         if following != place + 1:
             yield slice(begin, place + 2)
             begin = following if following is not None else 0
-
-
-def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, tuple[object, ...]]:
-    """Return what breaks the ties of some rows."""
-    keys: dict[int, tuple[object, ...]] = {}
-    for start in range(0, len(rows), _ROWS_PER_STATEMENT):
-        part = rows[start : start + _ROWS_PER_STATEMENT]
-        marks = ", ".join("?" * len(part))
-        found = connection.execute(f"SELECT m.row, {CONTENT_KEY} FROM memories AS m WHERE m.row IN ({marks})", part)
-        keys.update({row: tuple(key) for row, *key in found})
-    return keys
 
 
 def _kept(sources: Sequence[int], limit: int | None) -> list[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...columns import Column, Listed, MemoryId
 from ...errors import NotFound, StoreError
-from ...hits import Fetched
+from ...hits import ContentKey, Fetched
 from ...matches import NameProbe
 from ...ports import Changes, SortingKey, StoreStatus, Vector
 from ...types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
@@ -27,7 +27,7 @@ from .keyword import Found, KeywordIndex, View
 from .masks import Masks
 from .names import NameIndex
 from .notes import Notes
-from .recent import Places, RecentMemories, StoredMemories
+from .recent import Places, RecentMemories, StoredMemories, content_keys
 from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, to_memory
 from .schema import prepare
 from .vectors import VectorIndex
@@ -130,11 +130,15 @@ class SqliteStore(Bookkeeping):
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
             places = self._recent.places(*view[:2], list(ids))
-        return StoredMemories(places.inside(visible), partial(self._read_again, visible), self._fetch)
+        return StoredMemories(places.inside(visible), partial(self._read_again, visible), self._fetch, self._keys)
 
     def _fetch(self, rows: Sequence[int]) -> dict[int, Fetched]:
         with self.view() as view:
             return self._recent.fetched(*view[:2], rows)
+
+    def _keys(self, rows: Sequence[int]) -> dict[int, ContentKey]:
+        with self.view() as view:
+            return content_keys(view.connection, rows)
 
     def _read_again(self, visible: set[str], identity: MemoryId, row: int) -> Memory:
         with self.view() as view:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import NamedTuple
 from weakref import ref
 
 import numpy as np
 
+from ....types import Repeats
 from ..catalogue import Floats, Integers
-from .scores import Scores
+from .scores import Asked, Scores
 
 _UNREAD_KEPT = 64  # answers that may wait for a reader: writing out all of them takes some hundredths of a second
 
@@ -46,9 +48,56 @@ class Addends:
 
 def _written_out(scores: Scores, placed: Sequence[Placed], count: int) -> Floats:
     table = np.zeros((len(scores.labels), count))
-    for number, here, places in placed:
-        table[:, here] = scores.addends(number, places)
+    every = range(len(scores.terms))
+    return _with_speaker(scores, placed, _with_terms(scores, placed, table, every))
+
+
+def _with_terms(scores: Scores, placed: Sequence[Placed], table: Floats, chosen: Sequence[int]) -> Floats:
+    """Write the rows of some terms into a table that is nobody's yet."""
+    for number, here, places in placed if chosen else ():
+        table[np.ix_(np.array(chosen), here)] = scores.of_terms(number, places, chosen)
     return table
+
+
+def _with_speaker(scores: Scores, placed: Sequence[Placed], table: Floats) -> Floats:
+    for number, here, places in placed if scores.speaker is not None else ():
+        table[-1, here] = scores.of_speaker(number, places, table[:-1, here])
+    return table
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A question and what its terms add to its candidates, for whoever asks for the same without one of its words."""
+
+    moment: object
+    asked: frozenset[str]
+    repeats: Repeats
+    terms: Sequence[Asked]
+    rows: Sequence[int]
+    placed: Sequence[Placed]
+    addends: Addends
+
+    def covers(self, moment: object, terms: Sequence[str], repeats: Repeats) -> bool:
+        """Tell whether a question asks for some of these words and for nothing else."""
+        return self.moment == moment and self.asked.issuperset(terms) and self.repeats == repeats
+
+    def serves(self, scores: Scores, moment: object, terms: Sequence[str], repeats: Repeats) -> bool:
+        """Tell whether that question is quicker to answer from here: unless its simple sums are at hand."""
+        is_less = len(terms) < len(self.asked)
+        return (is_less or not scores.is_simple) and self.covers(moment, terms, repeats)
+
+    def without(self, scores: Scores) -> Floats:
+        """Return the table of a question that lacks some of the terms; what it has besides is looked up."""
+        known = [self._places.get(id(asked)) for asked in scores.terms]
+        kept = [place for place in known if place is not None]
+        table = np.zeros((len(scores.labels), len(self.rows)))
+        table[[i for i, place in enumerate(known) if place is not None]] = self.addends.table[kept]
+        new = [i for i, place in enumerate(known) if place is None]
+        return _with_speaker(scores, self.placed, _with_terms(scores, self.placed, table, new))
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {id(asked): place for place, asked in enumerate(self.terms)}
 
 
 class Unread:

@@ -14,12 +14,12 @@ from ....ports import Entry
 from ....trail import TermTable
 from ....types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
 from ...fields import FIELDS, WORDS, Field
-from ..catalogue import NOWHERE, Flags, Integers, Shelf, damage
+from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf, damage
 from ..connection import Connection, run_script
 from ..keyword import Found, View, both
 from ..selection import best_rows
 from . import segments
-from .addends import Addends, Placed, Unread
+from .addends import Addends, Placed, Scored, Unread
 from .inversion import Text
 from .library import Library
 from .lists import POSTINGS_KEPT, Lists, Pages, shelved
@@ -41,6 +41,7 @@ class PostingsIndex:
         self._known: OrderedDict[str, Lists] = OrderedDict()
         self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], Library]] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
+        self._scored: Scored | None = None
         self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
         self._unread = Unread()
         self._turn = threading.Lock()
@@ -172,23 +173,20 @@ class PostingsIndex:
         """Score the given memories, with what each term adds."""
         shelves = view.shelves(scopes)
         scores = self._scores(view, shelves, terms, repeats)
+        before, moment = self._scored, _moment(shelves)
+        if before is not None and before.rows == rows and before.serves(scores, moment, terms, repeats):
+            return _added_up(scores, terms, ids, before.placed, before.without(scores))
         numbers = np.array(rows, np.int64)
         placed = [Placed(number, *_standing(shelf, numbers)) for number, shelf in enumerate(shelves)]
         addends = Addends(scores, placed, len(rows))
+        self._scored = Scored(moment, frozenset(terms), repeats, scores.terms, rows, placed, addends)
+        if not scores.is_simple:
+            return _added_up(scores, terms, ids, placed, addends.table)
         values, covered = np.zeros(len(rows)), np.zeros(len(rows))
         for number, here, places in placed:
-            if scores.is_simple:
-                values[here], covered[here] = scores.simply(number, places)
-            else:
-                covered[here] = scores.covered(number, places, addends.table[:, here])
-        covered /= scores.bound(terms) or 1.0
-        if scores.is_simple:
-            self._unread.add(addends)
-        else:
-            # Row by row from the first term to the last: the order in which the trail adds them up.
-            values = folded(addends.table)
-        terms_of = TermTable(scores.labels, ids, addends if scores.is_simple else addends.table.T)
-        return Signal("keyword", Column(ids, values.tolist()), Column(ids, covered.tolist()), terms_of)
+            values[here], covered[here] = scores.simply(number, places)
+        self._unread.add(addends)
+        return _signal(scores, terms, ids, values, covered, addends)
 
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
         """Return the term statistics of what the scopes may see."""
@@ -207,7 +205,11 @@ class PostingsIndex:
         last = self._last
         if last is None or last[0] != question:
             library, lists = self._library(shelves), self._lists(view, shelves)
-            known = last[1].terms if last is not None and last[0][0] == question[0] else ()
+            before = self._scored
+            if before is not None and before.covers(question[0], terms, repeats):
+                known = before.terms
+            else:
+                known = last[1].terms if last is not None and last[0][0] == question[0] else ()
             found = tuple(asked(view.connection, library, lists, terms, self._fields, repeats, known))
             speaker = named_speaker(view.connection, library, lists, terms)
             last = self._last = (question, Scores(library, found, speaker))
@@ -220,6 +222,7 @@ class PostingsIndex:
         with self._turn:
             known = self._libraries.get(scopes)
             if known is None or known[0] != moment:
+                self._scored = None  # it waits for nobody who asks later
                 self._unread.settle()
                 if len(self._libraries) >= _SCOPES_KEPT:
                     self._libraries.clear()
@@ -261,3 +264,30 @@ def _standing(shelf: Shelf, rows: Integers) -> tuple[Integers, Integers]:
 
 def _moment(shelves: Sequence[Shelf]) -> tuple[tuple[str, int], ...]:
     return tuple((shelf.scope, shelf.changed) for shelf in shelves)
+
+
+def _added_up(
+    scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], placed: Sequence[Placed], table: Floats
+) -> Signal:
+    covered = np.zeros(len(ids))
+    for number, here, places in placed:
+        covered[here] = scores.covered(number, places, table[:, here])
+    # Row by row from the first term to the last: the order in which the trail adds them up.
+    return _signal(scores, terms, ids, folded(table), covered, table.T)
+
+
+def _signal(
+    scores: Scores,
+    terms: Sequence[str],
+    ids: Sequence[MemoryId],
+    values: Floats,
+    covered: Floats,
+    added: Addends | Floats,
+) -> Signal:
+    covered /= scores.bound(terms) or 1.0
+    return Signal(
+        "keyword",
+        Column(ids, values.tolist()),
+        Column(ids, covered.tolist()),
+        TermTable(scores.labels, ids, added),
+    )

@@ -43,7 +43,7 @@ class Asked:
         """Return how many texts hold the term."""
         return sum(len(found.places) for found in self.postings)
 
-    @property
+    @cached_property
     def label(self) -> str:
         """Return how the trail names it."""
         name = repeated(label_of(self.term), self.often)
@@ -294,18 +294,17 @@ class Scores:
         labels = tuple(asked.label for asked in self.terms)
         return labels if self.speaker is None else (*labels, f"said by {self.speaker.name}")
 
-    def addends(self, shelf: int, places: Integers) -> Floats:
-        """Return what each term (a row), and at last the speaker, adds to the score of each place (a column)."""
-        words = self._of_terms(shelf, places)
-        if self.speaker is None:
-            return words
+    def of_speaker(self, shelf: int, places: Integers, words: Floats) -> Floats:
+        """Return what the named speaker adds to the score of each place that some word speaks for."""
+        assert self.speaker is not None
         said = np.isin(places, self.speaker.postings[shelf].places) & (words > 0.0).any(axis=0)
-        return np.vstack((words, self._bonus * said))
+        return np.where(said, self._bonus, 0.0)
 
-    def _of_terms(self, shelf: int, places: Integers) -> Floats:
+    def of_terms(self, shelf: int, places: Integers, chosen: Sequence[int]) -> Floats:
+        """Return what each of some terms (a row) adds to the score of each place (a column)."""
         home = self.library.shelves[shelf]
         found = np.zeros((len(self.terms), len(places)))
-        for (field, around), numbers in self._by_kind(range(len(self.terms))).items():
+        for (field, around), numbers in self._by_kind(chosen).items():
             texts = home.files.of[places] if around == "file" else places
             rows, columns, frequencies = _matching([self.terms[i].postings[shelf] for i in numbers], texts)
             terms = np.array(numbers)[rows]
@@ -313,7 +312,7 @@ class Scores:
             found[terms, columns] = self.library.texts(field, around).scores(shelf, texts[columns], frequencies, idf)
             if around == "own":
                 found[numbers] *= _own_weights(self.library, home, field, places)
-        return found
+        return found[chosen]
 
     def bound(self, terms: Sequence[str]) -> float:
         """Return the most that words and dates of a query can score in any text: the idf of all of them."""
