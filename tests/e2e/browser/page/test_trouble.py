@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import Browser, Route, expect
+import pytest
+from playwright.sync_api import Browser, Route, ViewportSize, expect
 
 import whyrank
 from tests.e2e.conftest import STORE
 
-from .site import Site, ask, opened, panel, serving, settled
+from .site import DESK, PHONE, Site, ask, opened, panel, serving, settled
 
 QUESTION = "headphone time"
 
@@ -45,6 +46,28 @@ def test_a_server_that_is_gone_is_waited_for(browser: Browser, site: Site) -> No
         page.unroute("**/health")
         settled(page, "calibrate")
         expect(page.locator("[data-verdict]")).to_contain_text("Found")
+
+
+@pytest.mark.parametrize("screen", [DESK, PHONE], ids=["desk", "phone"])
+def test_a_server_that_is_gone_is_told_wherever_one_has_scrolled_to(
+    browser: Browser, site: Site, screen: ViewportSize
+) -> None:
+    with opened(browser, site, viewport=screen, may_fail=True) as page:
+        ask(page, QUESTION)
+        page.locator("#hits > li").last.scroll_into_view_if_needed()
+        assert page.evaluate("() => scrollY") > 0
+        page.route("**/v1/**", lambda route: route.abort())
+        page.route("**/health", lambda route: route.abort())
+        page.get_by_role("searchbox").evaluate("box => box.focus({preventScroll: true})")
+        page.keyboard.insert_text(" gone")
+        alarm = page.get_by_role("alert")
+        expect(alarm).to_contain_text("Nobody answers.")
+        assert page.evaluate("() => scrollY") > 0
+        expect(alarm).to_be_in_viewport(ratio=1)
+        head, said = page.locator("body > header").bounding_box(), alarm.bounding_box()
+        assert head is not None
+        assert said is not None
+        assert said["y"] >= head["y"] + head["height"]
 
 
 def test_an_error_of_the_server_is_told_with_its_hint(browser: Browser, site: Site) -> None:

@@ -21,6 +21,7 @@ export function startVerdict(does) {
 function draw(state, does) {
   const place = at("verdict");
   place.toggleAttribute("data-asking", state.phase === "asking");
+  place.toggleAttribute("data-failed", state.phase === "failed");
   fill(at("notices"), ...(state.pool?.notices ?? []).map(noticeLine));
   if (state.phase === "failed") return void fill(place, ...failed(state.failure, does));
   if (state.phase === "idle") return void fill(place, ...idle(state, does));
