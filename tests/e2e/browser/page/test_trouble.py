@@ -48,6 +48,28 @@ def test_a_server_that_is_gone_is_waited_for(browser: Browser, site: Site) -> No
         expect(page.locator("[data-verdict]")).to_contain_text("Found")
 
 
+def test_a_browser_that_was_opened_with_the_server_is_let_in_once(
+    browser: Browser, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("BROWSER", "true")  # the one of these tests comes instead
+    with serving(site.folder, "--open") as started:
+        [file] = tmp_path.glob("*/whyrank.html")
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(file.as_uri())
+        page.wait_for_url(f"{started.url}/")
+        assert page.evaluate("() => history.length") <= 2  # an empty tab, the page
+        ask(page, QUESTION)
+        assert not file.exists()
+        page.reload()
+        ask(page, QUESTION)
+        address = f"{started.url}/#ticket=used"
+        context.new_page().goto(address)
+        expect(context.pages[-1].get_by_role("heading", name="This memory is locked")).to_be_visible()
+        context.close()
+
+
 @pytest.mark.parametrize("screen", [DESK, PHONE], ids=["desk", "phone"])
 def test_a_server_that_is_gone_is_told_wherever_one_has_scrolled_to(
     browser: Browser, site: Site, screen: ViewportSize
