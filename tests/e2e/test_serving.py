@@ -257,6 +257,32 @@ def test_a_scope_is_a_wall(workspace: Path, engine: whyrank.Engine) -> None:
     assert engine.get(theirs, scope="user:7").text == "Kim's code is 9876"
 
 
+def test_what_others_store_changes_nothing_that_is_told_of_the_store(workspace: Path, engine: whyrank.Engine) -> None:
+    engine.add("Robin's code is 1234", scope="user:42")
+
+    def told(server: Serving) -> tuple[dict[str, Any], list[str]]:
+        figures = server.client.get("/metrics").text.splitlines()
+        held = ("whyrank_memories ", "whyrank_store_bytes ", "whyrank_embedding_queue ")
+        return server.client.get("/v1/status").json(), [line for line in figures if line.startswith(held)]
+
+    with serving(workspace, "--scope", "user:42") as server, serving(workspace) as plain:
+        before, unscoped = told(server), told(plain)
+        engine.ingest("notes/boat.md", "notes/tea.md", scope="user:7")
+        for number in range(300):
+            engine.add(f"Kim's code of day {number} is {number * 17}", scope="user:7")
+        after, later = told(server), told(plain)
+    assert after == before
+    assert (before[0]["files"], before[0]["bytes"], len(before[1])) == (6, None, 2)
+    [space] = before[0]["spaces"]
+    assert before[0]["spaces"][space] == before[0]["roles"][0]["vectors"] == before[0]["memories"]
+    # Where nobody was given a scope, the size of the file is told, and nothing else of it.
+    assert later[0]["bytes"] > unscoped[0]["bytes"] > 10_000
+    assert {**later[0], "bytes": 0} == {**unscoped[0], "bytes": 0}
+    with serving(workspace, "--multi-scope") as several:
+        assert several.client.get("/v1/status").json()["files"] == 8
+        assert several.client.get("/v1/status", params={"scope": "user:42"}).json()["memories"] == before[0]["memories"]
+
+
 def test_with_multi_scope_the_caller_chooses(workspace: Path) -> None:
     with serving(workspace, "--multi-scope") as server:
         added = server.client.post("/v1/memories", json={"text": "Kim's code is 9876", "scope": "user:7"})
