@@ -85,7 +85,10 @@ def hosted(
     seats = [_seat(plan, tenant, stack) for tenant in plan.tenants]
     if len(seats) == 1:
         seats[0].door.desk.warm()
-    site = Site(seats, log, leaving, tracing(settings.exports_spans()), plan.ticket)
+    spans = tracing(settings.exports_spans())
+    if spans is not None:
+        stack.callback(spans.close)
+    site = Site(seats, log, leaving, spans, plan.ticket)
     return host_for(site, leaving.set, connection, channel)
 
 
