@@ -100,8 +100,8 @@ def test_an_error_of_the_server_is_told_with_its_hint(browser: Browser, site: Si
     with opened(browser, site, may_fail=True) as page:
         page.route("**/v1/candidates", refuse)
         page.get_by_role("searchbox").fill("calibrate")
-        expect(page.locator("#verdict")).to_contain_text("the store is locked")
-        expect(page.locator("#verdict")).to_contain_text("end the other")
+        expect(page.locator("#verdict")).to_contain_text("The store is locked.")
+        expect(page.locator("#verdict")).to_contain_text("End the other.")
         page.unroute("**/v1/candidates")
         page.get_by_role("button", name="Try again").click()
         settled(page, "calibrate")
@@ -128,6 +128,26 @@ def test_an_empty_memory_says_how_to_fill_it(browser: Browser, tmp_path: Path) -
         settled(page, "tea")
         panel(page, "Store")
         expect(page.locator("#store")).to_contain_text("1 memory from 0 files")
+
+
+def test_one_memory_is_listening(browser: Browser, tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / STORE, workspace=tmp_path, embedding="none") as memory:
+        memory.add("Robin prefers tea")
+    with serving(tmp_path) as small, opened(browser, small) as page:
+        expect(page.locator("#verdict")).to_contain_text("1 memory is listening.")
+
+
+def test_whoever_was_given_a_scope_sees_its_share_of_the_store(browser: Browser, tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / STORE, workspace=tmp_path, embedding="wordllama") as memory:
+        memory.add("Robin prefers tea", scope="user:42")
+        memory.add("Kim prefers coffee", scope="user:7")
+        memory.add("Kim drinks water at night", scope="user:7")
+    with serving(tmp_path, "--scope", "user:42") as mine, opened(browser, mine) as page:
+        panel(page, "Store")
+        store = page.locator("#store")
+        expect(store).to_contain_text("1 memory from 0 files")
+        expect(store).to_contain_text("serving, 1 vector")
+        expect(store.locator("dt")).to_have_text(["File", "Holds", "Queue", "Kept by", "whyrank"])
 
 
 def test_a_server_that_only_reads_offers_nothing_that_writes(browser: Browser, site: Site) -> None:

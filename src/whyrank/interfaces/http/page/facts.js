@@ -7,7 +7,7 @@ import { askNow } from "./search.js";
 import { refreshStatus } from "./status.js";
 import { change, now } from "./state.js";
 import { later, say } from "./toasts.js";
-import { title } from "./words.js";
+import { sentence, title } from "./words.js";
 
 const PURGING =
   "Forgetting takes it out of the store. Purging also rewrites the store's file, so that no byte of the text or its " +
@@ -133,7 +133,7 @@ async function sent(send, otherwise) {
     return await send();
   } catch (failure) {
     const what = failure.code === "broken-off" ? "" : `${otherwise}: `; // it may well be done
-    say(`${what}${failure.message} ${failure.hint ?? ""}`);
+    say(`${what}${sentence(failure.message)} ${sentence(failure.hint ?? "")}`);
     return null;
   }
 }

@@ -7,7 +7,7 @@ import { counted, order } from "./hits.js";
 import { listen, now } from "./state.js";
 import { openTab } from "./tabs.js";
 import { tokenForm, waitForServer } from "./failures.js";
-import { many, title, VERDICTS } from "./words.js";
+import { many, sentence, title, VERDICTS } from "./words.js";
 
 const LISTED = 12; // memories looked at for them: neighbours often share a title
 const EXAMPLES = 4; // memories offered to try the search with
@@ -76,7 +76,7 @@ function empty() {
 
 function idle({ status }, does) {
   if (status && !status.memories) return empty();
-  const size = status ? `${many(status.memories, "memory", "memories")} are listening.` : "";
+  const size = status ? `${many(status.memories, "memory is", "memories are")} listening.` : "";
   const examples = h("p", { "data-examples": "" });
   offer(examples, does);
   return [h("h1", {}, "Ask, and see why"), h("p", {}, `${size} Type a question, some words or a name.`), examples];
@@ -101,8 +101,8 @@ function failed(failure, does) {
   if (failure.status === 401) return tokenForm(failure, does);
   if (failure.code === "gone") waitForServer(does);
   return [
-    h("p", { "data-verdict": "failed", role: "alert" }, h("strong", {}, headline(failure)), " ", failure.message),
-    failure.hint ? h("p", { "data-hint": "" }, failure.hint) : null,
+    h("p", { "data-verdict": "failed", role: "alert" }, h("strong", {}, headline(failure)), " ", sentence(failure.message)),
+    failure.hint ? h("p", { "data-hint": "" }, sentence(failure.hint)) : null,
     h("p", {}, button("Try again", does.again)),
   ];
 }
