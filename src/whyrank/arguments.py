@@ -93,6 +93,11 @@ def scopes_of(scopes: Scopes) -> list[Scope]:
     return [scope_of(scopes)] if isinstance(scopes, str | Scope) else [scope_of(scope) for scope in scopes]
 
 
+def share_of(scopes: Scopes) -> frozenset[Scope] | None:
+    """Read whose share of a store is asked about, what is global in it; None is the whole of it."""
+    return None if scopes is None else visible(scopes_of(scopes))
+
+
 def moment(name: str, value: object) -> float | None:
     """Read a date or time."""
     if value is None:

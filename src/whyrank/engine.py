@@ -23,6 +23,7 @@ from .arguments import (
     check_question,
     check_syntax,
     scope_of,
+    share_of,
 )  # fmt: skip
 from .background import Background
 from .columns import MemoryId
@@ -299,9 +300,9 @@ class Engine(Remembering, Extracting, Pinning):
         engine._serving = Always(self._store, embedder)
         return engine
 
-    def status(self, space: str | None = None) -> StoreStatus:
-        """Count what the store holds, and what is without a vector in this space or another."""
-        return self._store.status(self.space if space is None else space)
+    def status(self, space: str | None = None, *, scope: Scopes = None) -> StoreStatus:
+        """Count what the store holds, or what of it a scope sees, and what is without a vector in a space."""
+        return self._store.status(self.space if space is None else space, share_of(scope))
 
     def close(self) -> None:
         """Stop what is done in the background, and release the store."""

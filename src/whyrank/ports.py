@@ -140,7 +140,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
-    """What a store holds."""
+    """What a store holds, or what of it some scopes see: of the size of the file no part is theirs."""
 
     location: str
     schema: int
@@ -150,7 +150,7 @@ class StoreStatus:
     scopes: Mapping[str, int]
     spaces: Mapping[str, int]
     without_vector: int
-    bytes: int
+    bytes: int | None
     engine: str
 
 
@@ -250,8 +250,8 @@ class Store(Protocol):
     def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
         """Return up to `limit` texts behind a place that need a vector; those to be tried later than `due` are not."""
 
-    def failures(self, space: str) -> list[Failure]:
-        """Return what could not be embedded in a space and why, the provider's own failure first."""
+    def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
+        """Return what of these scopes could not be embedded in a space and why, the provider's own failure first."""
 
     def dimensions(self, space: str) -> int | None:
         """Return how many numbers a vector of the space has, if it ever held one."""
@@ -280,8 +280,8 @@ class Store(Protocol):
     def swap_note(self, name: str, before: str | None, after: str) -> bool:
         """Keep a text in place of another only if that one still stands there; tell whether it did."""
 
-    def status(self, space: str) -> StoreStatus:
-        """Count what the store holds."""
+    def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
+        """Count what the store holds, or what of it these scopes see."""
 
     def purge(self) -> tuple[str, ...]:
         """Leave no byte of what was removed in any file; say what may still hold some."""

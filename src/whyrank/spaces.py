@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from .arguments import Scopes, share_of
 from .background import Background
 from .calibrations import Calibrating
 from .embedding.missing import MissingModel
@@ -129,40 +130,48 @@ class Spaces(Calibrating):
             done = more._replace(embedded=done.embedded + more.embedded)
         return done
 
-    def backlog(self) -> Backlog:
-        """Count what waits for a vector in the space that answers, and say what went wrong last."""
-        space = self.space
+    def backlog(self, *, scope: Scopes = None) -> Backlog:
+        """Count what waits for a vector in the space that answers, and say what went wrong last.
+
+        With a scope, only of what it sees; an embedder that failed for others is no news where nothing waits.
+        """
+        space, share = self.space, share_of(scope)
         if not space:
             return Backlog()
-        waiting = self._store.status(space).without_vector
-        failures = self._store.failures(space)
-        if not failures:
+        waiting = self._store.status(space, share).without_vector
+        failures = self._store.failures(space, share)
+        if not failures or (share is not None and not waiting):
             return Backlog(waiting)
         last = max(failures, key=lambda failure: (not failure.hash, failure.failed))
         refused = sum(bool(failure.hash) for failure in failures)
         return Backlog(waiting, refused, last.attempts, last.error, last.next_try)
 
-    def waiting_notices(self) -> tuple[Notice, ...]:
+    def waiting_notices(self, *, scope: Scopes = None) -> tuple[Notice, ...]:
         """Say that something waits for its vector because the embedder failed; nothing where it did not."""
-        if not self.space or not self._store.failures(self.space):
+        if not self.space or not self._store.failures(self.space, share_of(scope)):
             return ()
-        behind = self.backlog()
+        behind = self.backlog(scope=scope)
         text = f"stored and found by words; {behind.waiting} wait for a vector: {behind.error}"
         return (Notice("waiting", f"{text}; `whyrank embed` tries again"),) if behind.waiting else ()
 
     # -- changing the model ----------------------------------------------------------------------------------
 
-    def spaces(self) -> list[SpaceState]:
-        """Return the spaces of the store: the one that answers first, then the one before, then the others."""
-        roles, vectors = self._serving.roles(), self._store.spaces()
+    def spaces(self, *, scope: Scopes = None) -> list[SpaceState]:
+        """Return the spaces of the store: the one that answers first, then the one before, then the others.
+
+        With a scope, those others are left out in which nothing lies that it sees, and only what it sees is counted.
+        """
+        share = share_of(scope)
+        roles = self._serving.roles()
+        vectors = self._store.spaces() if share is None else self._store.status("", share).spaces
         named = {"serving": roles.serving, "filling": roles.filling, "before": roles.before}
         known = {space.name: (role, space.provider) for role, space in reversed(named.items()) if space is not None}
         names = [*reversed(known), *(name for name in vectors if name not in known)]
-        return [self._state(name, *known.get(name, ("kept", "")), vectors.get(name, 0)) for name in names]
+        return [self._state(name, *known.get(name, ("kept", "")), vectors.get(name, 0), share) for name in names]
 
-    def _state(self, name: str, role: str, provider: str, vectors: int) -> SpaceState:
-        failure = next(iter(self._store.failures(name)), None)
-        waiting = self._store.status(name).without_vector
+    def _state(self, name: str, role: str, provider: str, vectors: int, share: frozenset[Scope] | None) -> SpaceState:
+        waiting = self._store.status(name, share).without_vector
+        failure = next(iter(self._store.failures(name, share)), None) if waiting or share is None else None
         return SpaceState(name, provider, role, vectors, waiting, failure.error if failure else "")
 
     def change_model(

@@ -257,6 +257,32 @@ def test_a_scope_is_a_wall(workspace: Path, engine: whyrank.Engine) -> None:
     assert engine.get(theirs, scope="user:7").text == "Kim's code is 9876"
 
 
+def test_what_others_store_changes_nothing_that_is_told_of_the_store(workspace: Path, engine: whyrank.Engine) -> None:
+    engine.add("Robin's code is 1234", scope="user:42")
+
+    def told(server: Serving) -> tuple[dict[str, Any], list[str]]:
+        figures = server.client.get("/metrics").text.splitlines()
+        held = ("whyrank_memories ", "whyrank_store_bytes ", "whyrank_embedding_queue ")
+        return server.client.get("/v1/status").json(), [line for line in figures if line.startswith(held)]
+
+    with serving(workspace, "--scope", "user:42") as server, serving(workspace) as plain:
+        before, unscoped = told(server), told(plain)
+        engine.ingest("notes/boat.md", "notes/tea.md", scope="user:7")
+        for number in range(300):
+            engine.add(f"Kim's code of day {number} is {number * 17}", scope="user:7")
+        after, later = told(server), told(plain)
+    assert after == before
+    assert (before[0]["files"], before[0]["bytes"], len(before[1])) == (6, None, 2)
+    [space] = before[0]["spaces"]
+    assert before[0]["spaces"][space] == before[0]["roles"][0]["vectors"] == before[0]["memories"]
+    # Where nobody was given a scope, the size of the file is told, and nothing else of it.
+    assert later[0]["bytes"] > unscoped[0]["bytes"] > 10_000
+    assert {**later[0], "bytes": 0} == {**unscoped[0], "bytes": 0}
+    with serving(workspace, "--multi-scope") as several:
+        assert several.client.get("/v1/status").json()["files"] == 8
+        assert several.client.get("/v1/status", params={"scope": "user:42"}).json()["memories"] == before[0]["memories"]
+
+
 def test_with_multi_scope_the_caller_chooses(workspace: Path) -> None:
     with serving(workspace, "--multi-scope") as server:
         added = server.client.post("/v1/memories", json={"text": "Kim's code is 9876", "scope": "user:7"})
@@ -397,6 +423,67 @@ def test_a_new_token_stands_in_the_address_of_the_page(workspace: Path) -> None:
         assert httpx.get(f"{server.url}/v1/status").status_code == 401
         bearer = {"Authorization": f"Bearer {found[1]}"}
         assert httpx.get(f"{server.url}/v1/status", headers=bearer).status_code == 200
+
+
+def opened_by(folder: Path) -> dict[str, str]:
+    """Return an environment in which a browser writes down what it is to open, and a home of its own."""
+    (folder / "home").mkdir()
+    script = folder / "browser.sh"
+    script.write_text(f'#!/bin/sh\nprintf "%s" "$*" > "{folder}/half"; mv "{folder}/half" "{folder}/shown"\n')
+    script.chmod(0o755)
+    return {"BROWSER": str(script), "HOME": str(folder / "home")}
+
+
+def shown_in(folder: Path) -> str:
+    """Return the command line of the browser that was opened, once it was."""
+    deadline = time.monotonic() + SECONDS
+    while not (folder / "shown").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return (folder / "shown").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_browser_is_opened_without_a_secret_on_its_command_line(
+    workspace: Path, tmp_path: Path, workers: str
+) -> None:
+    with serving(workspace, "--open", "--workers", workers, **opened_by(tmp_path)) as server:
+        command = shown_in(tmp_path)
+        file = Path(command.removeprefix("file://"))
+        assert file.stat().st_mode & 0o077 == 0
+        found = re.search(rf'url={server.url}/#ticket=([^"]+)"', file.read_text(encoding="utf-8"))
+        assert found is not None
+        assert TOKEN not in file.read_text(encoding="utf-8")
+        assert found[1] not in command
+        wrong = httpx.post(f"{server.url}/ticket", json={"ticket": "x" * 43})
+        assert (wrong.status_code, code_of(wrong)) == (403, "ticket")
+        foreign = httpx.post(
+            f"{server.url}/ticket", json={"ticket": found[1]}, headers={"Origin": "http://evil.example"}
+        )
+        assert foreign.status_code == 403
+        assert httpx.post(f"{server.url}/ticket", json={"ticket": 7}).status_code == 422
+        let_in = httpx.post(f"{server.url}/ticket", json={"ticket": found[1]})
+        assert (let_in.json(), let_in.headers["cache-control"]) == ({"token": TOKEN, "format": 1}, "no-store")
+        for _ in range(4):  # whichever worker is asked
+            again = httpx.post(f"{server.url}/ticket", json={"ticket": found[1]})
+            assert (again.status_code, code_of(again)) == (403, "ticket")
+        assert list((tmp_path / "home").iterdir()) == []
+        _, log = ended(server)
+    assert TOKEN not in log
+    assert found[1] not in log
+
+
+def test_a_browser_that_does_not_come_leaves_nothing_behind(workspace: Path, tmp_path: Path) -> None:
+    with serving(workspace, "--open", **opened_by(tmp_path)):
+        assert shown_in(tmp_path)
+        assert list((tmp_path / "home").iterdir())
+    assert list((tmp_path / "home").iterdir()) == []
+
+
+def test_without_a_token_the_page_is_opened_as_it_is(workspace: Path, tmp_path: Path) -> None:
+    with serving(workspace, "--open", "--no-token", **opened_by(tmp_path)) as server:
+        assert shown_in(tmp_path) == f"{server.url}/"
+        assert httpx.post(f"{server.url}/ticket", json={"ticket": ""}).status_code == 403
 
 
 def test_without_a_token_everybody_on_this_machine_may_ask(workspace: Path) -> None:

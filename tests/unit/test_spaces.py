@@ -290,6 +290,23 @@ def test_what_cannot_be_embedded_is_stored_and_the_next_write_takes_it_along(ope
     assert engine.waiting_notices() == ()
 
 
+def test_the_queue_of_others_is_no_news_to_whoever_does_not_see_it(opened: Open) -> None:
+    large = Gated()
+    engine = opened("large", large=large)
+    engine._clock = Clock()
+    engine.add("black tea")
+    with failing(large, ProviderUnavailable("nobody there", "wait")):
+        engine.add("green tea", scope="user:7")
+    assert engine.backlog(scope=["user:42"]) == engine.backlog(scope=[]) == (0, 0, 0, "", None)
+    assert engine.waiting_notices(scope=["user:42"]) == ()
+    [state] = engine.spaces(scope=["user:42"])
+    assert (state.vectors, state.waiting, state.error) == (1, 0, "")
+    assert engine.status(scope="user:42").without_vector == 0
+    assert engine.backlog(scope="user:7") == engine.backlog() == (1, 0, 1, "nobody there (wait)", 1001.0)
+    assert engine.waiting_notices(scope="user:7") == engine.waiting_notices()
+    assert engine.spaces(scope="user:7") == engine.spaces()
+
+
 class Clock:
     now = 1000.0
 

@@ -9,6 +9,7 @@ from ..errors import ConfigError
 
 _BACKLOG = 2_048  # connections that wait to be taken; the system may hold fewer
 _HIGHEST_PORT = 65_535
+_HERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -36,6 +37,7 @@ def _bound(listening: socket.socket, address: Any) -> socket.socket:
 
 
 def address_of(listening: socket.socket, host: str, path: str = "") -> str:
-    """Return where a server is to be asked for."""
+    """Return where a server is to be asked for; one that listens everywhere, by the name it has on this machine."""
+    host = _HERE.get(host, host)
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{listening.getsockname()[1]}{path}"

@@ -91,7 +91,7 @@ def _check_count(found: Pooled, most: int, what: str) -> None:
 
 
 def _knob(slider: Slider) -> dict[str, Any]:
-    return {"key": slider.key, **asdict(slider), "idle": slider.idle or None}
+    return {"key": slider.key, **asdict(slider), "idle": slider.idle or None, "needs": slider.needs or None}
 
 
 def _fusion(found: Pooled) -> dict[str, Any]:

@@ -23,7 +23,8 @@ STRENGTH = "Retrieval Boost Strength"
 class Slider:
     """One setting under a hand: `value` is where it stands, `given` what the settings say of it, None for unset.
 
-    `idle` says why moving it changes nothing among these candidates, where that is so.
+    `idle` says why moving it changes nothing among these candidates, where that is so; `needs` names the setting
+    that must be above 0 for this one to do anything.
     """
 
     setting: str
@@ -36,6 +37,7 @@ class Slider:
     given: float | None
     unit: str = ""
     idle: str = ""
+    needs: str = ""
 
     @property
     def key(self) -> str:
@@ -110,7 +112,9 @@ def _recency(wish: Adjustments, context: Context) -> Iterator[Slider]:
     )
     yield Slider("recency_weight", "Recency", told, 0.0, 1.0, FINE, weight, weight, idle=idle)
     low, high = min(1.0, days), max(365.0, days)
-    yield Slider("recency_half_life_days", "Recency Half-Life", after, low, high, 1.0, days, days, "days", idle)
+    still = idle or ("" if weight else "Recency is at 0")
+    setting, label = "recency_half_life_days", "Recency Half-Life"
+    yield Slider(setting, label, after, low, high, 1.0, days, days, "days", still, needs="recency_weight")
 
 
 def _diversity(wish: Adjustments, context: Context) -> Iterator[Slider]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -297,9 +298,11 @@ class MemoryStore(MemoryReaders):
         placed = (Waiting(key, text, place) for place, (key, text) in enumerate(texts, 1) if key not in later)
         return [one for one in placed if one.place > after and (space, one.hash) not in self._vectors][:limit]
 
-    def failures(self, space: str) -> list[Failure]:
+    def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
         """Return what could not be embedded in a space and why."""
-        return [failure for (owner, _), failure in sorted(self._failures.items()) if owner == space]
+        hashes = {"", *(entry.embed_hash for entry in self._seen(scopes))}
+        found = [failure for (owner, _), failure in sorted(self._failures.items()) if owner == space]
+        return [failure for failure in found if scopes is None or failure.hash in hashes]
 
     def dimensions(self, space: str) -> int | None:
         """Return how many numbers a vector of the space has, if it holds one."""
@@ -350,21 +353,20 @@ class MemoryStore(MemoryReaders):
             self._notes[name] = after
         return stands
 
-    def status(self, space: str) -> StoreStatus:
-        """Count what the store holds."""
-        scopes = [str(entry.memory.scope) for entry in self._entries.values()]
-        return StoreStatus(
-            location="memory",
-            schema=0,
-            keyword_index="exact",
-            memories=len(self._entries),
-            files=len(self._files),
-            scopes={scope: scopes.count(scope) for scope in sorted(set(scopes))},
-            spaces=self.spaces(),
-            without_vector=sum((space, entry.embed_hash) not in self._vectors for entry in self._entries.values()),
-            bytes=0,
-            engine="dictionaries",
-        )
+    def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
+        """Count what the store holds, or what of it these scopes see."""
+        entries = self._seen(scopes)
+        names = Counter(str(entry.memory.scope) for entry in entries)
+        vectors = Counter(name for name, text in self._vectors if text in {entry.embed_hash for entry in entries})
+        files = sum(scopes is None or owner in scopes for owner, _ in self._files)
+        waiting = sum((space, entry.embed_hash) not in self._vectors for entry in entries)
+        spaces = self.spaces() if scopes is None else dict(sorted(vectors.items()))
+        whole = 0 if scopes is None else None
+        counted = (len(entries), files, dict(sorted(names.items())), spaces, waiting, whole)
+        return StoreStatus("memory", 0, "exact", *counted, "dictionaries")
+
+    def _seen(self, scopes: frozenset[Scope] | None) -> list[Entry]:
+        return [entry for entry in self._entries.values() if scopes is None or entry.memory.scope in scopes]
 
     def purge(self) -> tuple[str, ...]:
         """Leave nothing behind, as ever."""
@@ -375,9 +377,6 @@ class MemoryStore(MemoryReaders):
 
     def _visible(self, where: Where) -> Iterator[Entry]:
         return (entry for entry in self._entries.values() if passes(entry, where))
-
-    def _seen(self, scopes: frozenset[Scope]) -> list[Entry]:
-        return [entry for entry in self._entries.values() if entry.memory.scope in scopes]
 
     def _coverage(
         self, entry: Entry, terms: Sequence[str], scopes: frozenset[Scope], dated: float, most: float

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..ingest.entries import entry_for
-from ..ports import Changes, Failure, Store
-from ..types import Memory
+from ..ports import Changes, Failure, FileRecord, Store
+from ..types import GLOBAL, Memory, Scope
 from .embedder import WordDirections
 
 _TRIED, _LATER = 100.0, 160.0
@@ -57,6 +57,37 @@ class SpaceContract:
         vectors = {tea.hash: self.embedder.query("tea")}
         store.write(Changes(space=space, vectors=vectors, failures={"": None}))
         assert store.failures(space) == []
+
+    def test_a_share_is_counted_as_if_there_were_nothing_else(self, tmp_path: Path) -> None:
+        """What scopes see is told as by a store that holds only that; of the file's size no part is theirs."""
+        space, own = self.embedder.fingerprint, frozenset({GLOBAL, Scope.parse("user:1")})
+        texts = {"global": ("tea", "coffee"), "user:1": ("milk",), "user:2": ("tea", "water", "juice")}
+        memories = [
+            Memory(f"m_{scope}_{text}", text, scope=Scope.parse(scope))
+            for scope, all_ in texts.items()
+            for text in all_
+        ]
+        alone = self._with_some_vectors(tmp_path / "alone", [one for one in memories if one.scope in own])
+        among = self._with_some_vectors(tmp_path / "among", memories)
+        for store in (alone, among):
+            told = store.status(space, own)
+            counted = (told.memories, told.files, told.scopes, told.spaces, told.without_vector, told.bytes)
+            assert counted == (3, 3, {"global": 2, "user:1": 1}, {space: 1}, 2, None)
+            assert sorted(one.error for one in store.failures(space, own)) == ["away", "coffee", "milk"]
+        assert (among.status(space).memories, len(among.failures(space))) == (6, 4)
+
+    def _with_some_vectors(self, folder: Path, memories: list[Memory]) -> Store:
+        """Return a store of these, each from a file; tea and water have their vectors, the rest was refused."""
+        store, space = self.open_store(folder), self.embedder.fingerprint
+        entries = [entry_for(memory, "en") for memory in memories]
+        files = [FileRecord(f"{memory.text}.md", memory.scope, 1, 1, "hash") for memory in memories]
+        store.write(Changes(put=entries, files=files))
+        texts = {entry.embed_hash: entry.memory.text for entry in entries}
+        known = {key: self.embedder.query(text) for key, text in texts.items() if text in ("tea", "water")}
+        failed = {key: Failure(key, 1, text, _TRIED, _LATER) for key, text in texts.items() if key not in known}
+        away = Failure("", 1, "away", _TRIED, _LATER)
+        store.write(Changes(space=space, vectors=known, failures={**failed, "": away}))
+        return store
 
     def test_what_failed_waits_for_its_time(self, tmp_path: Path) -> None:
         """A text that was refused is passed over until it is due."""

@@ -103,5 +103,7 @@ def test_settings_and_knobs_are_those_of_the_answer(memory: Engine) -> None:
     data = pool_shapes.pool(memory.pool(QUESTION, recipe="rrf", limit=3, offset=1))
     assert (data["recipe"], data["limit"], data["offset"], data["format"]) == ("rrf", 3, 1, 1)
     [k] = [knob for knob in data["knobs"] if knob["key"] == "ranking.k"]
-    assert (k["value"], k["given"], k["idle"]) == (60.0, None, None)
+    assert (k["value"], k["given"], k["idle"], k["needs"]) == (60.0, None, None, None)
+    [half_life] = [knob for knob in data["knobs"] if knob["key"] == "ranking.recency_half_life_days"]
+    assert (half_life["idle"], half_life["needs"]) == ("Recency is at 0", "recency_weight")
     assert data["settings"]["max_per_file"] == 1

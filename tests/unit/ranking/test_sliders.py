@@ -79,3 +79,11 @@ def test_a_slider_that_changes_nothing_says_why() -> None:
     assert found("default", names={"a": NameMatch("all words", "tea")})["name_bonus"].idle == ""
     assert found("default", memories={"b": DATED["b"]})["recency_weight"].idle == "no candidate has a date it ages by"
     assert found("default", signals={})["min_vector"].idle == "no candidate has a cosine"
+
+
+def test_the_half_life_does_nothing_without_recency() -> None:
+    half_life = found("default")["recency_half_life_days"]
+    assert (half_life.idle, half_life.needs) == ("Recency is at 0", "recency_weight")
+    assert found("default", Adjustments(recency_weight=0.2))["recency_half_life_days"].idle == ""
+    undated = found("default", memories={"b": DATED["b"]})["recency_half_life_days"]
+    assert undated.idle == "no candidate has a date it ages by"

@@ -23,12 +23,13 @@ from starlette.routing import Route
 from ...errors import ConfigError, Conflict, WhyrankError
 from ..connections import fault_in
 from ..door import Door, Values
+from ..forgiving import Argument
 from ..gate import Gate, Receive, Refusal, Send
 from ..shapes import FORMAT
 from . import metrics
 from .answers import Answer, LongCall
 from .bodies import Left, Refused, read_body, read_json
-from .fields import parameters, strictly
+from .fields import TEXT, parameters, strictly
 from .ingesting import News, until
 from .logs import Log
 from .openapi import document
@@ -36,16 +37,18 @@ from .pagefiles import page_file
 from .refusals import JSON, refused, told
 from .routes import IDEMPOTENCY_KEY, Operation, by_path
 from .status import held_for
+from .tickets import Ticket, is_good
 from .tracing import Tracing
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
-_PUBLIC = frozenset({"/", "/health", "/openapi.json"})
+_PUBLIC = frozenset({"/", "/health", "/openapi.json", "/ticket"})
 _EVENTS = "text/event-stream"
 _HEALTH_SECONDS = 1.0  # that an answer about health is good for, because everybody may ask
 _LEFT = 499  # as proxies write down a client that has gone
 _NOWHERE = "none"  # the route of what no route answers
 _GUARDED = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 _NOT_KEPT = (b"cache-control", b"no-store")
+_TICKET = (Argument("ticket", TEXT, "What the browser was opened with", required=True),)
 _log = logging.getLogger(__name__)
 
 
@@ -80,12 +83,18 @@ class Site:
     """Everything a server shows, to each of its seats what is theirs."""
 
     def __init__(
-        self, seats: Sequence[Seat], log: Log, leaving: threading.Event, tracing: Tracing | None = None
+        self,
+        seats: Sequence[Seat],
+        log: Log,
+        leaving: threading.Event,
+        tracing: Tracing | None = None,
+        ticket: Ticket | None = None,
     ) -> None:
         self._seats = seats
         self._log = log
         self._leaving = leaving
         self._tracing = tracing
+        self._ticket = ticket
         self._metrics = metrics.Metrics()
         self._healthy: tuple[float, bool] = (0.0, False)
         self._checking: asyncio.Task[bool] | None = None
@@ -100,6 +109,7 @@ class Site:
             self._simple("/health", self._health),
             self._simple("/metrics", self._figures),
             self._simple("/openapi.json", self._described),
+            self._caught("/ticket", self._let_in_by_ticket, ["POST"]),
             self._simple("/", _page),
             self._simple("/page/{name:path}", _page),
         ]
@@ -243,6 +253,14 @@ class Site:
         name = visit.seat.name if visit.seat else ""
         return Response(self._metrics.text(name, stock), headers={"content-type": metrics.CONTENT_TYPE})
 
+    async def _let_in_by_ticket(self, request: Request) -> Response:
+        """Tell the token to the browser that was opened with the server, once."""
+        given = strictly("POST /ticket", _TICKET, await _sent(request))
+        if not is_good(self._ticket, given["ticket"]):
+            hint = "give the token, or open the page again by the address that `whyrank serve` printed"
+            raise Refused(403, "ticket", "this ticket is used up, too old, or none", hint)
+        return Response(json.dumps({"token": self._seats[0].gate.token, "format": FORMAT}), media_type=JSON)
+
     async def _described(self, _: Request) -> Response:
         return Response(self._document, media_type=JSON)
 
@@ -270,11 +288,7 @@ async def _given(operation: Operation, request: Request) -> Mapping[str, object]
     """Return what a request says, from where its kind of request says it."""
     if not operation.has_body:
         return parameters(operation.fields_at(request.scope["whyrank"].door), request.scope["query_string"])
-    if request.scope["query_string"]:
-        raise ConfigError("the address has parameters", "put them into the body")
-    headers = request.headers
-    body = await read_body(request.receive, headers.get("content-length"))
-    given = read_json(headers.get("content-type"), headers.get("content-encoding"), body)
+    given, headers = await _sent(request), request.headers
     if "idempotency-key" not in headers or not any(field.name == "key" for field in operation.fields):
         return given
     name, sent = IDEMPOTENCY_KEY.name, headers["idempotency-key"]
@@ -282,6 +296,15 @@ async def _given(operation: Operation, request: Request) -> Mapping[str, object]
     if given.get("key", key) != key:
         raise Conflict(f"key and {name} differ", "give one of them")
     return {**given, "key": key}
+
+
+async def _sent(request: Request) -> dict[str, Any]:
+    """Return what the body of a request says."""
+    if request.scope["query_string"]:
+        raise ConfigError("the address has parameters", "put them into the body")
+    headers = request.headers
+    body = await read_body(request.receive, headers.get("content-length"))
+    return read_json(headers.get("content-type"), headers.get("content-encoding"), body)
 
 
 def _rendered(call: Callable[[], Answer], visit: Visit) -> tuple[int, bytes]:

@@ -6,7 +6,11 @@ import argparse
 import importlib.util
 import json
 import sys
+import threading
 import webbrowser
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 
 from ...errors import ConfigError, MissingExtra
 from ..failures import OK
@@ -15,6 +19,7 @@ from ..listening import address_of, listen
 from ..shapes import FORMAT
 from ..tenants import Served, served_to, settings_of
 from .serving import Plan, served
+from .tickets import Ticket, issued
 
 _NEEDED = ("starlette", "uvicorn", "httptools", "prometheus_client")
 
@@ -38,20 +43,33 @@ def serve(asked: argparse.Namespace) -> int:
         embedding=asked.embedding,
         log_json=asked.log_json,
     )
-    with listen(asked.host, asked.port) as listening:
-        _say_where(asked, address_of(listening, asked.host, "/"), whom)
-        served(plan, listening, asked.workers)
+    with listen(asked.host, asked.port) as listening, ExitStack() as stack:
+        page = address_of(listening, asked.host, "/")
+        ticket = stack.enter_context(issued(page)) if asked.open and _only_token(whom) else None
+        _say_where(asked, page, whom)
+        if asked.open:
+            # Some browsers run in this terminal until they are left, and want to be answered meanwhile.
+            threading.Thread(target=_open, args=(page, ticket), daemon=True).start()
+        served(replace(plan, ticket=ticket), listening, asked.workers)
     return OK
+
+
+def _only_token(whom: Served) -> str | None:
+    """Return the token, if there is one that opens the page."""
+    [token, *others] = [tenant.token for tenant in whom.tenants]
+    return None if others else token
+
+
+def _open(page: str, ticket: Ticket | None) -> None:
+    if not webbrowser.open(Path(ticket.file).as_uri() if ticket else page):
+        print("whyrank: no browser was found to open it with", file=sys.stderr, flush=True)
 
 
 def _say_where(asked: argparse.Namespace, page: str, whom: Served) -> None:
     """Say where the page is; a token that is new stands behind it, in the part of an address that is never sent."""
-    [token, *others] = [tenant.token for tenant in whom.tenants]
-    with_token = page if token is None or others else f"{page}#token={token}"
-    shown = with_token if whom.is_new_token else page
+    token = _only_token(whom)
+    shown = f"{page}#token={token}" if token and whom.is_new_token else page
     print(f"whyrank: the page is at {shown}", file=sys.stderr, flush=True)
     if asked.json:
         told = {"url": page.removesuffix("/"), "page": shown, "token": token if whom.is_new_token else None}
         print(json.dumps({**told, "format": FORMAT}), flush=True)
-    if asked.open:
-        webbrowser.open(with_token)

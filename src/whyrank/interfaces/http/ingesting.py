@@ -45,8 +45,9 @@ def until(leaving: threading.Event, tell: Progress) -> Progress:
 
     def tick(done: int, total: int, what: str) -> None:
         if leaving.is_set():
-            stored = "what was read before is stored"
-            raise Refused(503, "stopping", f"the server ends; {stored}", "ask again: what is stored is not read again")
+            # Files are stored many at a time: of those just read some may not be.
+            hint = "ask again: what is stored is not read again"
+            raise Refused(503, "stopping", "the server ends; the files that are stored stay", hint)
         tell(done, total, what)
 
     return tick

@@ -20,7 +20,7 @@ class Stock(NamedTuple):
     """What a store holds at the moment."""
 
     memories: int
-    bytes: int
+    bytes: int | None
     waiting: int
 
 
@@ -87,7 +87,8 @@ def _own(families: Iterable[Metric], tenant: str) -> Iterable[Metric]:
 
 def _held(stock: Stock) -> Iterable[Metric]:
     yield GaugeMetricFamily("whyrank_memories", "Memories in the store", stock.memories)
-    yield GaugeMetricFamily("whyrank_store_bytes", "Size of the store", stock.bytes)
+    if stock.bytes is not None:
+        yield GaugeMetricFamily("whyrank_store_bytes", "Size of the store", stock.bytes)
     yield GaugeMetricFamily("whyrank_embedding_queue", "Memories that wait for a vector", stock.waiting)
 
 

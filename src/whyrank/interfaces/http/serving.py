@@ -21,6 +21,7 @@ from ..tenants import Tenant
 from .app import Seat, Site
 from .logs import Log, log_to, lost_lines
 from .outlet import Descriptor, Outlet
+from .tickets import Ticket
 from .tracing import tracing
 from .workers import run_workers
 
@@ -36,6 +37,7 @@ class Plan:
     workspace: str
     embedding: str | None = None
     log_json: bool = False
+    ticket: Ticket | None = None  # of the browser that was opened with the server
 
     def as_data(self) -> dict[str, Any]:
         """Return the plan as plain data."""
@@ -59,7 +61,8 @@ def plan_from(data: Mapping[str, Any]) -> Plan:
         )
         for one in data["tenants"]
     ]
-    return Plan(**{**data, "tenants": tenants})
+    ticket = data["ticket"] and Ticket(*data["ticket"])
+    return Plan(**{**data, "tenants": tenants, "ticket": ticket})
 
 
 def served(plan: Plan, listening: socket.socket, workers: int) -> None:
@@ -82,7 +85,10 @@ def hosted(
     seats = [_seat(plan, tenant, stack) for tenant in plan.tenants]
     if len(seats) == 1:
         seats[0].door.desk.warm()
-    site = Site(seats, log, leaving, tracing(settings.exports_spans()))
+    spans = tracing(settings.exports_spans())
+    if spans is not None:
+        stack.callback(spans.close)
+    site = Site(seats, log, leaving, spans, plan.ticket)
     return host_for(site, leaving.set, connection, channel)
 
 

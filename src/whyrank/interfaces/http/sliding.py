@@ -55,7 +55,7 @@ _CANDIDATE = record(
 )  # fmt: skip
 _KNOB = record(
     key=TEXT, setting=TEXT, label=TEXT, meaning=TEXT, low=NUMBER, high=NUMBER, step=NUMBER, value=NUMBER,
-    given=or_null(NUMBER), unit=TEXT, idle=or_null(TEXT),
+    given=or_null(NUMBER), unit=TEXT, idle=or_null(TEXT), needs=or_null(TEXT),
 )  # fmt: skip
 SCHEMAS: dict[str, Schema] = {
     "Candidates": record(

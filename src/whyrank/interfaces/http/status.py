@@ -16,37 +16,35 @@ from ..door import Door, Values
 
 
 def told_status(door: Door, values: Values, version: str) -> dict[str, Any]:
-    """Return what a store holds, of scopes the caller does not see not even the names; sizes are the whole store's."""
-    engine = door.desk.reading()
-    store, own = held_for(door, values), _own_scopes(door, values)
+    """Return what a caller sees of a store; of what others have in it not even the number, the names, or the size."""
+    engine, share = door.desk.reading(), _share(door, values)
+    own = None if share is None else {str(scope) for scope in visible(scopes_of(share))}
     calibrations = [made for made in engine.calibrations() if own is None or own.issuperset(made.scopes)]
     scopes = None if own is None else frozenset(map(Scope.parse, own))
     return {
-        **shapes.status(store, engine.space, calibrations),
-        "roles": space_shapes.spaces(engine.spaces()),
-        "backlog": space_shapes.backlog(engine.backlog()),
+        **shapes.status(held_for(door, values), engine.space, calibrations),
+        "roles": space_shapes.spaces(engine.spaces(scope=share)),
+        "backlog": space_shapes.backlog(engine.backlog(scope=share)),
         "old_words": engine.old_words(scopes),
-        "notices": shapes.notices((*engine.config.notices, *engine.waiting_notices(), *engine.word_notices(scopes))),
+        "notices": shapes.notices(
+            (*engine.config.notices, *engine.waiting_notices(scope=share), *engine.word_notices(scopes))
+        ),
         "evaluation": _kept_evaluation(engine.config),
         "version": version,
     }
 
 
 def held_for(door: Door, values: Values) -> StoreStatus:
-    """Return what a store holds with the memories counted that a caller sees."""
-    store, own = door.desk.reading().status(), _own_scopes(door, values)
-    if own is None:
-        return store
-    scopes = {name: count for name, count in store.scopes.items() if name in own}
-    return replace(store, scopes=scopes, memories=sum(scopes.values()))
+    """Return what a caller sees of a store; the size of the file is told where nobody was given a scope of it."""
+    engine, share = door.desk.reading(), _share(door, values)
+    seen = engine.status(scope=share)
+    return replace(seen, bytes=engine.status("").bytes) if share == [] else seen
 
 
-def _own_scopes(door: Door, values: Values) -> set[str] | None:
-    """Return the scopes a caller sees; None if it may choose any, and has chosen none."""
+def _share(door: Door, values: Values) -> list[str] | None:
+    """Return the scopes of a caller beside what is global; None if it may choose any, and has chosen none."""
     seen = door.seen(values)
-    if door.is_multi_scope and not seen:
-        return None
-    return {str(scope) for scope in visible(scopes_of(seen))}
+    return None if door.is_multi_scope and not seen else seen
 
 
 def _kept_evaluation(config: Config) -> dict[str, Any] | None:

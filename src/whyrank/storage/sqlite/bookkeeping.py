@@ -53,10 +53,10 @@ class Bookkeeping:
         with self.reading():
             return queue.waiting(self._database.reader(), space, limit, after, due)
 
-    def failures(self, space: str) -> list[Failure]:
-        """Return what could not be embedded in a space and why, the provider's own failure first."""
+    def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
+        """Return what of these scopes could not be embedded in a space and why, the provider's own failure first."""
         with self.reading():
-            return queue.failures(self._database.reader(), space)
+            return queue.failures(self._database.reader(), space, scopes)
 
     def dimensions(self, space: str) -> int | None:
         """Return how many numbers a vector of the space has, if it ever held one."""

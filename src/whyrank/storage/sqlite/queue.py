@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 
 from ...ports import Failure, Waiting
+from ...types import Scope
 from .connection import Connection
 
 # Each transaction deletes so many vectors, so that nobody waits long: a megabyte or two, overwritten with zeros.
@@ -26,12 +28,20 @@ def waiting(connection: Connection, space: str, limit: int, after: int, due: flo
     return [Waiting(*row) for row in rows]
 
 
-def failures(connection: Connection, space: str) -> list[Failure]:
-    """Return what went wrong in a space; the empty hash of the provider itself sorts first."""
+def failures(connection: Connection, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
+    """Return what went wrong in a space, with what scopes see; the empty hash of the provider itself sorts first."""
     rows = connection.execute(
-        "SELECT hash, attempts, error, failed, next_try FROM embedding_failures WHERE space = ? ORDER BY hash", (space,)
+        "SELECT hash, attempts, error, failed, next_try FROM embedding_failures AS f WHERE space = ? AND "
+        "(? OR hash = '' OR EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = f.hash AND m.scope IN "
+        "(SELECT value FROM json_each(?)))) ORDER BY hash",
+        (space, scopes is None, as_json(scopes or ())),
     )
     return [Failure(*row) for row in rows]
+
+
+def as_json(scopes: Iterable[Scope]) -> str:
+    """Return scopes as one value, so that the same statement serves any number of them."""
+    return json.dumps([str(scope) for scope in scopes])
 
 
 def put_failures(connection: Connection, space: str, found: Mapping[str, Failure | None]) -> None:

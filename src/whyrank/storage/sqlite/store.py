@@ -27,6 +27,7 @@ from .keyword import Found, KeywordIndex, View
 from .masks import Masks
 from .names import NameIndex
 from .notes import Notes
+from .queue import as_json
 from .recent import Places, RecentMemories, StoredMemories, content_keys
 from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, to_memory
 from .schema import prepare
@@ -37,6 +38,8 @@ _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
 _MEGABYTE = 1024 * 1024
 CACHE_MEGABYTES = 224
+_WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
+_SEEN = "scope IN (SELECT value FROM json_each(?))"
 
 
 class SqliteStore(Bookkeeping):
@@ -312,31 +315,34 @@ class SqliteStore(Bookkeeping):
                 Writing(connection, index, self._names, self._vectors).drop_vectors(space, damaged)
         return len(damaged)
 
-    def status(self, space: str) -> StoreStatus:
-        """Count what the store holds."""
+    def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
+        """Count what the store holds, or what of it these scopes see."""
         with self.reading():
             count = self._count
+            part, theirs = ("TRUE", ()) if scopes is None else (_SEEN, (as_json(scopes),))
+            held: dict[str, int] = dict(
+                self._read(f"SELECT scope, count(*) FROM memories WHERE {part} GROUP BY scope", theirs)
+            )
             return StoreStatus(
                 location=str(self._database.path),
                 schema=count("PRAGMA user_version"),
                 keyword_index=self._index(self._database.reader()).name,
-                memories=count("SELECT count(*) FROM memories"),
-                files=count("SELECT count(*) FROM files"),
-                scopes={
-                    row[0]: row[1]
-                    for row in self._read("SELECT scope, count(*) FROM memories GROUP BY scope ORDER BY scope")
-                },
-                spaces=self.spaces(),
-                without_vector=count(
-                    "SELECT count(*) FROM memories AS m WHERE NOT EXISTS "
-                    "(SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)",
-                    space,
-                )
+                memories=sum(held.values()),
+                files=count(f"SELECT count(*) FROM files WHERE {part}", *theirs),
+                scopes=dict(sorted(held.items())),
+                spaces=self.spaces() if scopes is None else self._spaces_of(theirs),
+                without_vector=count(f"SELECT count(*) FROM memories AS m WHERE {_WAITS} AND {part}", space, *theirs)
                 if space
                 else 0,
-                bytes=count("PRAGMA page_count") * count("PRAGMA page_size"),
+                bytes=count("PRAGMA page_count") * count("PRAGMA page_size") if scopes is None else None,
                 engine=LIBRARY,
             )
+
+    def _spaces_of(self, theirs: tuple[str, ...]) -> dict[str, int]:
+        """Count the vectors of each embedding space that belong to what some scopes see."""
+        hashes = f"SELECT embed_hash FROM memories WHERE {_SEEN}"
+        rows = self._read(f"SELECT space, count(*) FROM vectors WHERE hash IN ({hashes}) GROUP BY space", theirs)
+        return dict(sorted(rows))
 
     def purge(self) -> tuple[str, ...]:
         """Leave no byte of what was removed in the file or its log; say what may still hold some."""

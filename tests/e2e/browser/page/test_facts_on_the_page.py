@@ -62,6 +62,49 @@ def test_a_fact_that_was_there_is_not_stored_twice(page: Page, site: Site, fact:
     assert len(facts(site, fact["tags"][0])) == 1
 
 
+def test_control_and_enter_add_a_fact(page: Page, site: Site, fact: dict[str, Any]) -> None:
+    text = page.get_by_label("One fact, in a sentence")
+    page.keyboard.press("a")
+    expect(text).to_be_focused()
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("dialog", name="Add a fact")).to_be_visible()  # there is no fact yet
+    page.keyboard.type(fact["text"])
+    page.keyboard.press("Enter")
+    expect(text).to_have_value(f"{fact['text']}\n")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator("#toasts")).to_contain_text("It was there already.")
+
+
+def test_a_form_that_is_closed_keeps_what_was_typed_until_it_is_stored(page: Page, fact: dict[str, Any]) -> None:
+    add, text = page.get_by_role("button", name="Add a fact"), page.get_by_label("One fact, in a sentence")
+    add.click()
+    text.fill(fact["text"])
+    page.get_by_label("Tags, separated by commas").fill("half, said")
+    page.get_by_label("Importance").select_option("2")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    add.click()
+    expect(text).to_have_value(fact["text"])
+    expect(page.get_by_label("Tags, separated by commas")).to_have_value("half, said")
+    expect(page.get_by_label("Importance")).to_have_value("2")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#toasts")).to_contain_text("It was there already.")
+    add.click()
+    expect(text).to_have_value("")
+
+
+def test_a_fact_that_could_not_be_stored_is_still_in_the_form(browser: Browser, site: Site) -> None:
+    with opened(browser, site, may_fail=True) as page:
+        page.route("**/v1/memories", lambda route: route.abort())
+        page.get_by_role("button", name="Add a fact").click()
+        page.get_by_label("One fact, in a sentence").fill("The quaggle waits")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#toasts")).to_contain_text("The fact was not added")
+        page.get_by_role("button", name="Add a fact").click()
+        expect(page.get_by_label("One fact, in a sentence")).to_have_value("The quaggle waits")
+
+
 def test_forgetting_can_be_undone(page: Page, site: Site, fact: dict[str, Any]) -> None:
     look_at(page, fact)
     page.get_by_role("button", name="Forget", exact=True).click()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from .site import Site, ids, settled
+from .site import Site, ask, ids, opened, settled
 
 QUESTION = "headphone time"
 
@@ -81,3 +81,53 @@ def test_letters_that_are_typed_are_letters(page: Page) -> None:
     page.keyboard.type("jack? 1/2 mc")
     expect(page.get_by_role("searchbox")).to_have_value("jack? 1/2 mc")
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_escape_closes_what_is_open_before_it_empties_the_search(page: Page) -> None:
+    ask(page, QUESTION)
+    box, bar = page.get_by_role("searchbox"), page.locator("[data-part=bar]").first
+    bar.click()
+    expect(page.locator("#hits table")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(box).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#hits table")).to_have_count(0)
+    expect(box).to_have_value(QUESTION)
+    page.keyboard.press("Escape")
+    expect(box).to_have_value("")
+    expect(page.locator("#hits > li")).to_have_count(0)
+
+
+def test_an_emptied_search_can_be_brought_back(page: Page) -> None:
+    ask(page, QUESTION)
+    box = page.get_by_role("searchbox")
+    box.press("Escape")
+    expect(box).to_have_value("")
+    expect(page.locator("#toasts")).to_contain_text("Esc once more brings the question back.")
+    box.press("Escape")
+    expect(box).to_have_value(QUESTION)
+    settled(page, QUESTION)
+    box.press("Escape")
+    expect(page.get_by_role("heading", name="Ask, and see why")).to_be_visible()
+    page.go_back()
+    expect(box).to_have_value(QUESTION)
+    settled(page, QUESTION)
+
+
+def test_words_on_their_way_through_an_input_method_keep_their_escape(page: Page) -> None:
+    ask(page, QUESTION)
+    page.get_by_role("searchbox").evaluate(
+        "box => box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true, isComposing: true}))"
+    )
+    expect(page.get_by_role("searchbox")).to_have_value(QUESTION)
+
+
+def test_the_first_arrow_on_a_page_that_was_just_opened_goes_to_the_first_hit(browser: Browser, site: Site) -> None:
+    with opened(browser, site, f"/?q={QUESTION}") as page:
+        settled(page, QUESTION)
+        page.keyboard.press("ArrowUp")
+        expect(page.locator("#hits > li").first.locator("[data-part=bar]")).not_to_be_focused()
+        page.keyboard.press("ArrowDown")
+        expect(page.locator("#hits > li").first.locator("[data-part=bar]")).to_be_focused()
+        page.keyboard.press("ArrowDown")
+        expect(page.locator("#hits > li").nth(1).locator("[data-part=bar]")).to_be_focused()

@@ -125,3 +125,27 @@ def test_the_count_is_told_to_those_who_listen(page: Page) -> None:
     status = page.get_by_role("status").first
     expect(status).to_have_attribute("aria-live", "polite")
     expect(status).to_contain_text("10 hits of")
+
+
+@pytest.mark.parametrize("screen", ["desk", "wall"])
+def test_the_panel_stays_whole_at_the_end_of_the_page(browser: Browser, site: Site, screen: str) -> None:
+    with opened(browser, site, viewport=SCREENS[screen]) as page:
+        ask(page, QUESTION)
+        page.evaluate("() => scrollTo(0, document.documentElement.scrollHeight)")
+        head, beside = page.locator("body > header").bounding_box(), page.locator("aside").bounding_box()
+        assert head is not None
+        assert beside is not None
+        assert beside["y"] >= head["y"] + head["height"]
+        assert beside["y"] + beside["height"] <= SCREENS[screen]["height"]
+
+
+def test_on_a_phone_the_sliders_have_the_sheet_to_themselves(browser: Browser, site: Site) -> None:
+    with opened(browser, site, viewport=PHONE) as page:
+        ask(page, QUESTION)
+        panel(page, "Tune")
+        turn(page, "ranking.vector_weight", 0.2)
+        turn(page, "ranking.recency_weight", 0.4)
+        expect(page.locator("[data-key='ranking.recency_weight']")).to_be_in_viewport()
+        expect(page.get_by_role("button", name="Copy as TOML")).not_to_be_in_viewport()
+        page.get_by_role("button", name="Copy as TOML").scroll_into_view_if_needed()
+        expect(page.locator("#toml")).to_be_visible()

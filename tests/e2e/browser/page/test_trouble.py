@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import Browser, Route, expect
+import pytest
+from playwright.sync_api import Browser, Route, ViewportSize, expect
 
 import whyrank
 from tests.e2e.conftest import STORE
 
-from .site import Site, ask, opened, panel, serving, settled
+from .site import DESK, PHONE, Site, ask, opened, panel, serving, settled
 
 QUESTION = "headphone time"
 
@@ -47,6 +48,50 @@ def test_a_server_that_is_gone_is_waited_for(browser: Browser, site: Site) -> No
         expect(page.locator("[data-verdict]")).to_contain_text("Found")
 
 
+def test_a_browser_that_was_opened_with_the_server_is_let_in_once(
+    browser: Browser, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("BROWSER", "true")  # the one of these tests comes instead
+    with serving(site.folder, "--open") as started:
+        [file] = tmp_path.glob("*/whyrank.html")
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(file.as_uri())
+        page.wait_for_url(f"{started.url}/")
+        assert page.evaluate("() => history.length") <= 2  # an empty tab, the page
+        ask(page, QUESTION)
+        assert not file.exists()
+        page.reload()
+        ask(page, QUESTION)
+        address = f"{started.url}/#ticket=used"
+        context.new_page().goto(address)
+        expect(context.pages[-1].get_by_role("heading", name="This memory is locked")).to_be_visible()
+        context.close()
+
+
+@pytest.mark.parametrize("screen", [DESK, PHONE], ids=["desk", "phone"])
+def test_a_server_that_is_gone_is_told_wherever_one_has_scrolled_to(
+    browser: Browser, site: Site, screen: ViewportSize
+) -> None:
+    with opened(browser, site, viewport=screen, may_fail=True) as page:
+        ask(page, QUESTION)
+        page.locator("#hits > li").last.scroll_into_view_if_needed()
+        assert page.evaluate("() => scrollY") > 0
+        page.route("**/v1/**", lambda route: route.abort())
+        page.route("**/health", lambda route: route.abort())
+        page.get_by_role("searchbox").evaluate("box => box.focus({preventScroll: true})")
+        page.keyboard.insert_text(" gone")
+        alarm = page.get_by_role("alert")
+        expect(alarm).to_contain_text("Nobody answers.")
+        assert page.evaluate("() => scrollY") > 0
+        expect(alarm).to_be_in_viewport(ratio=1)
+        head, said = page.locator("body > header").bounding_box(), alarm.bounding_box()
+        assert head is not None
+        assert said is not None
+        assert said["y"] >= head["y"] + head["height"]
+
+
 def test_an_error_of_the_server_is_told_with_its_hint(browser: Browser, site: Site) -> None:
     def refuse(route: Route) -> None:
         error = {"code": "store-locked", "message": "the store is locked", "hint": "end the other", "request_id": "1"}
@@ -55,8 +100,8 @@ def test_an_error_of_the_server_is_told_with_its_hint(browser: Browser, site: Si
     with opened(browser, site, may_fail=True) as page:
         page.route("**/v1/candidates", refuse)
         page.get_by_role("searchbox").fill("calibrate")
-        expect(page.locator("#verdict")).to_contain_text("the store is locked")
-        expect(page.locator("#verdict")).to_contain_text("end the other")
+        expect(page.locator("#verdict")).to_contain_text("The store is locked.")
+        expect(page.locator("#verdict")).to_contain_text("End the other.")
         page.unroute("**/v1/candidates")
         page.get_by_role("button", name="Try again").click()
         settled(page, "calibrate")
@@ -83,6 +128,26 @@ def test_an_empty_memory_says_how_to_fill_it(browser: Browser, tmp_path: Path) -
         settled(page, "tea")
         panel(page, "Store")
         expect(page.locator("#store")).to_contain_text("1 memory from 0 files")
+
+
+def test_one_memory_is_listening(browser: Browser, tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / STORE, workspace=tmp_path, embedding="none") as memory:
+        memory.add("Robin prefers tea")
+    with serving(tmp_path) as small, opened(browser, small) as page:
+        expect(page.locator("#verdict")).to_contain_text("1 memory is listening.")
+
+
+def test_whoever_was_given_a_scope_sees_its_share_of_the_store(browser: Browser, tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / STORE, workspace=tmp_path, embedding="wordllama") as memory:
+        memory.add("Robin prefers tea", scope="user:42")
+        memory.add("Kim prefers coffee", scope="user:7")
+        memory.add("Kim drinks water at night", scope="user:7")
+    with serving(tmp_path, "--scope", "user:42") as mine, opened(browser, mine) as page:
+        panel(page, "Store")
+        store = page.locator("#store")
+        expect(store).to_contain_text("1 memory from 0 files")
+        expect(store).to_contain_text("serving, 1 vector")
+        expect(store.locator("dt")).to_have_text(["File", "Holds", "Queue", "Kept by", "whyrank"])
 
 
 def test_a_server_that_only_reads_offers_nothing_that_writes(browser: Browser, site: Site) -> None:

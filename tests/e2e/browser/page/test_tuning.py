@@ -89,6 +89,18 @@ def test_turned_sliders_stay_turned_for_the_next_question(page: Page, site: Site
     assert ids(page) == asked_by_command(site, tmp_path, toml, "how do I calibrate a microphone")
 
 
+def test_the_half_life_is_idle_until_recency_is_turned_up(page: Page) -> None:
+    ask(page, QUESTION)
+    row = page.locator("[data-knob='ranking.recency_half_life_days']")
+    expect(row).to_have_attribute("data-idle", "")
+    expect(row.locator("[data-hint]")).to_contain_text("Idle here: Recency is at 0")
+    turn(page, "ranking.recency_weight", 0.4)
+    expect(row).not_to_have_attribute("data-idle", "")
+    expect(row.locator("[data-hint]")).not_to_contain_text("Idle")
+    page.get_by_role("button", name="Reset").click()
+    expect(row).to_have_attribute("data-idle", "")
+
+
 def test_sliding_asks_the_server_nothing(page: Page) -> None:
     ask(page, QUESTION)
     asked: list[str] = []

@@ -44,7 +44,7 @@ def test_work_is_stopped_when_the_server_is_to_end() -> None:
     tick = until(leaving, lambda done, total, what: told.append(done))
     tick(1, 3, "a.md")
     leaving.set()
-    with pytest.raises(Refused, match="what was read before is stored"):
+    with pytest.raises(Refused, match="the files that are stored stay"):
         tick(2, 3, "b.md")
     assert told == [1]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import io
+import sys
 import threading
 from pathlib import Path
 
 import httpx
+import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -63,3 +65,13 @@ def test_a_request_and_its_stages_are_spans(tmp_path: Path) -> None:
 
 def test_nobody_who_does_not_ask_for_spans_gets_any() -> None:
     assert tracing(exports=False) is None or isinstance(tracing(exports=False), Tracing)
+
+
+def test_spans_that_nothing_can_send_are_a_line_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+    spans = tracing(exports=True)
+    assert spans is not None  # somebody else may have set up where they go
+    spans.close()
+    assert "pip install 'whyrank[otel]'" in caplog.text

@@ -58,7 +58,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-token", action="store_true", help="ask for no token; on this machine alone")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="how many processes answer (1)")
     parser.add_argument("--log-json", action="store_true", help="write the log as lines of JSON")
-    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    parser.add_argument("--open", action="store_true", help="open the page in a browser, the token shown to nobody")
     parser.add_argument(
         "--tenants", metavar="FILE", help="serve several, each from a store of its own: a TOML table for each"
     )

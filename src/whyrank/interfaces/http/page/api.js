@@ -11,12 +11,24 @@ export class Failure extends Error {
   }
 }
 
-/** Take the token out of the address, where the command line put it, and keep it for this tab. */
+let admission = null; // a ticket on its way to become a token
+
+/** Take token or ticket out of the address, where the command line put it, and keep the token for this tab. */
 export function takeToken() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token === null) return;
-  keepToken(token);
+  const given = new URLSearchParams(location.hash.slice(1));
+  const [token, ticket] = [given.get("token"), given.get("ticket")];
+  if (token === null && ticket === null) return;
+  if (token === null) admission = redeem(ticket);
+  else keepToken(token);
   history.replaceState(history.state, "", location.pathname + location.search);
+}
+
+/** Get the token for a ticket; whoever is refused is asked for the token, as everybody is. */
+async function redeem(ticket) {
+  const body = JSON.stringify({ ticket });
+  const asked = { method: "POST", headers: { "Content-Type": "application/json" }, body, cache: "no-store" };
+  const answer = await fetch("/ticket", asked).then((found) => (found.ok ? found.json() : null)).catch(() => null);
+  if (answer) keepToken(answer.token);
 }
 
 /** Keep a token for this tab. */
@@ -35,6 +47,7 @@ function headers(body) {
 async function ask(method, path, { body, signal, keepalive = false } = {}) {
   const text = body === undefined ? undefined : JSON.stringify(body);
   let response;
+  if (admission) await admission;
   try {
     response = await fetch(path, { method, headers: headers(text), body: text, signal, keepalive, cache: "no-store" });
   } catch (error) {

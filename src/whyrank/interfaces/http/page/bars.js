@@ -46,5 +46,5 @@ export function sum(trail, score) {
     at || value < 0 ? h("span", {}, value < 0 ? "−" : "+") : null,
     h("span", { "data-term": "" }, swatch(ink), `${label} ${number(Math.abs(value))}`),
   ]);
-  return h("span", { "data-sum": "" }, ...terms.flat(), h("span", {}, "="), h("strong", {}, number(score)));
+  return h("span", { "data-sum": "" }, ...terms.flat(), h("span", { "data-term": "" }, "= ", h("strong", {}, number(score))));
 }

@@ -1,5 +1,7 @@
 // Elements made of values. Text goes in as text and nowhere else: nothing here, or in the page, reads markup.
 
+import { sentence } from "./words.js";
+
 /** Make an element: `on…` are listeners, true and false set or leave out an attribute, children nodes or texts. */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -52,7 +54,7 @@ export function code(text) {
 
 /** Return what went wrong, and what to do about it. */
 export function alarm(failure) {
-  return h("p", { role: "alert" }, `${failure.message} ${failure.hint ?? ""}`);
+  return h("p", { role: "alert" }, `${sentence(failure.message)} ${sentence(failure.hint ?? "")}`);
 }
 
 /** Return a button. */

@@ -7,7 +7,7 @@ import { askNow } from "./search.js";
 import { refreshStatus } from "./status.js";
 import { change, now } from "./state.js";
 import { later, say } from "./toasts.js";
-import { title } from "./words.js";
+import { sentence, title } from "./words.js";
 
 const PURGING =
   "Forgetting takes it out of the store. Purging also rewrites the store's file, so that no byte of the text or its " +
@@ -15,24 +15,42 @@ const PURGING =
 
 const MOST_CHARACTERS = 50000; // what the server takes for a fact
 
+// What was typed and is not stored yet, by the id of the fact it replaces: a form that is closed loses no text.
+const drafts = new Map();
+const NEW = ""; // replaces none
+
 /** Ask for a new fact, or for the one that replaces an old one. */
 export function openFact(old = null) {
+  const draft = drafts.get(old?.id ?? NEW) ?? { text: "", tags: (old?.tags ?? []).join(", "), importance: old?.importance };
   const ids = { text: fresh("fact"), tags: fresh("fact"), importance: fresh("fact") };
   const form = h(
     "form",
     { method: "dialog" },
     old ? h("blockquote", {}, old.text) : null,
     h("label", { for: ids.text }, old ? "What is true now" : "One fact, in a sentence"),
-    h("textarea", { id: ids.text, name: "text", rows: "3", required: true, maxlength: MOST_CHARACTERS }),
+    h("textarea", { id: ids.text, name: "text", rows: "3", required: true, maxlength: MOST_CHARACTERS }, draft.text),
     h("label", { for: ids.tags }, "Tags, separated by commas"),
-    h("input", { id: ids.tags, name: "tags", value: old ? (old.tags ?? []).join(", ") : "" }),
+    h("input", { id: ids.tags, name: "tags", value: draft.tags }),
     h("label", { for: ids.importance }, "Importance"),
-    h("select", { id: ids.importance, name: "importance" }, ...levels(old?.importance)),
-    h("p", { "data-actions": "" }, h("button", { type: "submit", "data-main": "" }, old ? "Replace" : "Add"), cancel()),
+    h("select", { id: ids.importance, name: "importance" }, ...levels(draft.importance)),
+    h("p", { "data-actions": "" }, submit(old ? "Replace" : "Add"), cancel()),
   );
   const dialog = openDialog(old ? "Replace a fact" : "Add a fact", form);
+  form.addEventListener("input", () => drafts.set(old?.id ?? NEW, draftOf(form)));
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
   form.addEventListener("submit", () => (old ? replace(old, read(form, old)) : add(read(form, old))));
   dialog.querySelector("textarea").focus();
+}
+
+function submit(label) {
+  return h("button", { type: "submit", "data-main": "", title: "Ctrl+Enter" }, label);
+}
+
+function draftOf(form) {
+  const data = new FormData(form);
+  return { text: data.get("text"), tags: data.get("tags"), importance: Number(data.get("importance")) };
 }
 
 function cancel() {
@@ -62,6 +80,7 @@ function scopeFor(memory) {
 async function add(fact) {
   const done = await sent(() => api.add(fact), "The fact was not added");
   if (!done) return;
+  drafts.delete(NEW);
   say(done.outcome === "stored" ? "Added." : "It was there already.");
   renew();
 }
@@ -75,7 +94,7 @@ function replace(old, fact) {
     bytes: new TextEncoder().encode(JSON.stringify(successor)).length,
     undo: () => spare(old.id),
     send: async (leaving) => {
-      await sent(() => api.add(successor, leaving), "The fact was not replaced");
+      if (await sent(() => api.add(successor, leaving), "The fact was not replaced")) drafts.delete(old.id);
       spare(old.id);
       renew();
     },
@@ -114,7 +133,7 @@ async function sent(send, otherwise) {
     return await send();
   } catch (failure) {
     const what = failure.code === "broken-off" ? "" : `${otherwise}: `; // it may well be done
-    say(`${what}${failure.message} ${failure.hint ?? ""}`);
+    say(`${what}${sentence(failure.message)} ${sentence(failure.hint ?? "")}`);
     return null;
   }
 }

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { code, h } from "./dom.js";
+import { sentence } from "./words.js";
 
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15000;
@@ -25,7 +26,7 @@ export function tokenForm(failure, does) {
     h("h1", {}, "This memory is locked"),
     h("p", {}, "The address that ", code("whyrank serve"), " printed opens it, and so does the token in that address, ",
       "behind ", code("#token="), "."),
-    h("p", { "data-hint": "", role: "alert" }, failure.message),
+    h("p", { "data-hint": "", role: "alert" }, sentence(failure.message)),
     form,
   ];
 }

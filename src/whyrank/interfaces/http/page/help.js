@@ -12,7 +12,8 @@ const KEYS = [
   ["1 … 6", "open a panel"],
   ["a", "add a fact"],
   ["r", "put all sliders back"],
-  ["Esc", "close, clear, or go back to the search"],
+  ["Ctrl+Enter", "in a form: add the fact, or replace it"],
+  ["Esc", "close what is open, go back to the search, empty it; once more brings the question back"],
   ["?", "this help"],
 ];
 

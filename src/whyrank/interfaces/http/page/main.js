@@ -6,6 +6,7 @@ import { startDropped } from "./dropped.js";
 import { openFact } from "./facts.js";
 import { pick, startFlip } from "./flip.js";
 import { openHelp } from "./help.js";
+import { startHead } from "./head.js";
 import { startHits } from "./hits.js";
 import { startKeys } from "./keys.js";
 import { look, startMemory } from "./memory.js";
@@ -32,7 +33,11 @@ const does = {
   pick,
   look: (id) => change({ selected: id }) ?? look(id),
   more: (limit) => change({ limit }),
-  ask: (query) => change({ query, limit: USUAL_LIMIT }) ?? meant(),
+  ask: (query) => {
+    writeAddress(true); // whatever was typed until now can be gone back to
+    change({ query, limit: USUAL_LIMIT });
+    meant();
+  },
   fail: (failure) => change({ phase: "failed", failure }),
   again: () => askNow() && load(),
 };
@@ -41,6 +46,7 @@ function start() {
   const asked = readAddress();
   change({ ...asked, phase: asked.query ? "asking" : "idle" });
   startTheme();
+  startHead();
   startTabs();
   startHits(does);
   startDropped();

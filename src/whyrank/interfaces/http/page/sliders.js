@@ -52,23 +52,30 @@ function slider(knob) {
   });
   return h(
     "div",
-    { "data-knob": knob.key, "data-idle": Boolean(knob.idle) },
+    { "data-knob": knob.key },
     h("label", { for: id }, knob.label),
     h("output", { for: id }),
     input,
-    h("p", { "data-hint": "", id: `${id}-means` }, meaning(knob)),
+    h("p", { "data-hint": "", id: `${id}-means` }),
   );
 }
 
-function meaning(knob) {
-  return knob.idle ? `${knob.meaning}. Idle here: ${knob.idle}` : knob.meaning;
+function meaning(knob, idle) {
+  return idle ? `${knob.meaning}. Idle here: ${idle}` : knob.meaning;
+}
+
+/** Say why moving a slider changes nothing; one that needs another waits until that is turned up. */
+function idleness(knob, { wish, pool }) {
+  const needed = pool.knobs.find((other) => other.setting === knob.needs);
+  if (!needed) return knob.idle;
+  return needed.idle ?? ((wish[needed.setting] ?? needed.value) > 0 ? null : `${needed.label} is at 0`);
 }
 
 /** Put the sliders where the settings stand, wherever these were changed. */
 function follow({ wish, pool }) {
   for (const knob of pool?.knobs ?? []) {
     const row = at("tune").querySelector(`[data-knob="${CSS.escape(knob.key)}"]`);
-    if (row) show(row, knob, wish[knob.setting]);
+    if (row) show(row, knob, wish[knob.setting], idleness(knob, { wish, pool }));
   }
   const changed = Object.keys(wish).length > 0;
   if (!at("toml")) return;
@@ -78,12 +85,14 @@ function follow({ wish, pool }) {
   at("copy").disabled = !changed;
 }
 
-function show(row, knob, turned) {
+function show(row, knob, turned, idle) {
   const value = turned ?? knob.value;
   const input = row.querySelector("input");
   const told = withUnit(value, knob);
   if (document.activeElement !== input || turned === undefined) input.value = value;
   row.toggleAttribute("data-turned", turned !== undefined);
+  row.toggleAttribute("data-idle", Boolean(idle));
+  row.querySelector("[data-hint]").textContent = meaning(knob, idle);
   row.querySelector("output").textContent = turned === undefined ? told : `${short(knob.value)} → ${told}`;
   input.setAttribute("aria-valuetext", told);
 }

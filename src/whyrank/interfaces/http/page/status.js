@@ -43,7 +43,7 @@ function facts(status) {
   return [
     ["File", code(status.store)],
     ["Holds", `${memories(status.memories)} from ${many(status.files, "file")}`],
-    ["Size", bytes(status.bytes)],
+    ...(status.bytes === null ? [] : [["Size", bytes(status.bytes)]]),
     ["Queue", queue(status)],
     ["Kept by", `${status.engine}, ${status.keyword_index}`],
     ...(status.version ? [["whyrank", status.version]] : []),

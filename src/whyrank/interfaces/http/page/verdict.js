@@ -7,7 +7,7 @@ import { counted, order } from "./hits.js";
 import { listen, now } from "./state.js";
 import { openTab } from "./tabs.js";
 import { tokenForm, waitForServer } from "./failures.js";
-import { many, title, VERDICTS } from "./words.js";
+import { many, sentence, title, VERDICTS } from "./words.js";
 
 const LISTED = 12; // memories looked at for them: neighbours often share a title
 const EXAMPLES = 4; // memories offered to try the search with
@@ -21,6 +21,7 @@ export function startVerdict(does) {
 function draw(state, does) {
   const place = at("verdict");
   place.toggleAttribute("data-asking", state.phase === "asking");
+  place.toggleAttribute("data-failed", state.phase === "failed");
   fill(at("notices"), ...(state.pool?.notices ?? []).map(noticeLine));
   if (state.phase === "failed") return void fill(place, ...failed(state.failure, does));
   if (state.phase === "idle") return void fill(place, ...idle(state, does));
@@ -75,7 +76,7 @@ function empty() {
 
 function idle({ status }, does) {
   if (status && !status.memories) return empty();
-  const size = status ? `${many(status.memories, "memory", "memories")} are listening.` : "";
+  const size = status ? `${many(status.memories, "memory is", "memories are")} listening.` : "";
   const examples = h("p", { "data-examples": "" });
   offer(examples, does);
   return [h("h1", {}, "Ask, and see why"), h("p", {}, `${size} Type a question, some words or a name.`), examples];
@@ -100,8 +101,8 @@ function failed(failure, does) {
   if (failure.status === 401) return tokenForm(failure, does);
   if (failure.code === "gone") waitForServer(does);
   return [
-    h("p", { "data-verdict": "failed", role: "alert" }, h("strong", {}, headline(failure)), " ", failure.message),
-    failure.hint ? h("p", { "data-hint": "" }, failure.hint) : null,
+    h("p", { "data-verdict": "failed", role: "alert" }, h("strong", {}, headline(failure)), " ", sentence(failure.message)),
+    failure.hint ? h("p", { "data-hint": "" }, sentence(failure.hint)) : null,
     h("p", {}, button("Try again", does.again)),
   ];
 }

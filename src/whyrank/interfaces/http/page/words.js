@@ -64,6 +64,11 @@ function firstWords(text) {
   return line.length <= TITLE_LENGTH ? line : `${line.slice(0, TITLE_LENGTH)}…`;
 }
 
+/** Write what a program said as a sentence. */
+export function sentence(text) {
+  return text && `${text[0].toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? "" : "."}`;
+}
+
 const UNITS = ["bytes", "kB", "MB", "GB", "TB"];
 
 /** Write a number of bytes. */
