@@ -14,6 +14,7 @@ from .ports import Changes, Embedder
 from .search.calibration import calibrated_owners
 from .serving import Roles, Space
 from .types import Notice, Scope, Where
+from .wording import counted
 
 if TYPE_CHECKING:
     from .evaluation.agreement import Agreement
@@ -255,7 +256,9 @@ class Spaces(Calibrating):
         before = self._begin(space)
         done = self._filled(embedder, progress, patient=patient)
         if done.error:
-            raise ProviderUnavailable(f"{done.embedded} texts were embedded, then: {done.error}", _GO_ON)
+            raise ProviderUnavailable(
+                f"{counted(done.embedded, 'text was', 'texts were')} embedded, then: {done.error}", _GO_ON
+            )
         if done.without_vector and not self._store.spaces().get(space.name):
             failures = self._store.failures(space.name)
             said = failures[0].error if failures else "no text has a direction in it"

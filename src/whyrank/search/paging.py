@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..hits import Ranking, origins_of
 from ..ranking.lineup import dropped_by
 from ..types import Notice
+from ..wording import counted, which
 from .retrieval import Retrieved
 
 _CUT = frozenset({"top"})  # the stage that cuts the page out of all that was ranked
@@ -27,15 +28,14 @@ def page_notices(retrieved: Retrieved, ranking: Ranking) -> Iterator[Notice]:
 
 
 def _ending(offset: int, ranked: int) -> str:
-    last = "there is 1 result" if ranked == 1 else f"there are {ranked} results"
+    last = f"there {which(ranked, 'is', 'are')} {counted(ranked, 'result')}"
     asked = f", and the page asked for begins at {offset + 1}" if offset >= ranked else ""
     return f"{last} for this question{asked}"
 
 
 def _cut_at(retrieved: Retrieved) -> str:
     pool = retrieved.recipe.plan.pool
-    sources = "source" if pool == 1 else "sources"
-    return f"; each way of searching brings the best {pool} {sources} at most: narrow the question to see others"
+    return f"; each way of searching brings {counted(pool, 'source')} at most: narrow the question to see others"
 
 
 def _is_pool_full(retrieved: Retrieved) -> bool:

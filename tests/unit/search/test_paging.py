@@ -52,7 +52,7 @@ def test_a_page_over_the_end_of_the_pool_says_that_there_may_be_more(engine: why
     assert said(results)["past-the-end"].startswith("there are 24 results for this question; each way of searching")
     behind = engine.search("tea", offset=24, limit=10, recipe="openclaw")
     assert len(behind) == 0
-    assert "begins at 25; each way of searching brings the best 24 sources at most" in said(behind)["past-the-end"]
+    assert "begins at 25; each way of searching brings 24 sources at most" in said(behind)["past-the-end"]
 
 
 def test_a_page_inside_the_pool_says_nothing_of_it(engine: whyrank.Engine) -> None:

@@ -11,6 +11,7 @@ from ...engine import Engine
 from ...errors import ConfigError
 from ...lives import Forgotten
 from ...types import Memory
+from ...wording import counted
 from .. import fact_shapes, shapes
 from ..failures import OK
 from . import output
@@ -132,4 +133,4 @@ def export(asked: argparse.Namespace) -> int:
 
 
 def _memories(count: int) -> str:
-    return "1 memory" if count == 1 else f"{count} memories"
+    return counted(count, "memory", "memories")

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ...errors import ConfigError
+from ...wording import counted
 from .. import shapes
 from ..failures import OK, PINS_LOST
 from . import output
@@ -33,7 +34,7 @@ def pin(asked: argparse.Namespace) -> int:
     done = "" if asked.list else "removed: " if asked.remove else "pinned: "
     for held in pins:
         output.say(done + _told(held))
-    output.say(output.dim(f"{len(pins)} pins in {file}" if asked.list else f"written to {file}"))
+    output.say(output.dim(f"{counted(len(pins), 'pin')} in {file}" if asked.list else f"written to {file}"))
     return OK
 
 
