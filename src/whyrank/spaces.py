@@ -204,10 +204,14 @@ class Spaces(Calibrating):
         return embedder
 
     def drop_model(self, name: str) -> int:
-        """Delete the vectors of a model, or of a space by its whole name; the one that answers is refused."""
+        """Delete the vectors of a model, or of a space by its whole name; the one that answers is refused.
+
+        Where words answer alone, no model does, and every one may go.
+        """
         roles = self._serving.roles()
         spaces = self._spaces_called(name, roles)
-        if roles.serving is not None and roles.serving.name in spaces:
+        answers = roles.serving if self._embedder is not None else None
+        if answers is not None and answers.name in spaces:
             raise ConfigError(f"{name} is the model that answers", "change to another one first")
         self._serving.change(lambda now: now.without(spaces))
         return sum(self._store.drop_space(space) for space in spaces)

@@ -15,7 +15,7 @@ from ...wording import counted
 from .. import fact_shapes, shapes
 from ..failures import OK
 from . import output
-from .verbs import open_existing
+from .verbs import open_existing, suggesting
 
 _PRUNED_SHOWN = 20
 _APART = ("text", "format", "history", "replaced", "superseded_by", "superseded_at")
@@ -24,7 +24,8 @@ _APART = ("text", "format", "history", "replaced", "superseded_by", "superseded_
 def show(asked: argparse.Namespace) -> int:
     """Print one memory whole, with its past."""
     with open_existing(asked) as engine:
-        memory = engine.get(asked.id, scope=asked.scope)
+        with suggesting(engine, asked, asked.id):
+            memory = engine.get(asked.id, scope=asked.scope)
         history = engine.history(memory.id, scope=asked.scope)
         data = fact_shapes.shown(memory, history, engine.replaced(memory.id, scope=asked.scope))
     if asked.json:
@@ -55,7 +56,7 @@ def _line(text: str) -> str:
 
 def recalled(asked: argparse.Namespace) -> int:
     """Count that memories were of use."""
-    with open_existing(asked) as engine:
+    with open_existing(asked) as engine, suggesting(engine, asked, *asked.id):
         count = engine.recalled(*asked.id, scope=asked.scope)
     if asked.json:
         output.say_json({"recalled": list(dict.fromkeys(asked.id)), "format": shapes.FORMAT})
@@ -73,7 +74,8 @@ def forget(asked: argparse.Namespace) -> int:
         if asked.whole_scope:
             done = _scope_forgotten(engine, asked)
         else:
-            done = engine.forget(*ids, scope=asked.scope, purge=asked.purge)
+            with suggesting(engine, asked, *ids):
+                done = engine.forget(*ids, scope=asked.scope, purge=asked.purge)
     if asked.json:
         output.say_json(fact_shapes.forgotten(ids, asked.whole_scope, done))
     elif asked.whole_scope:

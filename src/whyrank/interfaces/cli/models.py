@@ -254,7 +254,9 @@ def _use_in_background(asked: argparse.Namespace, config: settings.Config) -> in
 def _rollback(asked: argparse.Namespace) -> int:
     config = settings_of(asked)
     with open_existing(asked) as engine, output.progress("embedding", quiet=asked.json) as tick:
-        done = engine.rollback_model(progress=tick)
+        # Words answer alone since `model use none`, which left the space that answered as it was.
+        left = next((one for one in engine.spaces() if one.role == "serving"), None) if engine.space == "" else None
+        done = engine.change_model(left.provider, progress=tick) if left else engine.rollback_model(progress=tick)
     change = _written(asked, config, done, fetched=False)
     if not asked.json:
         output.say(f"back to {change.model}")

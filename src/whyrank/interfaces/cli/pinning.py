@@ -10,7 +10,7 @@ from ...wording import counted
 from .. import shapes
 from ..failures import OK, PINS_LOST
 from . import output
-from .verbs import open_existing
+from .verbs import open_existing, suggesting
 
 if TYPE_CHECKING:
     from ...evaluation.pinboard import Checkup
@@ -26,7 +26,8 @@ def pin(asked: argparse.Namespace) -> int:
         elif asked.remove:
             pins = engine.unpin(asked.query, asked.id, scope=asked.scope, all_scopes=asked.all_scopes)
         else:
-            pins = [engine.pin(asked.query, asked.id, scope=asked.scope, within=asked.within, recipe=asked.recipe)]
+            with suggesting(engine, asked, asked.id):
+                pins = [engine.pin(asked.query, asked.id, scope=asked.scope, within=asked.within, recipe=asked.recipe)]
         file = engine.config.pins
     if asked.json:
         output.say_json({"pins": [shapes.pin(held) for held in pins], "file": str(file), "format": shapes.FORMAT})

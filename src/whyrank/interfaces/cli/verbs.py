@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import config as settings
 from ...engine import Engine
-from ...errors import StoreError
+from ...errors import NotFound, StoreError
 from ...opening import open_engine
 from ...ranking.recipes import RECIPES, recipe_named
 from ...search.why import Why
@@ -101,16 +101,28 @@ def why(asked: argparse.Namespace) -> int:
             "syntax": "advanced" if asked.advanced else "plain",
             **_filters(asked),
         }
-        if asked.over is None:
-            answer: Why | Contrast = engine.why(asked.query, asked.id, **known)
-        else:
-            answer = engine.why(asked.query, asked.id, over=asked.over, **known)
+        with suggesting(engine, asked, asked.id, asked.over):
+            if asked.over is None:
+                answer: Why | Contrast = engine.why(asked.query, asked.id, **known)
+            else:
+                answer = engine.why(asked.query, asked.id, over=asked.over, **known)
     if asked.json:
         output.say_json(shapes.why(answer) if isinstance(answer, Why) else shapes.contrast(answer))
         return OK
     output.say(str(answer))
     output.show_notices(() if isinstance(answer, Why) else answer.notices)
     return OK
+
+
+@contextmanager
+def suggesting(engine: Engine, asked: argparse.Namespace, *named: str | None) -> Iterator[None]:
+    """Say which memory was meant where one that was named is not there."""
+    try:
+        yield
+    except NotFound as error:
+        missing = next((name for name in named if name and repr(name) in error.message), None)
+        near = engine.meant(missing, scope=asked.scope) if missing else None
+        raise NotFound(error.message, f"did you mean {near!r}?" if near else error.hint) from error
 
 
 def list_memories(asked: argparse.Namespace) -> int:

@@ -65,7 +65,8 @@ def _checks() -> Markup:
 
 
 def _engine(report: Report) -> Markup:
-    said = f"{report.about}. Versions: {versions_of(report)}; Python {report.python}; {report.seconds:g} s on {report.taken}."
+    how = f"Versions: {versions_of(report)}"
+    said = f"{report.about}. {how}; Python {report.python}; {report.seconds:g} s on {report.taken}."
     broken = paragraph(report.broken, kind="bad") if report.broken else None
     return joined(
         paragraph(said), paragraph("Call: ", element("code", report.call)), broken, *map(_evidence, report.outcomes)
