@@ -57,6 +57,27 @@ def test_ids(call: Run, verb: str) -> None:
     assert call("show", identity).status == 0  # nothing was done to what was meant
 
 
+def test_a_path_where_an_id_is_wanted_is_said_to_be_a_file(call: Run) -> None:
+    done = call("show", "notes/tea.md")
+    assert "notes/tea.md is a file; `whyrank list --path notes/tea.md` shows the ids of its memories" in done.err
+    assert call("list", "--path", "notes/tea.md").out.startswith("m_")
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["--limit", "0"], "a limit of 0 asks for no memories"),
+        (["--offset", "500"], "there is no memory from number 501 on"),
+        (["--tag", "zebra"], "no memory here passes what was asked for"),
+    ],
+)
+def test_an_empty_list_says_why_it_is_empty(call: Run, typed: list[str], said: str) -> None:
+    done = call("list", *typed)
+    assert (done.status, done.out) == (0, "")
+    assert said in done.err
+    assert call("list", *typed, "--json").data["memories"] == []
+
+
 def test_where_nothing_is_near_the_way_to_look_is_named(call: Run) -> None:
     assert "`whyrank list` shows" in call("why", "tea", "zeppelin.txt").err
 

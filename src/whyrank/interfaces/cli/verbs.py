@@ -25,6 +25,8 @@ from . import output
 if TYPE_CHECKING:
     from ...search.contrast import Contrast
 
+_TAKE_PATHS = frozenset({"why", "pin"})  # verbs that take the path of a file for any of its memories
+
 
 def ingest(asked: argparse.Namespace) -> int:
     """Index files and report what happened."""
@@ -122,7 +124,10 @@ def suggesting(engine: Engine, asked: argparse.Namespace, *named: str | None) ->
     except NotFound as error:
         missing = next((name for name in named if name and repr(name) in error.message), None)
         near = engine.meant(missing, scope=asked.scope) if missing else None
-        raise NotFound(error.message, f"did you mean {near!r}?" if near else error.hint) from error
+        hint = f"did you mean {near!r}?" if near else error.hint
+        if near and not near.startswith("m_") and asked.verb not in _TAKE_PATHS:
+            hint = f"{near} is a file; `whyrank list --path {near}` shows the ids of its memories"
+        raise NotFound(error.message, hint) from error
 
 
 def list_memories(asked: argparse.Namespace) -> int:
@@ -136,7 +141,15 @@ def list_memories(asked: argparse.Namespace) -> int:
         return OK
     for memory in found:
         output.say(f"{memory.id}  {output.place(memory)}  {output.heading(memory)}")
+    if not found:
+        output.complain(f"notice: {_nothing_listed(limit, asked.offset)}")
     return OK
+
+
+def _nothing_listed(limit: int, offset: int) -> str:
+    if limit == 0:
+        return "a limit of 0 asks for no memories; give 1 or more to see some"
+    return f"there is no memory from number {offset + 1} on" if offset else "no memory here passes what was asked for"
 
 
 def status(asked: argparse.Namespace) -> int:
