@@ -27,6 +27,17 @@ def test_verbs_and_options(call: Run, typed: list[str], said: str) -> None:
     assert said in done.err
 
 
+def test_help_is_a_word_too(call: Run) -> None:
+    assert call("help", "search").out == call("search", "--help").out
+    assert call("help").out == call("--help").out
+
+
+def test_a_fact_that_was_stored_already_is_said_to_be(call: Run) -> None:
+    first, again = (call("add", "Robin sails on Sundays") for _ in range(2))
+    assert (first.err, first.out) == ("", again.out)
+    assert "it was stored already" in again.err
+
+
 def test_what_begins_with_dashes_can_still_be_asked(call: Run) -> None:
     assert call("search", "--json", "--", "--limitt").status == 0
     assert call("search", "--limitt is what?", "--json").status == 0

@@ -18,7 +18,11 @@ from .verbs import open_existing, open_or_make, suggesting
 
 STANDARD_INPUT = "-"
 _NOTHING = "none"
-_TOLD = {"merged": "the new fact was merged into this one, which says almost the same", "revived": "it lives again"}
+_TOLD = {
+    "known": "it was stored already",
+    "merged": "the new fact was merged into this one, which says almost the same",
+    "revived": "it lives again",
+}
 
 
 class Refused(NamedTuple):

@@ -18,6 +18,8 @@ _LIKE = 0.7  # of letters in common, below which an option is another option
 def parse(given: Sequence[str]) -> argparse.Namespace:
     """Read the command line; what nobody understands is an error that says where to look."""
     parser = build()
+    if given[:1] == ["help"]:
+        given = [*given[1:2], "--help"]
     _check_verb(given, parser)
     _check_options(given, parser)
     asked, rest = parser.parse_known_args(given)
