@@ -69,10 +69,13 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.user: $(VENV)/.python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@echo "Setting up: whyrank and what it needs (some 200 MB) go into $(VENV), once; a minute or two."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@echo "Set up."
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.user pyproject.toml
+	@echo "Setting up what tests and checks need, once; a minute or two."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""The main job in one minute: index an agent's memory, ask three questions, explain a rank and an absence.
+"""The main job in one minute: index an agent's memory, ask it what it knows and what not, explain a rank.
 
 Run by `make demo`. It works in a copy of the example memory; each step is a command you can type yourself.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 MEMORY = Path(__file__).parent / "memory"
 QUESTION = "what to do when a task seems impossible"
+UNANSWERABLE = "how do I bake sourdough bread?"
 
 
 def whyrank(workspace: Path, *words: str) -> None:
@@ -22,7 +23,7 @@ def whyrank(workspace: Path, *words: str) -> None:
     done = subprocess.run(command, cwd=workspace, capture_output=True, text=True, encoding="utf-8", check=False)
     if done.returncode:
         sys.exit(done.stderr)
-    print(done.stdout)
+    print(done.stdout + done.stderr)
 
 
 def title(text: str) -> None:
@@ -41,8 +42,12 @@ def main() -> None:
         whyrank(workspace, "search", "how do I restore a file I deleted by accident?", "--limit", "2")
         title("An exact name comes first")
         whyrank(workspace, "search", "Remind Me", "--limit", "2")
-        title("A question that shares no word with its answer")
-        whyrank(workspace, "search", "railway journeys", "--limit", "2")
+        title("Asked in other words than the title of the note")
+        whyrank(workspace, "search", "travelling by rail", "--limit", "1")
+        title("A question these notes cannot answer: the verdict says so …")
+        whyrank(workspace, "search", UNANSWERABLE, "--limit", "1")
+        title("… and with --strict nothing is shown that an agent might take for an answer")
+        whyrank(workspace, "search", UNANSWERABLE, "--strict")
         title("Why is the first of these the first? The explanation is the computation")
         whyrank(workspace, "search", QUESTION, "--limit", "2")
         whyrank(workspace, "why", QUESTION, "memory/protocols/tenacity.md")

@@ -87,6 +87,12 @@ class Fetched(Awaited):
 
 Held = Memory | Unread
 ContentKey = tuple[str, int, str, MemoryId]
+FORGOTTEN = "(forgotten since the search)"  # the text of what can no longer be read: its rank can be told all the same
+
+
+def forgotten(identity: MemoryId, scope: Scope) -> Memory:
+    """Return what stays of a memory that was forgotten before anybody looked at it, so that its hit can be shown."""
+    return Memory(identity, FORGOTTEN, scope=scope)
 
 
 class Hit(NamedTuple):
@@ -106,7 +112,7 @@ class Hit(NamedTuple):
 
     @property
     def memory(self) -> Memory:
-        """Return the memory; one that is not shown is read now, and NotFound if it was forgotten since the search."""
+        """Return the memory; one that is not shown is read now, and says so if it was forgotten since the search."""
         return memory_of(self.held)
 
     @property

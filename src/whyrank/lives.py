@@ -46,6 +46,13 @@ class Living(Rereading):
                 raise NotFound(f"there is no memory {identity!r}", "`whyrank list` shows the ids there are")
         return [found[identity] for identity in wanted]
 
+    def meant(self, identity: MemoryId, *, scope: Scopes = None) -> str | None:
+        """Return the path or id that is nearest to one that is not there, if one is near and may be seen."""
+        from .search.nearly import meant  # of use to those alone who mistyped something
+
+        where = Where(visible(scopes_of(scope)), include_superseded=True, include_expired=True, now=self._clock())
+        return meant(self._store, where, clean(identity).text)
+
     def list(
         self,
         *,

@@ -39,6 +39,7 @@ _NEAR_TOLD = 5  # of one fact; who wants more asks `near`
 _NEAR_UNKNOWN = Notice(
     "near-unknown", "near-duplicates were not looked for, because the embedder failed; `whyrank status` says why"
 )
+UNSAID: Any = "\0"  # no id and no text is that: None takes back what a fact replaces, leaving it out does not
 Done = TypeVar("Done")
 Keys = Mapping[tuple[Scope, str], Written]
 
@@ -125,23 +126,34 @@ class Remembering(Living):
         into = next((one.memory for one in found.near if may_merge(memory, one.memory)), None)
         if self._config["dedup.near"] == "merge" and into is not None and known is None and old is None:
             return self._merged(into, found, memory, keys, now)
-        given = {"space": found.space, "vectors": found.vectors, "failures": found.failures}
+        given: dict[str, Any] = {"space": found.space, "vectors": found.vectors, "failures": found.failures}
         self._put_one(known, memory, keys, now, old=old, **given)
         outcome: Outcome = "stored" if known is None else "known" if is_living else "revived"
         return Added(memory, outcome, found.near, found.notices)
 
     def _put_one(
-        self, before: Memory | None, memory: Memory, keys: Keys, now: float, *, old: Memory | None = None, **more: Any
+        self,
+        before: Memory | None,
+        memory: Memory,
+        keys: Keys,
+        now: float,
+        *,
+        old: Memory | None = None,
+        freed: Memory | None = None,
+        **more: Any,
     ) -> None:
         """Write one fact with all that hangs on it, in one transaction; over another than was read, none of it."""
         told = former(before, memory, now) if before is not None else None
         brought_back: dict[MemoryId, Any] = {}
         if before is not None and before.superseded_by is not None and memory.superseded_by is None:
             brought_back = {memory.id: None}
+        others = [one for one in (old, freed) if one is not None]
+        if freed is not None:
+            brought_back[freed.id] = None
         self._write(
             [memory],
             superseded={**brought_back, **({old.id: (memory.id, now)} if old is not None else {})},
-            basis={memory.id: before, **({old.id: old} if old is not None else {})},
+            basis={memory.id: before, **{one.id: one for one in others}},
             history=[told] if told is not None else [],
             keys=_keyed(keys, memory.id),
             **more,
@@ -256,11 +268,14 @@ class Remembering(Living):
         identity: MemoryId,
         *,
         text: str | None = None,
-        supersedes: MemoryId | str | None = None,
+        supersedes: MemoryId | str | None = UNSAID,
         scope: Scopes = None,
         **fields: Unpack[Fields],
     ) -> Memory:
-        """Change a fact, which keeps its id; what it was is in its history. A field given as None is taken back."""
+        """Change a fact, which keeps its id; what it was is in its history. A field given as None is taken back.
+
+        With `supersedes=None` it replaces nothing any more, and what it had replaced is found again.
+        """
         stored = None if text is None else fact_text(text)
         given = read_fields(fields)
         return _tried(lambda: self._updated(identity, stored, supersedes, scope, given))
@@ -277,13 +292,24 @@ class Remembering(Living):
             if same is not None and same.id != before.id and same.superseded_by is None:
                 raise Conflict(f"{same.id} says that already", "forget one of the two, or replace it")
             after = with_text(after, text)
-        old = None if supersedes is None else self._replaceable(supersedes, before.scope, before)
+        if supersedes is None:
+            after = replace(after, supersedes=None)
+        old = None
+        if supersedes is not None and supersedes != UNSAID:
+            old = self._replaceable(supersedes, before.scope, before)
         if old is not None and old.id in self._successors(before):
             raise Conflict(f"{old.id} replaced {before.id}, over others or by itself", "a circle has no latest fact")
         after = after if old is None else replace(after, supersedes=old.id)
         if after != before:
-            self._put_one(before, after, {}, now, old=old)
+            self._put_one(before, after, {}, now, old=old, freed=self._freed(before, after))
         return after
+
+    def _freed(self, before: Memory, after: Memory) -> Memory | None:
+        """Return what a fact had replaced and replaces no more, if nothing else has replaced it since."""
+        if before.supersedes is None or after.supersedes is not None:
+            return None
+        held = self._store.get([before.supersedes], frozenset({before.scope})).get(before.supersedes)
+        return held if held is not None and held.superseded_by == before.id else None
 
     def _successors(self, memory: Memory) -> set[MemoryId]:
         """Return what replaced a memory, what replaced that one, and so on."""

@@ -51,9 +51,10 @@ class Roles:
 
     def without(self, names: Collection[str]) -> Roles:
         """Return the roles without spaces that shall not be there any more."""
+        serving = None if self.serving is not None and self.serving.name in names else self.serving
         filling = None if self.filling is not None and self.filling.name in names else self.filling
         before = None if self.before is not None and self.before.name in names else self.before
-        return Roles(self.serving, filling, before)
+        return Roles(serving, filling, before)
 
 
 @dataclass(frozen=True)

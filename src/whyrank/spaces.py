@@ -15,6 +15,7 @@ from .ports import Changes, Embedder
 from .search.calibration import calibrated_owners
 from .serving import Roles, Space
 from .types import Notice, Scope, Where
+from .wording import counted
 
 if TYPE_CHECKING:
     from .evaluation.agreement import Agreement
@@ -212,10 +213,14 @@ class Spaces(Calibrating):
         return embedder
 
     def drop_model(self, name: str) -> int:
-        """Delete the vectors of a model, or of a space by its whole name; the one that answers is refused."""
+        """Delete the vectors of a model, or of a space by its whole name; the one that answers is refused.
+
+        Where words answer alone, no model does, and every one may go.
+        """
         roles = self._serving.roles()
         spaces = self._spaces_called(name, roles)
-        if roles.serving is not None and roles.serving.name in spaces:
+        answers = roles.serving if self._embedder is not None else None
+        if answers is not None and answers.name in spaces:
             raise ConfigError(f"{name} is the model that answers", "change to another one first")
         self._serving.change(lambda now: now.without(spaces))
         return sum(self._store.drop_space(space) for space in spaces)
@@ -264,7 +269,9 @@ class Spaces(Calibrating):
         before = self._begin(space)
         done = self._filled(embedder, progress, patient=patient)
         if done.error:
-            raise ProviderUnavailable(f"{done.embedded} texts were embedded, then: {done.error}", _GO_ON)
+            raise ProviderUnavailable(
+                f"{counted(done.embedded, 'text was', 'texts were')} embedded, then: {done.error}", _GO_ON
+            )
         if done.without_vector and not self._store.spaces().get(space.name):
             failures = self._store.failures(space.name)
             said = failures[0].error if failures else "no text has a direction in it"

@@ -29,7 +29,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "ingest": (["ingest", "notes"], "6 unchanged", {"files", "chunks", "removed", "embedded", "skipped", "remarks"}),
     "ingest-files": (
         ["ingest-files", "--plan", "--paths", "notes/tea.md"],
-        "would ask about 1 chunks",
+        "would ask about 1 chunk,",
         {"files", "chunks", "lines", "facts", "known", "refused", "failed", "tokens", "estimated_tokens", "stopped"},
     ),
     "add": (["add", "Robin", "prefers", "tea"], "Robin prefers tea", {"memories", "refused"}),

@@ -68,8 +68,22 @@ def test_reports_are_kept_and_shown_again_with_a_page_of_both_kinds(
     assert "| bad |" in page  # of both runs
     capsys.readouterr()
     assert main(["conformance", "--from", "docs/results", "--html", "page.html"]) == 18
-    assert "good" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "good" in told.out
+    assert told.err == "written: page.html\n"
     assert "<!doctype html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    main(["conformance", "--from", "docs/results", "--html", "page.html", "--json"])
+    assert json.loads(capsys.readouterr().out)["written"] == ["page.html"]
+
+
+def test_a_page_that_is_not_of_these_reports_is_not_overwritten(
+    adapters: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.md").write_text("# My notes\n", encoding="utf-8")
+    assert main(["conformance", "--engine", f"{adapters}:Good", "--out", "notes"]) == 2
+    assert main(["conformance", "--engine", f"{adapters}:Good", "--html", "notes.md"]) == 2
+    assert capsys.readouterr().err.count("notes.md is there already") == 2
+    assert (tmp_path / "notes.md").read_text(encoding="utf-8") == "# My notes\n"
 
 
 def test_when_nothing_that_was_asked_for_is_installed_the_command_that_installs_it_is_named(
@@ -94,7 +108,7 @@ def test_the_list_names_engines_and_what_is_missing(capsys: pytest.CaptureFixtur
     [
         (["--engine", "lancdb"], "did you mean 'lancedb'?"),
         (["--engine", "whyrank", "--from", "x"], "leave out --engine"),
-        (["--html", "no/such/folder/page.html"], "make it first"),
+        (["--html", "no/such/folder/page.html"], "name a file in a folder that is there"),
         (["--seed", "-1"], "it is -1"),
     ],
 )

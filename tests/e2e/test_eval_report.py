@@ -29,7 +29,7 @@ def measured(workspace: Path) -> str:
 
 def test_a_page_is_written_that_needs_nothing_else(workspace: Path, measured: str, call: Run) -> None:
     done = call("eval", measured, "--recipe", "default", "--recipe", "openclaw-2026-02", "--html", "page.html")
-    assert (done.status, done.err) == (0, "")
+    assert (done.status, done.err) == (0, "written: page.html\n")
     parsed = read((workspace / "page.html").read_text(encoding="utf-8"))
     assert "openclaw-2026-02 against default" in parsed.text
     assert "= 3 queries" in parsed.text
@@ -83,7 +83,52 @@ def test_kept_results_are_shown_without_measuring(workspace: Path, measured: str
     assert "better 0, worse 0, same 3" in done.out
     assert "No query moved." in read((workspace / "again.html").read_text(encoding="utf-8")).text
     again = call("eval", "--from", "kept.json", "--json").data
-    assert again == json.loads((workspace / "kept.json").read_text(encoding="utf-8"))
+    assert again == {**json.loads((workspace / "kept.json").read_text(encoding="utf-8")), "written": []}
+
+
+def test_kept_results_are_told_as_they_were_when_they_were_measured(measured: str, call: Run) -> None:
+    told = call("eval", measured, "--keep", "kept.json")
+    again = call("eval", "--from", "kept.json")
+    assert (again.status, again.err) == (0, "")
+    first, rest = again.out.split("\n", 1)
+    assert first.startswith("kept.json: whyrank ")
+    assert rest == told.out
+    assert "measured: 3 queries" in rest
+    assert "q1                     1.0000" in rest  # by kind of query
+
+
+def test_every_file_that_was_written_is_named(workspace: Path, measured: str, call: Run) -> None:
+    asked = ("eval", measured, "--html", "page.html", "--keep", "kept.json", "--run-out", "run.txt")
+    done = call(*asked, "--json")
+    assert done.data["written"] == ["run.txt", "kept.json", "page.html"]
+    assert done.err == "written: run.txt\nwritten: kept.json\nwritten: page.html\n"
+    assert "written" not in json.loads((workspace / "kept.json").read_text(encoding="utf-8"))
+    assert call(*asked).status == 0  # its own files it writes again
+
+
+@pytest.mark.parametrize("option", ["--html", "--keep"])
+def test_what_somebody_else_wrote_is_not_overwritten(workspace: Path, measured: str, call: Run, option: str) -> None:
+    for name, text in (
+        ("notes.md", "# My notes\n"),
+        ("mine.html", "<!doctype html><p>mine"),
+        ("mine.json", '{"a": 1}'),
+    ):
+        (workspace / name).write_text(text)
+        done = call("eval", measured, option, name)
+        assert (done.status, (workspace / name).read_text()) == (2, text)
+        assert f"{name} is there already" in done.err
+        assert "name another file" in done.err
+    (workspace / "empty").touch()
+    assert call("eval", measured, option, "empty").status == 0
+
+
+def test_one_query_is_one_query(workspace: Path, measured: str, call: Run) -> None:
+    queries = (Path(measured) / "queries.jsonl").read_text().splitlines()
+    (Path(measured) / "queries.jsonl").write_text(queries[0])
+    told = call("eval", measured, "--keep", "kept.json", "--html", "page.html").out
+    assert "measured: 1 query\n" in told
+    assert "1 query, default" in call("eval", "--from", "kept.json", "--against", "kept.json").out
+    assert "1 queries" not in told + read((workspace / "page.html").read_text(encoding="utf-8")).text
 
 
 def test_other_queries_are_not_compared_and_said_so(workspace: Path, measured: str, call: Run) -> None:
@@ -107,8 +152,10 @@ def test_an_abstention_has_a_page(workspace: Path, measured: str, call: Run) -> 
     assert call(*asked).status == 0
     page = (workspace / "page.html").read_text(encoding="utf-8")
     assert "unanswerable rejected" in read(page).text
-    call("eval", "--from", "kept.json", "--html", "again.html")
+    told = call("eval", "--from", "kept.json", "--html", "again.html").out
     assert (workspace / "again.html").read_text(encoding="utf-8") == page
+    assert "3 answerable questions, 3 unanswerable" in told
+    assert "the verdict, calibrated without labels: " in told
 
 
 @pytest.mark.parametrize(
@@ -116,7 +163,7 @@ def test_an_abstention_has_a_page(workspace: Path, measured: str, call: Run) -> 
     [
         ((), 2, "no set is named"),
         (("SET", "--from", "kept.json"), 2, "leave one of them out"),
-        (("--from", "kept.json"), 2, "--from alone shows nothing"),
+        (("--from", "nowhere.json"), 13, "nowhere.json is not there"),
         (("--from", "nowhere.json", "--html", "x.html"), 13, "nowhere.json is not there"),
         (("--from", "bad.json", "--html", "x.html"), 13, "bad.json is no JSON"),
         (("--from", "kept.json", "--html", "x.html", "--recipe", "rrf"), 2, "--recipe needs a measurement"),

@@ -136,7 +136,7 @@ def test_an_answer_that_is_no_use_is_mended_once_and_then_kept(extract: Run, cal
     done = extract("--paths", "TOOLS.md")
     assert done.status == 14
     assert "failed TOOLS.md:1-3" in done.err
-    assert "1 chunks are left; the same command goes on with them" in done.err
+    assert "1 chunk is left; the same command goes on from there" in done.err
     assert len(server.requests) == 2
     kept = extract("--left-out", "--json").data["chunks"]
     assert [(chunk["path"], chunk["outcome"], len(chunk["lines"])) for chunk in kept] == [("TOOLS.md", "failed", 4)]
@@ -170,7 +170,7 @@ def test_a_refused_key_stops_the_run_and_the_next_one_goes_on(extract: Run, call
     done = extract()
     assert done.status == 10
     assert "stopped: " in done.err
-    assert "2 chunks are left; the same command goes on with them" in done.err
+    assert "2 chunks are left; the same command goes on from there" in done.err
     assert len(facts(call)) == 1
     assert extract("--json").data["chunks"]["done_before"] == 1
     assert len(facts(call)) == 3

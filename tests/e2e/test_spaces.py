@@ -56,7 +56,7 @@ def test_changed_rolled_back_and_dropped(call: Run, workspace: Path) -> None:
     assert roles(call)[SERVED] == ("serving", 0)
     call("add", "The anchor lies under the bench")
     back = call("model", "rollback")
-    assert back.out.splitlines()[:2] == ["back to wordllama", "1 texts were embedded; vectors of other models stay"]
+    assert back.out.splitlines()[:2] == ["back to wordllama", "1 text was embedded; vectors of other models stay"]
     assert 'embedding = "wordllama"' in (workspace / "whyrank.toml").read_text(encoding="utf-8")
     assert set(answers(call)) & set(before)
     assert roles(call)[SERVED][0] == "before"
@@ -104,7 +104,7 @@ def test_a_model_that_loses_pins_is_not_taken(call: Run, served: FaultyServer, w
     done = call("model", "use", "openai", "--check")
     assert done.status == 16
     assert "of the first 10 results are the same over" in done.out
-    assert "loses 1 of 1 pins" in done.out
+    assert "loses 1 of 1 pin" in done.out
     assert "--force changes to openai all the same" in done.out
     assert not (workspace / "whyrank.toml").exists()
     assert roles(call)[SERVED] == ("filling", 0)

@@ -77,7 +77,7 @@ score 3.4000""",
         remind 5.000
 + boosts: 3.0000 → 3.9000  slug: every word
 + boosts: 2.5000 → 6.4000  name: every word
-+ boosts: 1.8000 → 8.2000  summary: 0.3 × 6 points, 1 words and 1 beginnings of 2
++ boosts: 1.8000 → 8.2000  summary: 0.3 × 6 points, 1 word and 1 beginning of 2
 score 8.2000""",
     "openvault": """\
 = fusion: 12.1500  entity 'Remind Me': 'remind' in 2 of 30, ratio 0.733, 5 repeats become 4

@@ -202,6 +202,20 @@ def test_circles_are_refused_and_nothing_changes(engine: Engine) -> None:
     assert [memory.id for memory in engine.list()] == [b.id]
 
 
+def test_a_fact_that_replaces_nothing_any_more_brings_back_what_it_replaced(engine: Engine) -> None:
+    tea = engine.add("Suzy drinks tea")
+    milk = engine.add("Suzy drinks milk", supersedes=tea.id)
+    engine.update(milk.id, importance=4)  # unsaid, it stays as it is
+    assert engine.get(tea.id).superseded_by == milk.id
+    freed = engine.update(milk.id, supersedes=None)
+    assert freed.supersedes is None
+    assert engine.get(tea.id) == tea
+    assert {memory.id for memory in engine.list()} == {tea.id, milk.id}
+    assert engine.update(milk.id, supersedes=None) == freed  # once more changes nothing
+    engine.update(milk.id, supersedes=tea.id)
+    assert [memory.id for memory in engine.list()] == [milk.id]
+
+
 def test_going_back_and_forth_leaves_one(engine: Engine) -> None:
     tea = engine.add("Suzy drinks tea")
     milk = engine.add("Suzy drinks milk", supersedes=tea.id)

@@ -13,6 +13,7 @@ import pytest
 
 import whyrank
 from whyrank.hits import Fetched, HeldMemories, Hit, Results, are_open
+from whyrank.interfaces import shapes
 from whyrank.types import GLOBAL, Document, Memory, Scope, Where
 
 NOW = 1_700_000_000.0
@@ -96,6 +97,34 @@ def test_a_copy_of_an_answer_needs_no_store(tmp_path: Path) -> None:
         engine.add("Ann drinks tea")
         made = copy.deepcopy(engine.search("tea", limit=1))
     assert {hit.memory.text for hit in (*made.hits, *made.dropped)} == {"Robin drinks tea", "Ann drinks tea"}
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda given: pickle.loads(pickle.dumps(given))])
+def test_an_answer_can_be_copied_after_a_dropped_hit_was_forgotten(
+    tmp_path: Path, copied: Callable[[Results], Results]
+) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.add("tea tea tea")
+        gone = engine.add("Ann drinks tea out of a cup", scope="user:1")
+        results = engine.search("tea", limit=1, scope="user:1")
+        [before] = results.dropped
+        engine.forget(gone.id, scope="user:1")
+        made = copied(results)
+        [after] = made.dropped
+        assert (after.id, after.score, after.explain()) == (gone.id, before.score, before.explain())
+        assert after.memory.text == "(forgotten since the search)"
+        assert after.memory.scope == gone.scope
+        assert made == results
+
+
+def test_an_answer_can_be_shown_whole_after_a_dropped_hit_was_forgotten(tmp_path: Path) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.add("tea tea tea")
+        gone = engine.add("Ann drinks tea out of a cup")
+        results = engine.search("tea", limit=1)
+        engine.forget(gone.id)
+        [dropped] = shapes.results(results, explain=True)["dropped"]
+    assert (dropped["id"], dropped["text"]) == (gone.id, "(forgotten since the search)")
 
 
 def test_an_answer_can_be_written_as_plain_values(results: Results) -> None:

@@ -38,7 +38,7 @@ _PIECE = regex.compile(
 _LETTER = regex.compile(r"[\p{L}\p{N}]")
 _BEGINNING = regex.compile(r"[\p{L}\p{M}\p{N}_\-./:@'\\+#]+")  # the signs a token may hold
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
-QUOTE_IT = 'put it in quotes to look for it as text, or leave out --advanced (syntax="advanced")'
+QUOTE_IT = "put it in quotes to look for it as text, or ask in the plain syntax"
 
 
 class Piece(NamedTuple):

@@ -109,10 +109,15 @@ def read(file: Path) -> KeptContest:
     return kept_from(read_data(file))
 
 
+def is_kept(data: object) -> bool:
+    """Tell whether plain data looks like a contest."""
+    return isinstance(data, dict) and {"sizes", "machine"} <= data.keys()
+
+
 def kept_from(data: dict[str, Any]) -> KeptContest:
     """Read plain data as a contest."""
     node = Node(data, "")
-    if "sizes" not in node.names() or "machine" not in node.names():
+    if not is_kept(data):
         raise BadDataset("these are not the results of a contest", f"`{WRITTEN_BY}` keeps them")
     check_format(node, FORMAT)
     machine, settings = node.below("machine"), node.below("settings")

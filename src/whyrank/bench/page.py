@@ -8,6 +8,7 @@ from ..pages.charts import Bar, Series, bars, lines
 from ..pages.document import Section, facts, listing, notice, page, paragraph, table
 from ..pages.markup import Markup, element, foreign, joined
 from ..pages.scales import reaching, short
+from ..wording import counted
 from .contestant import OURS
 from .goals import held_to
 from .kept import KeptCategory, KeptContest, KeptLine, KeptRound
@@ -24,7 +25,7 @@ def page_of(contest: KeptContest, earlier: KeptContest | None = None) -> str:
     sections += [Section(f"{one.notes:,} notes", _round(one)) for one in contest.rounds]
     if contest.scopes:
         scopes = contest.scopes
-        title = f"{scopes.scopes:,} scopes of {scopes.memories:,} memories"
+        title = f"{counted(scopes.scopes, 'scope')} of {counted(scopes.memories, 'memory', 'memories')}"
         sections.append(Section(title, _category(scopes.category)))
     foot = "Made by whyrank bench. This page is one file: it fetches nothing and runs nothing."
     return page("How fast it is, beside what else there is", _lead(contest), sections, foot)

@@ -10,6 +10,7 @@ from .contestant import OURS
 from .kept import KeptContest
 
 DRAWN = ("hybrid", "keyword")
+PICTURES = ("png", "svg")
 Points: TypeAlias = dict[str, list[tuple[int, float]]]  # size and milliseconds, by contestant
 
 
@@ -27,7 +28,7 @@ def draw(contest: KeptContest, folder: Path) -> list[str]:
     for name, points in drawn.items():
         figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
         _fill(axes, name, points)
-        for ending in ("png", "svg"):
+        for ending in PICTURES:
             figure.savefig(folder / f"{name}.{ending}", metadata={"Date": None} if ending == "svg" else None)
         pyplot.close(figure)
     return list(drawn)

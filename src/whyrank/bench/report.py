@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ..wording import counted
 from .kept import KeptCategory, KeptContest, KeptLine, KeptRound
 from .outcome import Entrant, Skipped
 
 Table: TypeAlias = tuple[list[str], list[list[str]]]
 Drawn: TypeAlias = Callable[[Table], Iterator[str]]
 _NONE = "–"
+HEADING = "# Benchmarks"
 HOW = (
     "Milliseconds, median and 95th percentile. CPU is that of all threads of the process; the ratio is the median of a "
     "contestant's turns over the median of whyrank's in the same turns: above 1 it is slower than whyrank. "
@@ -25,7 +27,7 @@ def as_text(contest: KeptContest) -> str:
 
 def as_markdown(contest: KeptContest, plots: Sequence[str]) -> str:
     """Return the page: when and where, the tables, what was skipped, and the plots."""
-    lines = ["# Benchmarks", "", f"Taken on {contest.date} by `whyrank bench`.", "", HOW, "", *_about(contest), ""]
+    lines = [HEADING, "", f"Taken on {contest.date} by `whyrank bench`.", "", HOW, "", *_about(contest), ""]
     lines += [line for name in plots for line in (f"![{name}]({name}.svg)", "")]
     if not plots:
         lines += ["There are no plots, because matplotlib is not installed.", ""]
@@ -68,7 +70,7 @@ def _sections(contest: KeptContest, drawn: Drawn) -> Iterator[str]:
         yield from _skipped(one.skipped)
     if contest.scopes:
         scopes = contest.scopes
-        yield from (f"## {scopes.scopes:,} scopes of {scopes.memories:,} memories", "")
+        yield from (f"## {counted(scopes.scopes, 'scope')} of {counted(scopes.memories, 'memory', 'memories')}", "")
         yield from (*drawn(category_table(scopes.category)), "")
 
 

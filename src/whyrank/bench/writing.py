@@ -8,17 +8,22 @@ from typing import Any
 
 from .kept import KeptContest, kept_from
 from .page import page_of
-from .plots import draw
+from .plots import PICTURES, draw
 from .report import as_markdown
 
-DATA, PAGE = "results.json", "page.html"
+DATA, PAGE, INDEX = "results.json", "page.html", "index.md"
 
 
-def write_folder(data: dict[str, Any], folder: Path, earlier: KeptContest | None = None) -> None:
-    """Write the data, the pages made of it and the plots into a folder."""
+def write_folder(data: dict[str, Any], folder: Path, earlier: KeptContest | None = None) -> list[Path]:
+    """Write the data, the pages made of it and the plots into a folder; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     contest = kept_from(data)
-    written = json.dumps(data, ensure_ascii=False, indent=2)
-    (folder / DATA).write_text(written + "\n", encoding="utf-8")
-    (folder / "index.md").write_text(as_markdown(contest, draw(contest, folder)), encoding="utf-8")
-    (folder / PAGE).write_text(page_of(contest, earlier), encoding="utf-8")
+    plots = draw(contest, folder)
+    texts = {
+        DATA: json.dumps(data, ensure_ascii=False, indent=2) + "\n",
+        INDEX: as_markdown(contest, plots),
+        PAGE: page_of(contest, earlier),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in (*texts, *(f"{plot}.{ending}" for plot in plots for ending in PICTURES))]

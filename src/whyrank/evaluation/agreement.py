@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..types import Memory
+from ..wording import counted
 from .pinboard import Checked, Checkup, Pinboard, Subject
 
 Tick = Callable[[int, int, str], None]
@@ -35,7 +36,9 @@ class Agreement:
         return tuple(one for one in self.after.checked if one.status == "lost" and one.pin.key in kept)
 
     def __str__(self) -> str:
-        alike = f"{self.overlap:.0%} of the first {DEPTH} results are the same over {self.questions} questions"
+        alike = (
+            f"{self.overlap:.0%} of the first {DEPTH} results are the same over {counted(self.questions, 'question')}"
+        )
         if self.after is None:
             return f"{alike}; nothing is pinned"
         return f"{alike}; of the pins it loses {len(self.lost) or 'none'} of {len(self.after.checked)}"

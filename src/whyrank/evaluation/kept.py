@@ -121,6 +121,16 @@ def as_data(
     }
 
 
+def is_kept(data: object) -> bool:
+    """Tell whether plain data says that it is an evaluation that was kept."""
+    return isinstance(data, dict) and data.get("kind") == KIND
+
+
+def set_from(data: dict[str, Any]) -> KeptSet:
+    """Read plain data as what was measured on one set."""
+    return _set(Node(data, ""))
+
+
 def write(data: Mapping[str, Any], file: Path) -> None:
     """Keep results in a file."""
     try:

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from ..wording import counted
 from .measures import ndcg
 from .pseudo import HIDDEN_KINDS, KINDS, Origin, Pseudo
 from .significance import Comparison, Interval, bootstrap, compare
@@ -218,7 +219,7 @@ def _too_few(heard: Sequence[Trial], witnesses: frozenset[str]) -> str:
         return ""
     kinds = ", ".join(kind for kind in KINDS if kind in witnesses)
     return (
-        f"the memories give {len(heard)} questions ({kinds}) with answers in {sources} sources; "
+        f"the memories give {counted(len(heard), 'question')} ({kinds}) with answers in {counted(sources, 'source')}; "
         f"it takes {MIN_QUERIES} and {MIN_SOURCES} to tell a better setting from chance"
     )
 

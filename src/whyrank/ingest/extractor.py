@@ -16,6 +16,7 @@ from ..errors import ConfigError, ProviderError, ProviderRefused
 from ..lifetimes import expiry
 from ..ports import Changes, Completion, Embedder, Entry, Llm, Message, Store
 from ..types import Memory, Scope, Source
+from ..wording import counted
 from .answers import MAX_FACTS, Answer, Fact, read_answer
 from .asked import (
     DECAY,
@@ -169,7 +170,8 @@ class Extractor:
     def _figures(self, done: int, files: int) -> str:
         """Say how far it is, in few letters: a bar has no room for more."""
         about, tokens = "~" if self.report.tokens.is_estimate else "", self.report.tokens.total
-        return f"{done}/{files} files, {len(self.report.stored)} facts, {about}{tokens / 1_000:.1f}k tokens"
+        facts = counted(len(self.report.stored), "fact")
+        return f"{done}/{counted(files, 'file')}, {facts}, {about}{tokens / 1_000:.1f}k tokens"
 
     def _ask(self, llm: Llm, part: Part) -> Heard:
         """Ask about one part, and once more if the answer cannot be used as it is."""

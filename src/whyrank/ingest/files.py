@@ -10,6 +10,7 @@ from typing import Any
 
 from ..analysis.text import clean
 from ..types import Memory, Scope, Source
+from ..wording import counted
 from .chunks import Chunk, ChunkSize, chunk
 from .dates import date_in_name, is_evergreen, parse_date
 from .entries import content_hash, id_for, occurrences
@@ -101,7 +102,9 @@ def _turns(text: str, path: str, scope: Scope, mtime: float) -> Read:
         if line.strip():
             turn = _turn(line, number)
             turns.append(turn) if turn else bad.append(number)
-    remarks = [f"{len(bad)} lines are no turns, the first is line {bad[0]}"] if bad else []
+    remarks = (
+        [f"{counted(len(bad), 'line is no turn', 'lines are no turns')}, the first is line {bad[0]}"] if bad else []
+    )
     if any(turn["replaced"] for turn in turns):
         remarks.append("characters that cannot be stored were replaced")
     spoken = [f"{turn['speaker']}: {turn['text']}" if turn["speaker"] else turn["text"] for turn in turns]

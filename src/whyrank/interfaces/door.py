@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..arguments import scope_of
-from ..errors import ConfigError
+from ..engine import Engine
+from ..errors import ConfigError, NotFound
 from ..types import GLOBAL, Memory
 from .desk import Desk
 
@@ -33,6 +34,17 @@ class Door:
         """Return where a call stores."""
         return next(iter(self.seen(values)), str(GLOBAL))
 
+    def home_for(self, values: Values, engine: Engine) -> str:
+        """Return where a call stores a fact: beside what it replaces, if that is in one of the caller's own scopes."""
+        replaced, own = values.get("supersedes"), self.seen(values)
+        if isinstance(replaced, str) and len(own) > 1:
+            try:
+                scope = str(engine.get(replaced, scope=own).scope)
+            except NotFound:
+                return self.home(values)
+            return scope if scope in own else self.home(values)
+        return self.home(values)
+
     def refuse_others(self, memories: Iterable[Memory], values: Values, done: str = "removed") -> None:
         """Refuse to change what a caller sees and does not own: the global memories, if it has scopes of its own."""
         own = {scope_of(scope) for scope in self.seen(values)} or {GLOBAL}
@@ -40,5 +52,5 @@ class Door:
             if memory.scope not in own:
                 raise ConfigError(
                     f"{memory.id} is {memory.scope}, not this agent's own; nothing was {done}",
-                    f"`whyrank forget {memory.id}` on the command line removes it for everybody",
+                    "whoever looks after the store can do that for everybody, on the command line",
                 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from .. import errors
 
@@ -44,6 +46,45 @@ TRAIL_BROKEN = Failure("trail-broken", 15)
 PINS_LOST = Failure("pins-lost", 16)
 WAITING = Failure("waiting", 17)
 NOT_CONFORMING = Failure("not-conforming", 18)
+
+
+# Advice is written for the command line. Whoever asks a server cannot run a command there: they are told what does the
+# same at their door, by the verb, and of all else that it is for those who look after the server.
+Ways = Mapping[str, str]
+AT_HTTP: Ways = {
+    "add": "`POST /v1/memories`",
+    "forget": "`DELETE /v1/memories/{id}`",
+    "ingest": "`POST /v1/ingest`",
+    "list": "`GET /v1/memories`",
+    "search": "`POST /v1/search`",
+    "status": "`GET /v1/status`",
+}
+AT_MCP: Ways = {
+    "add": "`memory_add`",
+    "forget": "`memory_forget`",
+    "list": "`memory_search`",
+    "search": "`memory_search`",
+}
+_COMMAND = re.compile(r"`whyrank (?P<verb>[\w-]+)[^`]*`")
+_OPTION = re.compile(r"(?<![\w`'\"-])--[a-z][a-z-]+")
+
+
+def at_door(ways: Ways, said: str) -> str:
+    """Return what is said as it is of use to those who ask a server, without commands they cannot run."""
+    return _COMMAND.sub(lambda found: ways.get(found["verb"]) or f"{found[0]} (on the server)", said)
+
+
+def hint_at(ways: Ways, hint: str) -> str:
+    """Return a hint of an error likewise, and without options that only a command line has."""
+    return at_door(ways, _OPTION.sub(r"\g<0> (on the server)", hint))
+
+
+def notices_at(ways: Ways, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer whose notices are of use to those who ask a server."""
+    if not data.get("notices"):
+        return dict(data)
+    said = [{**one, "message": at_door(ways, one["message"])} for one in data["notices"]]
+    return {**data, "notices": said}
 
 
 def failure_of(error: errors.WhyrankError) -> Failure:

@@ -96,7 +96,11 @@ def falls_and_rises(differences: Sequence[float], *, caption: str, label: str) -
     ordered = sorted(differences, reverse=True)
     reach = max((abs(value) for value in ordered), default=0.0) or 1.0
     y = Axis(label, -reach, reach)
-    x = Axis(f"{len(ordered):,} queries, the most gained first", 0.0, float(len(ordered) or 1))
+    x = Axis(
+        f"{len(ordered):,} {'query' if len(ordered) == 1 else 'queries'}, the most gained first",
+        0.0,
+        float(len(ordered) or 1),
+    )
     wide = (_WIDTH - _LEFT - _RIGHT) / max(1, len(ordered))
     drawn = [*_frame(x, y, has_x_ticks=False)]
     for place, value in enumerate(ordered):

@@ -11,6 +11,7 @@ from .style import STYLE
 
 # Nothing may be fetched and nothing run, whatever stands in the text.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_GUARD = element("meta", http_equiv="Content-Security-Policy", content=_POLICY)
 
 
 class Section(NamedTuple):
@@ -38,7 +39,7 @@ def page(title: str, lead: Markup, sections: Sequence[Section], foot: str = "") 
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        _GUARD,
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("title", title),
@@ -46,6 +47,11 @@ def page(title: str, lead: Markup, sections: Sequence[Section], foot: str = "") 
         element("style", Markup(STYLE)),
     )
     return f"<!doctype html>\n{element('html', head, element('body', main), lang='en')}\n"
+
+
+def is_page(beginning: str) -> bool:
+    """Tell by its beginning whether a text is a page that was made here."""
+    return beginning.startswith("<!doctype html>") and str(_GUARD) in beginning
 
 
 def table(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..hits import Context, Hit, Labels, Ranking
 from ..trail import Step
+from ..wording import counted
 from .finite import check_finite
 from .order import resteps
 
@@ -35,7 +36,7 @@ class TokenPoints:
         return EXACT_POINTS * self.exact + PREFIX_POINTS * self.prefix + (ALL_POINTS if found == self.asked else 0.0)
 
     def __str__(self) -> str:
-        return f"{self.exact} words and {self.prefix} beginnings of {self.asked}"
+        return f"{counted(self.exact, 'word')} and {counted(self.prefix, 'beginning')} of {self.asked}"
 
 
 def token_points(asked: Sequence[str], words: Sequence[str]) -> TokenPoints:

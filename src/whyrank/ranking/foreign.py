@@ -9,6 +9,7 @@ from ..errors import ConfigError
 from ..hits import Context, Ranking
 from ..matches import NameProbe
 from ..types import Analysis, Memory, Notice, Query, Run
+from ..wording import counted
 from .boosts import Boosts, TokenMatch
 from .diversity import MMR
 from .fusion import Vote, listed_by
@@ -75,6 +76,7 @@ def _notices(runs: Sequence[Run], recipe: Recipe, skipped: Sequence[object]) -> 
     for run in runs:
         unlisted = len(union) - len(run.candidates)
         if run.name in by_score and run.candidates and unlisted:
-            message = f"{run.name} did not score {unlisted} candidates; they count at its lowest listed score"
+            left = counted(unlisted, "candidate")
+            message = f"{run.name} did not score {left}; what it leaves out counts at its lowest listed score"
             notices.append(Notice("run-incomplete", message))
     return notices

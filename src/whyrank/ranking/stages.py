@@ -11,6 +11,7 @@ from ..hits import Context, Hit, Ranking
 from ..matches import NameMatch, NameRelation
 from ..trail import Step, part_of
 from ..types import Memory, Notice
+from ..wording import counted, which
 from .finite import check_finite
 from .lineup import Joined, Lineup, Stepped
 from .order import keep, rescore
@@ -109,7 +110,8 @@ class Recency:
                 return None
             age = max(0.0, context.query.where.moment - hit.memory.date) / SECONDS_PER_DAY
             factor = 1 - self.weight + self.weight * 2 ** (-age / self.half_life_days)
-            return Step("recency", "scale", factor, f"{age:.0f} days old, half-life {self.half_life_days:g}")
+            old = f"{age:.0f} {which(round(age), 'day', 'days')} old"
+            return Step("recency", "scale", factor, f"{old}, half-life {self.half_life_days:g}")
 
         return rescore(ranking, step)
 
@@ -270,7 +272,8 @@ class InScope:
         foreign = len(ranking.hits) - len(inside)
         if not foreign:
             return ranking
-        notice = Notice("scope-defect", f"{foreign} candidates from outside the scope were removed; please report this")
+        removed = f"removed {counted(foreign, 'candidate')} from outside the scope; please report this"
+        notice = Notice("scope-defect", removed)
         return Ranking(inside, ranking.dropped, (*ranking.notices, notice))
 
 

@@ -9,6 +9,7 @@ from ..errors import ConfigError
 from ..hits import Context, Hit, Ranking
 from ..trail import Step
 from ..types import USUAL_IMPORTANCE, Memory
+from ..wording import which
 from .order import rescore
 from .stages import SECONDS_PER_DAY
 
@@ -56,12 +57,14 @@ def _distance(memory: Memory, context: Context) -> tuple[float, str]:
     """Return how far back a memory is, and in what."""
     if memory.is_turn:
         last = context.chats.get((memory.scope, memory.session), memory.position)
-        return float(max(0, last - memory.position)), "messages ago"
+        behind = max(0, last - memory.position)
+        return float(behind), which(behind, "message ago", "messages ago")
     since = memory.created if memory.date is None else memory.date
     if memory.evergreen or not since:
         return 0.0, "days old"
     # Whole days, so that the same question has the same answer a second later, through another door.
-    return max(0.0, context.query.where.moment - since) // SECONDS_PER_DAY, "days old"
+    days = max(0.0, context.query.where.moment - since) // SECONDS_PER_DAY
+    return days, which(int(days), "day old", "days old")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from ..errors import ConfigError, ProviderError, WhyrankError
 from ..ports import Embedder, Store
 from ..ranking.recipes import recipe_named
 from ..types import Memory, Query, Where
+from ..wording import counted
 from .calibration import MIN_MEMORIES, Bar, Calibration
 from .halves import halved_questions
 from .offtopic import off_topic
@@ -52,7 +53,7 @@ def calibrate(
         own, foreign = _questions(sampled, language)
         if memories < MIN_MEMORIES or min(len(own), len(foreign)) < MIN_QUESTIONS:
             raise ConfigError(
-                f"{memories} memories give too few questions to calibrate by",
+                f"{counted(memories, 'memory gives', 'memories give')} too few questions to calibrate by",
                 f"it takes {MIN_MEMORIES} memories with a sentence each; until then the defaults serve",
             )
         _check(embedder, own[0])

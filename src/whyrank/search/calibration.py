@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..ports import Store, Thresholds
 from ..types import GLOBAL, Notice, Scope
+from ..wording import counted, which
 
 MIN_MEMORIES = 20  # fewer say nothing about what chance finds among them
 GROWTH_BEFORE_REFRESH = 2.0
@@ -113,15 +114,16 @@ def is_due(store: Store, space: str, scopes: frozenset[Scope]) -> bool:
 def notices_about(calibration: Calibration | None, memories: int) -> tuple[Notice, ...]:
     """Say what confidence rests on where it is not a calibration of these memories."""
     if calibration is None and memories < MIN_MEMORIES:
-        text = f"confidence rests on default thresholds: {memories} memories are too few to calibrate by"
+        held = counted(memories, "memory is", "memories are")
+        text = f"confidence rests on default thresholds: {held} too few to calibrate by"
         return (Notice("few-memories", text),)
     if calibration is None:
         text = "confidence rests on default thresholds; `whyrank calibrate` fits them to these memories"
         return (Notice("uncalibrated", text),)
     if calibration.is_outgrown(memories):
-        text = (
-            f"calibrated over {calibration.memories} memories, now there are {memories}; `whyrank calibrate` renews it"
-        )
+        then = counted(calibration.memories, "memory", "memories")
+        now = f"now there {which(memories, 'is', 'are')} {memories}"
+        text = f"calibrated over {then}, {now}; `whyrank calibrate` renews it"
         return (Notice("calibration-old", text),)
     return ()
 

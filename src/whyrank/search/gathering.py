@@ -17,6 +17,7 @@ from ..ranking.diversity import Comparison
 from ..ranking.recipes import rank_pool
 from ..ranking.reranking import Rerank
 from ..types import Notice
+from ..wording import counted
 from .retrieval import Retrieved
 
 
@@ -124,5 +125,5 @@ def _checked(said: Sequence[float] | Exception, wanted: int) -> list[float] | st
     except (TypeError, ValueError):
         return "it gave scores that are no numbers"
     if len(scores) != wanted:
-        return f"it gave {len(scores)} scores for {wanted} texts"
+        return f"it gave {counted(len(scores), 'score')} for {counted(wanted, 'text')}"
     return scores if all(map(math.isfinite, scores)) else "it gave scores that are no finite numbers"

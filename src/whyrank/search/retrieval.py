@@ -17,6 +17,7 @@ from ..ranking.fusion import listed_by
 from ..ranking.recipes import Recipe
 from ..types import Analysis, Notice, Query, Run, Signal, Statistics
 from ..unitvectors import unit_rows
+from ..wording import counted, which
 from .asking import settled, understood
 from .calibration import Calibration
 from .mentions import with_boosts
@@ -224,9 +225,8 @@ def _inside(run: Run, context: Context, notices: list[Notice]) -> Run:
     foreign = len(run.candidates) - len(inside)
     if not foreign:
         return run
-    notices.append(
-        Notice("scope-defect", f"{foreign} candidates from outside the scope were removed; please report this")
-    )
+    removed = f"removed {counted(foreign, 'candidate')} from outside the scope; please report this"
+    notices.append(Notice("scope-defect", removed))
     return Run(run.name, inside, run.notices)
 
 
@@ -257,9 +257,8 @@ def _run_notices(
     if missing and missing == len(context.memories):
         yield Notice("no-vectors", f"no candidate has a vector of {space} yet; `whyrank ingest` makes them")
     elif missing:
-        message = (
-            f"{missing} of {len(context.memories)} candidates have no vector yet; their words speak for them alone"
-        )
+        lacking = f"{missing} of {len(context.memories)} candidates {which(missing, 'has', 'have')} no vector yet"
+        message = f"{lacking}; words alone speak for what has none"
         yield Notice("vectors-missing", message)
 
 

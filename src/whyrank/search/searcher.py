@@ -16,6 +16,7 @@ from .budget import within_budget
 from .calibration import Calibration, calibration_for, notices_about
 from .confidence import judged
 from .gathering import gathered
+from .paging import page_notices
 from .retrieval import Retrieved, Stopwatch, retrieve
 
 EMPTY = Notice("nothing-stored", "there is no memory in this scope yet; `whyrank ingest PATH` adds files")
@@ -42,6 +43,7 @@ class Searcher:
         with self.store.reading(), watch.timing("total"):
             query, notices = within_limits(query)
             retrieved, ranking = self.ranked(query, recipe, watch)
+            notices += tuple(page_notices(retrieved, ranking))
             ranking = within_budget(ranking, query.max_tokens)
             calibration = retrieved.calibration
             judgement = judged(ranking, self.embedder, retrieved.context.signals, calibration)

@@ -189,12 +189,30 @@ def test_the_page_and_its_data_are_written(tmp_path: Path) -> None:
     assert (tmp_path / "new/page.html").read_text("utf-8").startswith("<!doctype html>\n")
 
 
+@pytest.mark.parametrize("name", ["index.md", "page.html", "results.json"])
+def test_a_folder_with_other_things_of_these_names_is_left_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    kept, folder = tmp_path / "results.json", tmp_path / "site"
+    kept.write_text(json.dumps(outcome().as_data()), encoding="utf-8")
+    assert main(["bench", "--from", str(kept), "--out", str(folder)]) == 0
+    written = {line.removeprefix("written: ") for line in capsys.readouterr().err.splitlines()}
+    assert {str(folder / one) for one in ("index.md", "page.html", "results.json")} <= written
+    assert main(["bench", "--from", str(kept), "--out", str(folder)]) == 0  # its own it writes again
+    (folder / name).write_text("my own site", encoding="utf-8")
+    assert main(["bench", "--from", str(kept), "--out", str(folder)]) == 2
+    assert f"{name} is there already" in capsys.readouterr().err
+    assert (folder / name).read_text("utf-8") == "my own site"
+
+
 def test_kept_results_are_shown_without_a_contest(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     data = outcome().as_data()
     (tmp_path / "results.json").write_text(json.dumps(data), encoding="utf-8")
     kept, page = str(tmp_path / "results.json"), tmp_path / "page.html"
     assert main(["bench", "--from", kept, "--against", kept, "--html", str(page), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(data))
+    told = capsys.readouterr()
+    assert json.loads(told.out) == {**json.loads(json.dumps(data)), "written": [str(page)]}
+    assert told.err == f"written: {page}\n"
     assert "Against 2026-01-02" in page.read_text("utf-8")
     assert main(["bench", "--from", str(tmp_path / "nowhere.json")]) == 13
     assert main(["bench", "--from", kept, "--peers", "none"]) == 2

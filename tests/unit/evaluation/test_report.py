@@ -60,7 +60,7 @@ def test_the_duel_shows_its_arithmetic(kept: Kept) -> None:
     assert "2 better + 1 worse + 1 same = 4 queries" in said
     assert "Won: 2 queries" in said
     assert "q2 text of q2 0.250 0.750 +0.500" in said
-    assert "Lost: 1 queries" in said
+    assert "Lost: 1 query" in said
 
 
 def test_every_moved_query_is_a_bar_of_the_picture(kept: Kept) -> None:
@@ -88,7 +88,7 @@ def test_another_version_stands_beside(kept: Kept) -> None:
     said = read(page_of(kept, against(kept, old))).text
     assert "against whyrank 0.9, measured long ago" in said
     assert "default against default of the other results" in said
-    assert "1 better + 0 worse + 0 same = 1 queries" in said
+    assert "1 better + 0 worse + 0 same = 1 query" in said
     assert "3 queries only in these results (q2, q3, q4)" in said
     assert "1 query only in the other results (q9)" in said
 

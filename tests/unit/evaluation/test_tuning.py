@@ -103,7 +103,7 @@ def test_too_few_questions_or_sources_give_a_clear_answer() -> None:
     assert (few.decision, few.changes) == ("too few", {})
     assert f"give {MIN_QUERIES - 1} questions" in few.reason
     one_source = [found._replace(question=Pseudo("title", "?", (GLOBAL, "a.md"))) for found in trials(0.0, SURE)]
-    assert "answers in 1 sources" in tune(one_source, WEIGHTS, 1).reason
+    assert "answers in 1 source;" in tune(one_source, WEIGHTS, 1).reason
 
 
 def test_no_trials_and_nothing_to_fit_are_answers_too() -> None:

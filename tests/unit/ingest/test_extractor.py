@@ -382,7 +382,7 @@ def test_tokens_are_counted_as_the_model_says_and_estimated_where_it_does_not(wo
 def test_progress_says_how_far_it_is_and_what_it_cost(world: World) -> None:
     seen: list[tuple[int, int, str]] = []
     world.run(Counting(LIGHT), progress=lambda *step: seen.append(step))
-    assert seen == [(0, 1, "0/1 files, 0 facts, 0.0k tokens"), (1, 1, "1/1 files, 1 facts, 0.3k tokens")]
+    assert seen == [(0, 1, "0/1 file, 0 facts, 0.0k tokens"), (1, 1, "1/1 file, 1 fact, 0.3k tokens")]
 
 
 # -- time passes ---------------------------------------------------------------------------------------------

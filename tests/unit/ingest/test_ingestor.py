@@ -426,7 +426,7 @@ def test_remarks_about_a_file_name_it(desk: Desk) -> None:
 
     report = desk.ingest()
 
-    assert report.remarks == [("chat.jsonl", "1 lines are no turns, the first is line 2")]
+    assert report.remarks == [("chat.jsonl", "1 line is no turn, the first is line 2")]
     assert desk.texts() == ["hello"]
 
 

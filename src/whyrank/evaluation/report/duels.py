@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...pages.charts import falls_and_rises
 from ...pages.document import folded, listing, notice, paragraph, table
 from ...pages.markup import Markup, element, foreign, joined
+from ...wording import counted
 from ..against import Duel, Pair
 from ..measures import MAIN
 
@@ -41,7 +42,8 @@ def _sentence(duel: Duel) -> str:
         verdict = "No query moved."
     return (
         f"{MAIN} {before:.4f} → {after:.4f}: {found.difference:+.4f} (95 %: {low:+.4f} to {high:+.4f}). "
-        f"{found.better:,} better + {found.worse:,} worse + {found.same:,} same = {len(duel.pairs):,} queries; "
+        f"{found.better:,} better + {found.worse:,} worse + {found.same:,} same = "
+        f"{counted(len(duel.pairs), 'query', 'queries')}; "
         f"p = {found.p:.4f}. {verdict}"
     )
 
@@ -68,4 +70,4 @@ def _moved(title: str, pairs: Sequence[Pair], duel: Duel) -> Markup | None:
     head = ["query", "text", duel.before, duel.after if duel.after != duel.before else "now", "difference"]
     left = len(pairs) - len(rows)
     more = paragraph(f"{left:,} more moved less.", kind="dim small") if left else None
-    return folded(f"{title}: {len(pairs):,} queries", table(head, rows, words=2, caption=MAIN), more)
+    return folded(f"{title}: {counted(len(pairs), 'query', 'queries')}", table(head, rows, words=2, caption=MAIN), more)

@@ -6,6 +6,7 @@ from ...pages.charts import Bar, bars
 from ...pages.document import table
 from ...pages.markup import Markup, element, foreign, joined
 from ...pages.scales import Axis
+from ...wording import counted
 from ..harness import CEILING
 from ..kept import KeptQuery, KeptSet
 from ..measures import MAIN, MEASURES
@@ -26,7 +27,7 @@ def figures_part(one: KeptSet) -> Markup:
     rows = [[_name(line), *(f"{mean_of(one, line, name):.3f}" for name in names), _interval(one, line)]
             for line in one.lines]  # fmt: skip
     strong = [place for place, line in enumerate(one.lines) if line == one.recipes[0]]
-    caption = f"{len(one.queries):,} queries"
+    caption = counted(len(one.queries), "query", "queries")
     head = ["", *names, f"95 % of {MAIN}"]
     return joined(table(head, rows, strong=strong, caption=caption), _bars(one), _standing(one))
 

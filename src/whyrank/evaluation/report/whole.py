@@ -8,6 +8,7 @@ from ...pages.charts import Bar, bars
 from ...pages.document import Section, facts, listing, notice, page, paragraph, table
 from ...pages.markup import Markup, element, foreign, joined
 from ...pages.scales import Axis
+from ...wording import counted, which
 from ..against import Against, Duel, by_name, within
 from ..harness import CEILING, SINGLE_RUNS
 from ..kept import Kept, KeptSet
@@ -53,8 +54,13 @@ def _trails(trails: int, broken: int) -> Markup | None:
     if not trails:
         return None
     if broken:
-        return notice(f"{broken:,} of {trails:,} trails do not replay to their key: their explanations are wrong.")
-    return paragraph(f"{trails:,} trails were replayed, every one to its exact key.", kind="dim small")
+        return notice(
+            f"{broken:,} of {counted(trails, 'trail')} do not replay to their key: their explanations are wrong."
+        )
+    return paragraph(
+        f"{counted(trails, 'trail')} {which(trails, 'was', 'were')} replayed, every one to its exact key.",
+        kind="dim small",
+    )
 
 
 def _overview(sets: Sequence[KeptSet], compared: Against | None) -> Section:

@@ -6,12 +6,14 @@ import argparse
 from pathlib import Path
 
 from ...errors import ConfigError
-from ...evaluation.abstention import KEPT_SHOWN, KEPT_WANTED, Abstention, Side, abstention, as_data
+from ...evaluation.abstention import KEPT_SHOWN, KEPT_WANTED, Abstention, abstention, as_data
 from ...evaluation.plots import check_drawable, draw
 from ...evaluation.sets import load_set
 from ...ranking.recipes import recipe_named
+from ...wording import counted
 from ..failures import OK
 from . import output
+from .evaluations import say_curve, say_uncalibrated
 from .reporting import Report
 from .verbs import thrown_away
 
@@ -34,7 +36,7 @@ def measure_abstention(asked: argparse.Namespace, report: Report) -> int:
             _say(measured[-1])
     if asked.plot:
         draw(measured[0], Path(asked.plot))
-    report.finish(abstention=[as_data(one) for one in measured])
+    report.finish(abstention=[as_data(one) for one in measured], written=[asked.plot] if asked.plot else [])
     return OK
 
 
@@ -49,8 +51,9 @@ def _measure(folder: Path, recipe: str, asked: argparse.Namespace) -> Abstention
 def _say(measured: Abstention) -> None:
     for side in measured.sides:
         output.say(output.bold(f"{measured.set_name}: {side.name}"))
-        output.say(f"{len(side.answerable)} answerable questions, {len(side.unanswerable)} unanswerable")
-        _say_curve(side)
+        answerable = counted(len(side.answerable), "answerable question")
+        output.say(f"{answerable}, {len(side.unanswerable)} unanswerable")
+        say_curve([side.at_kept(share) for share in KEPT_SHOWN])
         wanted = side.at_kept(KEPT_WANTED)
         output.say(f"at {KEPT_WANTED:.0%} kept: {wanted.rejected:.1%} rejected; AUC {side.auc:.3f}")
         own, other = side.verdicts
@@ -59,14 +62,4 @@ def _say(measured: Abstention) -> None:
             f"called found: {own.found:.1%} and {other.found:.1%}"
         )
         output.say()
-    if measured.uncalibrated:
-        output.say(output.dim(f"too few memories to calibrate by: {', '.join(measured.uncalibrated)}"))
-
-
-def _say_curve(side: Side) -> None:
-    output.say(f"{'kept':>8}{'rejected':>10}{'evidence':>10}{'answered':>10}{'risk':>8}")
-    for share in KEPT_SHOWN:
-        point = side.at_kept(share)
-        output.say(
-            f"{point.kept:>8.1%}{point.rejected:>10.1%}{point.threshold:>10.3f}{point.coverage:>10.1%}{point.risk:>8.1%}"
-        )
+    say_uncalibrated(measured.uncalibrated)

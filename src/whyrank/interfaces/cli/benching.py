@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from ...bench import kept
 from ...bench.machine import limit_threads
 from ...bench.page import page_of
-from ...bench.report import HOW, as_text
-from ...bench.writing import write_folder
+from ...bench.report import HEADING, HOW, as_text
+from ...bench.writing import DATA, INDEX, PAGE, write_folder
 from ...errors import ConfigError
 from ..failures import OK
 from . import output
+from .files import begins_with, check, check_data, check_page, tell_written
 
 if TYPE_CHECKING:
     from ...bench.contest import Settings
@@ -35,21 +36,30 @@ def bench(asked: argparse.Namespace) -> int:
     settings = None if asked.kept else _settings(asked)
     # Better refused now than after an hour.
     if asked.out:
-        Path(asked.out).mkdir(parents=True, exist_ok=True)
+        _check_folder(Path(asked.out))
     if asked.html:
-        output.check_writable(Path(asked.html))
+        check_page(Path(asked.html))
     data = _held(settings) if settings else kept.read_data(Path(asked.kept))
     contest = kept.kept_from(data)
-    if asked.out:
-        write_folder(data, Path(asked.out), earlier)
+    written = list(map(str, write_folder(data, Path(asked.out), earlier))) if asked.out else []
     if asked.html:
         Path(asked.html).write_text(page_of(contest, earlier), encoding="utf-8")
+        written.append(asked.html)
     if asked.json:
-        output.say_json(data)
+        output.say_json({**data, "written": written})
     else:
         output.say(as_text(contest))
         output.say(output.dim(HOW))
+    tell_written(written)
     return OK
+
+
+def _check_folder(folder: Path) -> None:
+    """Make the folder, and refuse one where other things go by the names of what is written there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    check_page(folder / PAGE)
+    check_data(folder / DATA, "the data of a contest", kept.is_kept)
+    check(folder / INDEX, lambda: begins_with(folder / INDEX, HEADING), "a page of benchmarks")
 
 
 def _held(settings: Settings) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ...engine import Engine
 from ...errors import ConfigError
 from ...search.calibration import MIN_MEMORIES, Calibration
+from ...wording import counted
 from ..failures import OK
 from ..shapes import FORMAT, calibration
 from . import output
@@ -55,8 +56,11 @@ def _every_scope(engine: Engine) -> Sequence[str | None]:
 
 
 def _say(made: Calibration) -> None:
-    output.say(output.bold(" + ".join(made.scopes)) + f": {made.memories} memories, {', '.join(made.languages)}")
-    output.say(f"  asked: {made.own} questions of the store's own words, {made.foreign} foreign ones")
+    output.say(
+        output.bold(" + ".join(made.scopes))
+        + f": {counted(made.memories, 'memory', 'memories')}, {', '.join(made.languages)}"
+    )
+    output.say(f"  asked: {counted(made.own, 'question')} of the store's own words, {made.foreign} foreign")
     for name, bar in (("evidence", made.both), ("cosine", made.cosine), ("coverage", made.coverage)):
         if bar is not None:
             output.say(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...errors import ConfigError, MissingExtra
 from ..failures import NOT_CONFORMING, OK
 from . import output
+from .files import begins_with, check, check_page, tell_written
 
 if TYPE_CHECKING:
     from ...testing.conformance.outcome import Conformance, Report
@@ -23,13 +24,14 @@ def conformance(asked: argparse.Namespace) -> int:
         raise ConfigError("--seed must be at least 0", f"it is {asked.seed}")
     _check_places(asked)
     found = _kept(asked) if asked.kept else _run(asked)
-    if asked.out:
-        _write_page(found, Path(asked.out))
+    written = _write_page(found, Path(asked.out)) if asked.out else []
     if asked.html:
         from ...testing.conformance.page import page_of
 
         Path(asked.html).write_text(page_of(found.reports), encoding="utf-8")
-    _say(found, asked)
+        written.append(asked.html)
+    _say(found, asked, written)
+    tell_written(written)
     return OK if found.conforms else NOT_CONFORMING.exit_status
 
 
@@ -37,10 +39,14 @@ def _check_places(asked: argparse.Namespace) -> None:
     """Refuse now what could not be written after minutes of work."""
     if asked.kept and asked.engine:
         raise ConfigError("--from shows what was kept", "leave out --engine")
-    if asked.html and not Path(asked.html).absolute().parent.is_dir():
-        raise ConfigError(f"there is no folder for {asked.html}", "make it first")
+    if asked.html:
+        check_page(Path(asked.html))
     if asked.out:
+        from ...testing.conformance.report import HEADING
+
         Path(asked.out).mkdir(parents=True, exist_ok=True)
+        page = _page_beside(Path(asked.out))
+        check(page, lambda: begins_with(page, HEADING), "the page of these reports")
 
 
 def _run(asked: argparse.Namespace) -> Conformance:
@@ -69,21 +75,26 @@ def _kept(asked: argparse.Namespace) -> Conformance:
     return Conformance(kept(Path(asked.kept)))
 
 
-def _write_page(found: Conformance, folder: Path) -> None:
-    """Keep the reports in a folder, and make the page beside it of all that are kept there."""
+def _page_beside(folder: Path) -> Path:
+    return folder.absolute().with_suffix(".md")
+
+
+def _write_page(found: Conformance, folder: Path) -> list[str]:
+    """Keep the reports in a folder, and make the page beside it of all that are kept there; name what was written."""
     from ...testing.conformance.report import as_markdown
     from ...testing.conformance.session import keep, kept
 
-    keep(found.reports, folder)
-    page = folder.absolute().with_suffix(".md")
+    files = keep(found.reports, folder)
+    page = _page_beside(folder)
     page.write_text(as_markdown(kept(folder), f"{folder.name}/"), encoding="utf-8")
+    return [*map(str, files), str(page)]
 
 
-def _say(found: Conformance, asked: argparse.Namespace) -> None:
+def _say(found: Conformance, asked: argparse.Namespace, written: list[str]) -> None:
     from ...testing.conformance.report import HOW, as_text
 
     if asked.json:
-        output.say_json(found.as_data())
+        output.say_json({**found.as_data(), "written": written})
         return
     output.say(as_text(found))
     output.say(output.dim(HOW))

@@ -12,6 +12,7 @@ from ...extracting import check_workspace
 from ...ingest.asked import Record
 from ...ingest.extraction import Extraction, Unused
 from ...ingest.globs import parsed
+from ...wording import counted
 from ..extraction import extraction, left_out
 from ..failures import OK, PARTLY_READ, failure_of
 from . import output
@@ -75,7 +76,7 @@ def _say_records(records: Sequence[Record]) -> None:
         for line, reason in record.left_out:
             output.say(f"  {line}\n    {reason}")
         if record.more_left_out:
-            output.say(f"  … {record.more_left_out} lines more, which were not kept")
+            output.say(f"  … {counted(record.more_left_out, 'line')} more, not kept")
 
 
 def _say(report: Extraction) -> None:
@@ -83,7 +84,7 @@ def _say(report: Extraction) -> None:
     if not report.files:
         output.complain("no file matches; --paths names others, --workspace another folder")
     if report.plan:
-        output.say(f"would ask about {report.waiting} chunks, some {report.estimated_tokens:,} tokens")
+        output.say(f"would ask about {counted(report.waiting, 'chunk')}, some {report.estimated_tokens:,} tokens")
     elif report.waiting:
         _say_asked(report)
     _say_facts(report)
@@ -94,11 +95,12 @@ def _say_asked(report: Extraction) -> None:
     tokens = report.tokens
     about = "about " if tokens.is_estimate else ""
     output.say(
-        f"asked {report.model} about {report.asked} of {report.waiting} chunks in {report.calls} calls: "
+        f"asked {report.model} about {report.asked} of {counted(report.waiting, 'chunk')} "
+        f"in {counted(report.calls, 'call')}: "
         f"{about}{tokens.prompt:,} tokens sent, {about}{tokens.completion:,} received"
     )
     would = "would be " if report.dry_run else ""
-    known = f"{len(report.known)} known already, {report.refused_lines} lines refused"
+    known = f"{len(report.known)} known already, {counted(report.refused_lines, 'line')} refused"
     output.say(f"facts: {len(report.stored)} {would}stored, {known}")
 
 
@@ -106,9 +108,11 @@ def _say_facts(report: Extraction) -> None:
     for learned in report.stored:
         output.say(f"  {output.place(learned.memory)}  {learned.memory.text}")
     if report.renewed:
-        output.say(f"kept alive: {report.renewed} facts whose text still stands")
+        output.say(f"kept alive: {counted(report.renewed, 'fact')} whose text still stands")
     if report.fading:
-        output.say(f"fading: {len(report.fading)} facts whose text is gone; `whyrank forget ID` removes one at once")
+        output.say(
+            f"fading: {counted(len(report.fading), 'fact')} whose text is gone; `whyrank forget ID` removes one at once"
+        )
         for memory in report.fading[:_SHOWN]:
             output.say(f"  {memory.id}  {output.place(memory)}  {memory.text}")
 
@@ -127,11 +131,11 @@ def _say_trouble(report: Extraction) -> None:
     if report.stopped:
         output.complain(f"stopped: {report.stopped}")
     if report.left and not report.plan and not report.dry_run:
-        output.complain(f"{report.left} chunks are left; the same command goes on with them")
+        output.complain(f"{counted(report.left, 'chunk is', 'chunks are')} left; the same command goes on from there")
 
 
 def _complain_of(what: str, lines: Sequence[Unused]) -> None:
     for path, start, end, line, reason in lines[:_SHOWN]:
         output.complain(f"{what} {path}:{start}-{end}: {line[:_SHOWN_CHARACTERS]}: {reason[:_SHOWN_CHARACTERS]}")
     if len(lines) > _SHOWN:
-        output.complain(f"{what}: {len(lines) - _SHOWN} lines more")
+        output.complain(f"{what}: {counted(len(lines) - _SHOWN, 'line')} more")

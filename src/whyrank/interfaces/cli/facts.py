@@ -10,14 +10,19 @@ from typing import Any, NamedTuple
 from ...engine import Engine
 from ...errors import ConfigError
 from ...facts import Added
+from ...remembering import UNSAID
 from .. import fact_shapes, shapes
 from ..failures import OK, PARTLY_READ
 from . import output
-from .verbs import open_existing, open_or_make
+from .verbs import open_existing, open_or_make, suggesting
 
 STANDARD_INPUT = "-"
 _NOTHING = "none"
-_TOLD = {"merged": "the new fact was merged into this one, which says almost the same", "revived": "it lives again"}
+_TOLD = {
+    "known": "it was stored already",
+    "merged": "the new fact was merged into this one, which says almost the same",
+    "revived": "it lives again",
+}
 
 
 class Refused(NamedTuple):
@@ -57,7 +62,10 @@ def update(asked: argparse.Namespace) -> int:
     if text == STANDARD_INPUT:
         text = sys.stdin.buffer.read().decode("utf-8", errors="surrogateescape")
     with open_existing(asked) as engine:
-        memory = engine.update(asked.id, text=text, supersedes=asked.supersedes, scope=asked.scope, **_fields(asked))
+        with suggesting(engine, asked, asked.id, asked.supersedes):
+            memory = engine.update(
+                asked.id, text=text, supersedes=_replaced(asked.supersedes), scope=asked.scope, **_fields(asked)
+            )
         if asked.json:
             history = engine.history(memory.id, scope=asked.scope)
             output.say_json(fact_shapes.shown(memory, history, engine.replaced(memory.id, scope=asked.scope)))
@@ -93,6 +101,12 @@ def _from_lines(
 
 def _added(engine: Engine, asked: argparse.Namespace, text: str, fields: dict[str, Any]) -> Added:
     return engine.remember(text, scope=asked.scope, supersedes=asked.supersedes, key=asked.key, **fields)
+
+
+def _replaced(named: str | None) -> str | None:
+    """Return what a fact shall replace, if that was said; `none` takes it back."""
+    unsaid: str = UNSAID
+    return unsaid if named is None else None if named == _NOTHING else named
 
 
 def _fields(asked: argparse.Namespace) -> dict[str, Any]:

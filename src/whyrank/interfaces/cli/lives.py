@@ -11,10 +11,11 @@ from ...engine import Engine
 from ...errors import ConfigError
 from ...lives import Forgotten
 from ...types import Memory
+from ...wording import counted
 from .. import fact_shapes, shapes
 from ..failures import OK
 from . import output
-from .verbs import open_existing
+from .verbs import open_existing, suggesting
 
 _PRUNED_SHOWN = 20
 _APART = ("text", "format", "history", "replaced", "superseded_by", "superseded_at")
@@ -23,7 +24,8 @@ _APART = ("text", "format", "history", "replaced", "superseded_by", "superseded_
 def show(asked: argparse.Namespace) -> int:
     """Print one memory whole, with its past."""
     with open_existing(asked) as engine:
-        memory = engine.get(asked.id, scope=asked.scope)
+        with suggesting(engine, asked, asked.id):
+            memory = engine.get(asked.id, scope=asked.scope)
         history = engine.history(memory.id, scope=asked.scope)
         data = fact_shapes.shown(memory, history, engine.replaced(memory.id, scope=asked.scope))
     if asked.json:
@@ -54,7 +56,7 @@ def _line(text: str) -> str:
 
 def recalled(asked: argparse.Namespace) -> int:
     """Count that memories were of use."""
-    with open_existing(asked) as engine:
+    with open_existing(asked) as engine, suggesting(engine, asked, *asked.id):
         count = engine.recalled(*asked.id, scope=asked.scope)
     if asked.json:
         output.say_json({"recalled": list(dict.fromkeys(asked.id)), "format": shapes.FORMAT})
@@ -72,7 +74,8 @@ def forget(asked: argparse.Namespace) -> int:
         if asked.whole_scope:
             done = _scope_forgotten(engine, asked)
         else:
-            done = engine.forget(*ids, scope=asked.scope, purge=asked.purge)
+            with suggesting(engine, asked, *ids):
+                done = engine.forget(*ids, scope=asked.scope, purge=asked.purge)
     if asked.json:
         output.say_json(fact_shapes.forgotten(ids, asked.whole_scope, done))
     elif asked.whole_scope:
@@ -132,4 +135,4 @@ def export(asked: argparse.Namespace) -> int:
 
 
 def _memories(count: int) -> str:
-    return "1 memory" if count == 1 else f"{count} memories"
+    return counted(count, "memory", "memories")

@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 
 from ...errors import ConfigError
-from ...evaluation.harness import CEILING, Evaluation, as_data, evaluate, write_run
-from ...evaluation.kept import story_as_data
-from ...evaluation.measures import MEASURES
+from ...evaluation.harness import Evaluation, as_data, evaluate, write_run
+from ...evaluation.kept import set_from, story_as_data
 from ...evaluation.sets import load_set
 from ...evaluation.stories import Story, worst
 from ...ranking.recipes import recipe_named
 from ..failures import OK, TRAIL_BROKEN
 from . import output
+from .evaluations import say_set
 from .reporting import Report, is_story_wanted
 from .verbs import thrown_away
 
@@ -37,8 +37,8 @@ def evaluate_sets(asked: argparse.Namespace) -> int:
         evaluation, stories = _evaluate(Path(folder), recipes, asked)
         measured.append({**as_data(evaluation), "worst": [story_as_data(story) for story in stories]})
         if not asked.json:
-            _say(evaluation)
-    report.finish(sets=measured)
+            say_set(set_from(measured[-1]))
+    report.finish(sets=measured, written=[asked.run_out] if asked.run_out else [])
     return TRAIL_BROKEN.exit_status if any(one["trails"]["broken"] for one in measured) else OK
 
 
@@ -53,31 +53,3 @@ def _evaluate(folder: Path, recipes: list[str], asked: argparse.Namespace) -> tu
         except OSError as error:
             raise ConfigError(f"{asked.run_out} cannot be written: {error.strerror}", "check the folder") from error
     return evaluation, stories
-
-
-def _say(evaluation: Evaluation) -> None:
-    names = [measure.name for measure in MEASURES]
-    output.say(output.bold(f"{evaluation.set_name}: {len(evaluation.questions)} queries"))
-    output.say(
-        f"{'':20}" + "".join(f"{name:>11}" for name in names) + "   95 % of ndcg@10   against " + evaluation.recipes[0]
-    )
-    for name, line in evaluation.lines.items():
-        low, high = line.interval()
-        figures = "".join(f"{line.means()[measure]:>11.4f}" for measure in names)
-        output.say(f"{name:20}{figures}   {low:.4f} – {high:.4f}" + _against(evaluation, name))
-    for kind, (count, means) in evaluation.by_kind(evaluation.recipes[0]).items():
-        output.say(
-            f"  {kind or '–':18}" + "".join(f"{means[measure]:>11.4f}" for measure in names) + f"   {count} queries"
-        )
-    if evaluation.broken_trails:
-        output.say(f"{len(evaluation.broken_trails)} of {evaluation.trails} trails do not replay to their key")
-    else:
-        output.say(output.dim(f"{evaluation.trails} trails replayed, every one to its exact key"))
-    output.say()
-
-
-def _against(evaluation: Evaluation, name: str) -> str:
-    if name in (evaluation.recipes[0], CEILING):
-        return ""
-    compared = evaluation.comparison(name)
-    return f"   {compared.difference:+.4f} (better {compared.better}, worse {compared.worse}, p {compared.p:.4f})"

@@ -13,6 +13,7 @@ from ...engine import Engine
 from ...errors import ConfigError, StoreError
 from ...opening import open_engine
 from ...spaces import ModelChange, SpaceState
+from ...wording import counted, which
 from .. import shapes, space_shapes
 from ..failures import OK, PINS_LOST, WAITING
 from . import output
@@ -72,11 +73,11 @@ def _in_use(config: settings.Config, states: list[SpaceState], known: tuple[Mode
 def _particulars(found: Model, vectors: int) -> list[str]:
     told = []
     if found.dimension:
-        told.append(f"{found.dimension} dimensions")
+        told.append(counted(found.dimension, "dimension"))
     if found.languages:
         told.append(f"knows {', '.join(found.languages)}")
     if found.space:
-        told.append(f"{vectors} vectors here")
+        told.append(f"{counted(vectors, 'vector')} here")
     if found.bytes:
         told.append(f"{found.bytes / _MEGABYTE:.0f} MB")
     return [*told, "ready" if found.installed else f"not here yet: {found.needs}"]
@@ -203,9 +204,9 @@ def _tell(asked: argparse.Namespace, change: Change) -> None:
         return
     if change.dry_run:
         output.say(f"{change.model} {'would be fetched first' if change.fetched else 'is ready'}")
-        output.say(f"{change.waiting} texts would be embedded, then {change.file} would name it")
+        output.say(f"{counted(change.waiting, 'text')} would be embedded, then {change.file} would name it")
         return
-    output.say(f"{change.embedded} texts were embedded; vectors of other models stay")
+    output.say(f"{counted(change.embedded, 'text was', 'texts were')} embedded; vectors of other models stay")
     if change.without_vector:
         output.say(f"without a vector: {change.without_vector} (they can be found by words)")
     if change.check is not None:
@@ -221,9 +222,11 @@ def _tell(asked: argparse.Namespace, change: Change) -> None:
 
 
 def _say_check(check: dict[str, Any]) -> None:
-    output.say(f"{check['overlap']:.0%} of the first 10 results are the same over {check['questions']} questions")
+    output.say(
+        f"{check['overlap']:.0%} of the first 10 results are the same over {counted(check['questions'], 'question')}"
+    )
     if check["pins"]:
-        output.say(f"loses {len(check['lost']) or 'none'} of {check['pins']} pins")
+        output.say(f"loses {len(check['lost']) or 'none'} of {counted(check['pins'], 'pin')}")
     for one in check["lost"]:
         output.say(f"  {one['query']!r} → {one['path'] or one['id']}: {one['why']}")
 
@@ -251,7 +254,9 @@ def _use_in_background(asked: argparse.Namespace, config: settings.Config) -> in
 def _rollback(asked: argparse.Namespace) -> int:
     config = settings_of(asked)
     with open_existing(asked) as engine, output.progress("embedding", quiet=asked.json) as tick:
-        done = engine.rollback_model(progress=tick)
+        # Words answer alone since `model use none`, which left the space that answered as it was.
+        left = next((one for one in engine.spaces() if one.role == "serving"), None) if engine.space == "" else None
+        done = engine.change_model(left.provider, progress=tick) if left else engine.rollback_model(progress=tick)
     change = _written(asked, config, done, fetched=False)
     if not asked.json:
         output.say(f"back to {change.model}")
@@ -265,7 +270,7 @@ def _drop(asked: argparse.Namespace) -> int:
     if asked.json:
         output.say_json({"model": asked.name, "dropped": dropped, "format": shapes.FORMAT})
     else:
-        output.say(f"{dropped} vectors of {asked.name} were deleted")
+        output.say(f"{counted(dropped, 'vector')} of {asked.name} {which(dropped, 'was', 'were')} deleted")
     return OK
 
 
@@ -281,6 +286,6 @@ def embed(asked: argparse.Namespace) -> int:
         told = {"space": done.space or None, "embedded": done.embedded, **space_shapes.backlog(behind)}
         output.say_json({**told, "format": shapes.FORMAT})
     else:
-        output.say(f"{done.embedded} texts were embedded")
+        output.say(f"{counted(done.embedded, 'text was', 'texts were')} embedded")
         output.show_backlog(behind)
     return WAITING.exit_status if behind.error else OK

@@ -8,15 +8,14 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from ...analysis.snippets import snippet
-from ...errors import ConfigError
 from ...hits import Hit, Results
 from ...search.calibration import Calibration
 from ...spaces import Backlog, SpaceState
 from ...types import Memory, Notice
+from ...wording import counted
 from ..characters import printable
 from ..shapes import UNREMARKABLE, moment
 
@@ -67,12 +66,6 @@ def dim(text: str) -> str:
     return style(text, _DIM)
 
 
-def check_writable(file: Path) -> None:
-    """Refuse before the work what could not be written after it."""
-    if file.is_dir() or not file.absolute().parent.is_dir():
-        raise ConfigError(f"{file} cannot be written", "name a file in a folder that is there")
-
-
 def show_results(answer: Results, *, explain: bool, offset: int) -> None:
     """Print an answer: verdict first where it is not plain, then the hits, then what the answer says about itself."""
     if answer.verdict == "nothing":
@@ -88,7 +81,7 @@ def show_results(answer: Results, *, explain: bool, offset: int) -> None:
 
 def _show_dropped(dropped: Sequence[Hit]) -> None:
     best = sorted(dropped, key=lambda hit: (-hit.tier, -hit.score, hit.id))
-    say(dim(f"{len(dropped)} further candidates, the best of them:"))
+    say(dim(f"{counted(len(dropped), 'further candidate')}, the best first:"))
     for hit in best[:_DROPPED_SHOWN]:
         say(dim(f"  {hit.score:.4f}  {place(hit.memory)}  {hit.id}  {hit.trail[-1].stage}: {hit.trail[-1].why}"))
     if len(best) > _DROPPED_SHOWN:
@@ -134,7 +127,8 @@ def show_calibrations(calibrations: Sequence[Calibration], now: float) -> None:
     for made in calibrations[:_CALIBRATIONS_SHOWN]:
         bar = made.both or made.coverage
         limits = f"weak from {bar.weak:.2f}, found from {bar.found:.2f}"
-        say(f"calibration: {' + '.join(made.scopes)}: {limits}; {made.memories} memories, {_age(now - made.made)}")
+        over = counted(made.memories, "memory", "memories")
+        say(f"calibration: {' + '.join(made.scopes)}: {limits}; {over}, {_age(now - made.made)}")
     if len(calibrations) > _CALIBRATIONS_SHOWN:
         say(f"  … {len(calibrations) - _CALIBRATIONS_SHOWN} more (all of them with --json)")
 
@@ -142,8 +136,10 @@ def show_calibrations(calibrations: Sequence[Calibration], now: float) -> None:
 def show_spaces(states: Sequence[SpaceState]) -> None:
     """Print the spaces of a store, each with what it is for and how far it is."""
     for state in states:
-        waiting = f", {state.waiting} memories wait for one" if state.waiting else ""
-        about = f"{state.role}, {state.vectors} vectors{waiting}" + (f": {state.error}" if state.error else "")
+        waiting = f", {counted(state.waiting, 'memory waits', 'memories wait')} for one" if state.waiting else ""
+        about = f"{state.role}, {counted(state.vectors, 'vector')}{waiting}" + (
+            f": {state.error}" if state.error else ""
+        )
         say(f"space: {state.name}  {dim(about)}")
 
 

@@ -6,10 +6,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ...errors import ConfigError
+from ...wording import counted
 from .. import shapes
 from ..failures import OK, PINS_LOST
 from . import output
-from .verbs import open_existing
+from .verbs import open_existing, suggesting
 
 if TYPE_CHECKING:
     from ...evaluation.pinboard import Checkup
@@ -25,7 +26,8 @@ def pin(asked: argparse.Namespace) -> int:
         elif asked.remove:
             pins = engine.unpin(asked.query, asked.id, scope=asked.scope, all_scopes=asked.all_scopes)
         else:
-            pins = [engine.pin(asked.query, asked.id, scope=asked.scope, within=asked.within, recipe=asked.recipe)]
+            with suggesting(engine, asked, asked.id):
+                pins = [engine.pin(asked.query, asked.id, scope=asked.scope, within=asked.within, recipe=asked.recipe)]
         file = engine.config.pins
     if asked.json:
         output.say_json({"pins": [shapes.pin(held) for held in pins], "file": str(file), "format": shapes.FORMAT})
@@ -33,7 +35,7 @@ def pin(asked: argparse.Namespace) -> int:
     done = "" if asked.list else "removed: " if asked.remove else "pinned: "
     for held in pins:
         output.say(done + _told(held))
-    output.say(output.dim(f"{len(pins)} pins in {file}" if asked.list else f"written to {file}"))
+    output.say(output.dim(f"{counted(len(pins), 'pin')} in {file}" if asked.list else f"written to {file}"))
     return OK
 
 

@@ -14,8 +14,11 @@ from ...evaluation import kept
 from ...evaluation.against import Against, Duel, against
 from ...evaluation.against import as_data as compared_as_data
 from ...evaluation.report.whole import page_of
+from ...wording import counted
 from ..failures import OK, TRAIL_BROKEN
 from . import output
+from .evaluations import say_kept
+from .files import check_data, check_page, tell_written
 from .grammar.measuring import BESIDE_THE_STORE
 from .verbs import settings_of
 
@@ -32,9 +35,10 @@ class Report:
         self._asked = asked
         self._before = kept.read(Path(asked.against)) if asked.against else None
         self._kept_in = _place_of(asked)
-        for place in (asked.html and Path(asked.html), self._kept_in):
-            if place:
-                output.check_writable(place)
+        if asked.html:
+            check_page(Path(asked.html))
+        if self._kept_in:
+            check_data(self._kept_in, "an evaluation that was kept", kept.is_kept)
 
     def shown_again(self) -> int:
         """Show results that were kept, without measuring."""
@@ -43,25 +47,33 @@ class Report:
         return TRAIL_BROKEN.exit_status if any(one.broken for one in found.sets) else OK
 
     def finish(
-        self, sets: Sequence[dict[str, Any]] | None = None, abstention: Sequence[dict[str, Any]] | None = None
+        self,
+        sets: Sequence[dict[str, Any]] | None = None,
+        abstention: Sequence[dict[str, Any]] | None = None,
+        written: Sequence[str] = (),
     ) -> None:
-        """Keep, draw, compare and print what was measured."""
+        """Keep, draw, compare and print what was measured; some files may be written already."""
         made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         data = kept.as_data(__version__, made, self._settings(), sets, abstention)
         if self._kept_in is not None:
             kept.write(data, self._kept_in)
-        self._show(data)
+        self._show(data, [*written, *([str(self._kept_in)] if self._kept_in else [])])
 
-    def _show(self, data: dict[str, Any]) -> kept.Kept:
-        """Draw, compare and print results, whether they were measured just now or kept."""
+    def _show(self, data: dict[str, Any], written: Sequence[str] = ()) -> kept.Kept:
+        """Draw, compare and print results, whether they were measured just now or kept; name what was written."""
         found = kept.kept_from(data)
         compared = against(found, self._before) if self._before else None
         if self._asked.html:
             Path(self._asked.html).write_text(page_of(found, compared), encoding="utf-8")
+            written = [*written, self._asked.html]
         if self._asked.json:
-            output.say_json({**data, **({"against": compared_as_data(compared)} if compared else {})})
-        elif compared:
+            more = {"against": compared_as_data(compared)} if compared else {}
+            output.say_json({**data, **more, "written": list(written)})
+        elif self._asked.kept:
+            say_kept(found, self._asked.kept)
+        if compared and not self._asked.json:
             _say(compared, self._asked.against)
+        tell_written(written)
         return found
 
     def _settings(self) -> dict[str, str]:
@@ -92,8 +104,6 @@ def _place_of(asked: argparse.Namespace) -> Path | None:
 def _check(asked: argparse.Namespace) -> None:
     if asked.kept and asked.sets:
         raise ConfigError("--from shows results that were kept, and measures no SET", "leave one of them out")
-    if asked.kept and not (asked.html or asked.against or asked.json):
-        raise ConfigError("--from alone shows nothing", "add --html FILE, --against FILE or --json")
     refused = [name for name in ("recipe", "run_out", "keep", "plot") if getattr(asked, name) is not None]
     if asked.kept and (refused or asked.abstention is not None):
         option = "--" + (refused[0] if refused else "abstention").replace("_", "-")
@@ -120,7 +130,7 @@ def _say_duel(duel: Duel) -> None:
         (before, after), found, (low, high) = duel.means, duel.comparison(), duel.interval()
         counts = f"better {found.better}, worse {found.worse}, same {found.same}, p {found.p:.4f}"
         change = f"{before:.4f} → {after:.4f}, {found.difference:+.4f} ({low:+.4f} to {high:+.4f})"
-        output.say(f"{duel.set_name}: {len(duel.pairs)} queries, {duel.after}: {change}; {counts}")
+        output.say(f"{duel.set_name}: {counted(len(duel.pairs), 'query', 'queries')}, {duel.after}: {change}; {counts}")
     for said in duel.left_out:
         output.say(f"  {duel.set_name}, not compared: {said}")
     for said in duel.remarks:

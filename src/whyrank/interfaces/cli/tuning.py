@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...config import Config
 from ...errors import ConfigError
+from ...wording import counted
 from .. import shapes
 from ..failures import OK
 from . import output
@@ -54,7 +55,7 @@ def _draw(tuning: Tuning, file: Path) -> None:
 
 
 def _say(tuning: Tuning, *, applied: bool) -> None:
-    output.say(f"present: {tuning.present}; {len(tuning.trials)} questions, seed {tuning.seed}")
+    output.say(f"present: {tuning.present}; {counted(len(tuning.trials), 'question')}, seed {tuning.seed}")
     for fit in tuning.fits:
         _say_fit(fit)
     if any(fit.witnesses for fit in tuning.fits):

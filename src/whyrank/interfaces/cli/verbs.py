@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import config as settings
 from ...engine import Engine
-from ...errors import StoreError
+from ...errors import NotFound, StoreError
 from ...opening import open_engine
 from ...ranking.recipes import RECIPES, recipe_named
 from ...search.why import Why
@@ -24,6 +24,8 @@ from . import output
 
 if TYPE_CHECKING:
     from ...search.contrast import Contrast
+
+_TAKE_PATHS = frozenset({"why", "pin"})  # verbs that take the path of a file for any of its memories
 
 
 def ingest(asked: argparse.Namespace) -> int:
@@ -101,16 +103,31 @@ def why(asked: argparse.Namespace) -> int:
             "syntax": "advanced" if asked.advanced else "plain",
             **_filters(asked),
         }
-        if asked.over is None:
-            answer: Why | Contrast = engine.why(asked.query, asked.id, **known)
-        else:
-            answer = engine.why(asked.query, asked.id, over=asked.over, **known)
+        with suggesting(engine, asked, asked.id, asked.over):
+            if asked.over is None:
+                answer: Why | Contrast = engine.why(asked.query, asked.id, **known)
+            else:
+                answer = engine.why(asked.query, asked.id, over=asked.over, **known)
     if asked.json:
         output.say_json(shapes.why(answer) if isinstance(answer, Why) else shapes.contrast(answer))
         return OK
     output.say(str(answer))
     output.show_notices(() if isinstance(answer, Why) else answer.notices)
     return OK
+
+
+@contextmanager
+def suggesting(engine: Engine, asked: argparse.Namespace, *named: str | None) -> Iterator[None]:
+    """Say which memory was meant where one that was named is not there."""
+    try:
+        yield
+    except NotFound as error:
+        missing = next((name for name in named if name and repr(name) in error.message), None)
+        near = engine.meant(missing, scope=asked.scope) if missing else None
+        hint = f"did you mean {near!r}?" if near else error.hint
+        if near and not near.startswith("m_") and asked.verb not in _TAKE_PATHS:
+            hint = f"{near} is a file; `whyrank list --path {near}` shows the ids of its memories"
+        raise NotFound(error.message, hint) from error
 
 
 def list_memories(asked: argparse.Namespace) -> int:
@@ -124,7 +141,15 @@ def list_memories(asked: argparse.Namespace) -> int:
         return OK
     for memory in found:
         output.say(f"{memory.id}  {output.place(memory)}  {output.heading(memory)}")
+    if not found:
+        output.complain(f"notice: {_nothing_listed(limit, asked.offset)}")
     return OK
+
+
+def _nothing_listed(limit: int, offset: int) -> str:
+    if limit == 0:
+        return "a limit of 0 asks for no memories; give 1 or more to see some"
+    return f"there is no memory from number {offset + 1} on" if offset else "no memory here passes what was asked for"
 
 
 def status(asked: argparse.Namespace) -> int:

@@ -81,7 +81,8 @@ def listed(door: Door, values: Values) -> Answer:
 def added(door: Door, values: Values) -> Answer:
     """Store a fact; one that was there is told apart from one that is new."""
     fields = {name: value for name, value in values.items() if name not in ("text", "scope")}
-    done = door.desk.writing().remember(values["text"], scope=door.home(values), **fields)
+    engine = door.desk.writing()
+    done = engine.remember(values["text"], scope=door.home_for(values, engine), **fields)
     return Answer(fact_shapes.added(done), 201 if done.outcome == "stored" else 200)
 
 

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from ...errors import ConfigError, Conflict, WhyrankError
 from ..connections import fault_in
 from ..door import Door, Values
+from ..failures import AT_HTTP, notices_at
 from ..forgiving import Argument
 from ..gate import Gate, Receive, Refusal, Send
 from ..shapes import FORMAT
@@ -207,7 +208,7 @@ class Site:
         visit: Visit = request.scope["whyrank"]
         door = visit.door
         if operation.writes and door.is_read_only:
-            raise Refused(403, "read-only", "this server only reads", "start it without --read-only")
+            raise Refused(403, "read-only", "this server only reads", "ask whoever looks after it")
         values = operation.read(door, await _given(operation, request)) | request.path_params
         if operation.takes_long:
             return await self._streamed(operation, request, values)
@@ -312,7 +313,7 @@ def _rendered(call: Callable[[], Answer], visit: Visit) -> tuple[int, bytes]:
     visit.began_ns = time.time_ns()
     answer = call()
     visit.answer = answer.data
-    text = json.dumps(answer.data, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(notices_at(AT_HTTP, answer.data), ensure_ascii=False, separators=(",", ":"))
     # What no encoding has, half of a pair in a question, becomes what JSON calls it.
     return answer.status, text.encode("utf-8", "backslashreplace")
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from ...errors import NotFound, ProviderUnavailable, StoreLocked, WhyrankError
-from ..failures import failure_of
+from ..failures import AT_HTTP, failure_of, hint_at
 from ..shapes import FORMAT
 from .bodies import Refused, drained
 
@@ -30,7 +30,7 @@ def told(error: WhyrankError, identity: str) -> Told:
     """Return what is said of an error in a request; one schema for all."""
     failure = failure_of(error)
     status, code = (error.status, error.code) if isinstance(error, Refused) else (failure.http_status, failure.code)
-    hint = _WHERE_IDS_ARE if isinstance(error, NotFound) else error.hint
+    hint = _WHERE_IDS_ARE if isinstance(error, NotFound) else hint_at(AT_HTTP, error.hint)
     said = {"code": code, "message": error.message[:_MESSAGE_CHARACTERS], "hint": hint, "request_id": identity}
     return Told(status, json.dumps({"error": said, "format": FORMAT}).encode())
 

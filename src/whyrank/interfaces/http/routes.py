@@ -22,7 +22,7 @@ MOST_HITS = 1_000  # of one answer, and of one page of a list
 _FARTHEST = 1_000_000
 _MOST_TOKENS = 10_000_000
 _MOST_IDS = 1_000
-_FIXED = "this server was started for one scope; start it with --multi-scope to choose"
+_FIXED = "whose memories are asked is settled at this server, and not its callers' to choose"
 
 
 class Operation(NamedTuple):
@@ -148,7 +148,8 @@ OPERATIONS = (
               answers.shown, "Shown", failures=(404, 422, 503)),
     Operation("PATCH", "/v1/memories/{id}", "updateMemory", "Change a fact, which keeps its id; null takes back",
               answers.updated, "Shown",
-              (Argument("text", FACT, "What it says from now on"), _SUPERSEDES,
+              (Argument("text", FACT, "What it says from now on"),
+               Argument("supersedes", or_nothing(FACT), "Id or text of the fact it replaces; null brings that back"),
                *(Argument(name, or_nothing(kind), about) for name, kind, about in _FACT_FIELDS)),
               {"importance": 5, "tags": ["drinks", "robin"]},
               writes=True, failures=(403, 404, 409, 422, 503, 507)),

@@ -60,7 +60,8 @@ def get(door: Door, values: Values) -> Answer:
 def add(door: Door, values: Values) -> Answer:
     """Store a fact."""
     fields = {key: value for key, value in values.items() if key not in ("text", "scope")}
-    done = door.desk.writing().remember(values["text"], scope=door.home(values), trust="agent", **fields)
+    engine = door.desk.writing()
+    done = engine.remember(values["text"], scope=door.home_for(values, engine), trust="agent", **fields)
     return Answer({"memories": [fact_shapes.added(done)], "format": shapes.FORMAT}, texts.stored(done))
 
 

@@ -35,7 +35,7 @@ from ...errors import ConfigError, NotFound, WhyrankError
 from ...types import Notice
 from .. import shapes
 from ..door import Door
-from ..failures import failure_of
+from ..failures import AT_MCP, at_door, failure_of, hint_at, notices_at
 from ..forgiving import schema_of, understood
 from . import resources, texts
 from .calls import Answer
@@ -169,15 +169,15 @@ async def _awaited(context: Context, name: str, task: asyncio.Future[Done]) -> D
 
 def _result(answer: Answer, notices: tuple[Notice, ...]) -> CallToolResult:
     said = [*answer.data.get("notices", ()), *shapes.notices(notices)]
-    shown = [Notice(one["code"], one["message"]) for one in said]
-    data = {**answer.data, "notices": said}
+    data = notices_at(AT_MCP, {**answer.data, "notices": said})
+    shown = [Notice(one["code"], one["message"]) for one in data["notices"]]
     return CallToolResult(
         content=[TextContent(type="text", text=texts.with_notices(answer.text, shown))], structured_content=data
     )
 
 
 def _failed(error: WhyrankError) -> CallToolResult:
-    hint = _WHERE_IDS_ARE if isinstance(error, NotFound) else error.hint
+    hint = _WHERE_IDS_ARE if isinstance(error, NotFound) else hint_at(AT_MCP, error.hint)
     message = error.message[:_MESSAGE_CHARACTERS]
     data = {"error": {"code": failure_of(error).code, "message": message, "hint": hint}, "format": shapes.FORMAT}
     text = f"{message}\nWhat to do: {hint}" if hint else message
@@ -189,4 +189,4 @@ async def _resource(context: Context, door: Door, work: Callable[[], Done]) -> D
     try:
         return await _awaited(context, context.method, door.desk.task(work))
     except WhyrankError as error:
-        raise MCPError(INVALID_PARAMS, str(error)[:_MESSAGE_CHARACTERS]) from error
+        raise MCPError(INVALID_PARAMS, at_door(AT_MCP, str(error))[:_MESSAGE_CHARACTERS]) from error

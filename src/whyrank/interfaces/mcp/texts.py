@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from ...facts import Added
 from ...hits import Hit, Results
 from ...types import Memory, Notice
+from ..failures import AT_MCP, at_door
 from ..fencing import Quoted, about, fenced, one_line
 from ..shapes import UNREMARKABLE
 
@@ -62,7 +63,7 @@ def stored(done: Added) -> str:
     replaced = f", in place of {memory.supersedes}" if memory.supersedes else ""
     others = ", ".join(one.memory.id for one in done.near if one.memory.id != memory.id)
     near = f" Almost the same say: {others}; forget or replace what is not needed." if others else ""
-    notices = "".join(f" Notice: {notice.message}." for notice in done.notices)
+    notices = "".join(f" Notice: {at_door(AT_MCP, notice.message)}." for notice in done.notices)
     return f"{memory.id} {_OUTCOMES[done.outcome]} {memory.scope}{replaced}.{near}{notices}"
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...columns import MemoryId
-from ...hits import Awaited, ContentKey, Fetched, Held, HeldMemories
-from ...types import Memory
+from ...hits import Awaited, ContentKey, Fetched, Held, HeldMemories, forgotten
+from ...types import Memory, Scope
 from .connection import Connection
 from .portions import portions
 from .records import code
@@ -21,23 +21,24 @@ _MEMORIES_KEPT = 20_000
 
 Place = tuple[int, str, int]  # row, scope, a number for the source
 
-Read = Callable[[MemoryId, int], Memory]
+Read = Callable[[MemoryId, int], Memory | None]
 
 
 class Stored(Awaited):
     """A memory in its row, read when somebody looks at it."""
 
-    __slots__ = ("_read", "_row", "id", "origin")
+    __slots__ = ("_read", "_row", "_scope", "id", "origin")
 
-    def __init__(self, identity: MemoryId, row: int, origin: int, read: Read) -> None:
+    def __init__(self, identity: MemoryId, row: int, scope: str, origin: int, read: Read) -> None:
         self.id = identity
         self.origin = origin
         self._row = row
+        self._scope = scope
         self._read = read
 
     def read(self) -> Memory:
-        """Return the memory."""
-        return self._read(self.id, self._row)
+        """Return the memory, or what says that it was forgotten since it was found."""
+        return self._read(self.id, self._row) or forgotten(self.id, Scope.parse(self._scope))
 
 
 class Places(NamedTuple):
@@ -71,8 +72,10 @@ class StoredMemories(HeldMemories):
         fetch: Callable[[Sequence[int]], Mapping[int, Fetched]],
         keys: Callable[[Sequence[int]], Mapping[int, ContentKey]],
     ) -> None:
-        ids, self.rows, _, origins = places
-        super().__init__(ids, origins, lambda place: Stored(ids[place], places.rows[place], origins[place], read))
+        ids, self.rows, scopes, origins = places
+        super().__init__(
+            ids, origins, lambda place: Stored(ids[place], places.rows[place], scopes[place], origins[place], read)
+        )
         self._fetch = fetch
         self._keys = keys
 

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...columns import Column, Listed, MemoryId
-from ...errors import NotFound, StoreError
+from ...errors import StoreError
 from ...hits import ContentKey, Fetched
 from ...matches import NameProbe
 from ...ports import Changes, SortingKey, StoreStatus, Vector
@@ -143,14 +143,13 @@ class SqliteStore(Bookkeeping):
         with self.view() as view:
             return content_keys(view.connection, rows)
 
-    def _read_again(self, visible: set[str], identity: MemoryId, row: int) -> Memory:
+    def _read_again(self, visible: set[str], identity: MemoryId, row: int) -> Memory | None:
+        """Return a memory as it stands now; None if it was forgotten since, or is another's by now."""
         with self.view() as view:
             found = self._recent.memories(*view[:2], [row]).get(row)
             if found is None:  # the same memory may have been stored again
                 rows = self._recent.places(*view[:2], [identity]).inside(visible).rows
                 found = next(iter(self._recent.memories(*view[:2], rows).values()), None)
-        if found is None:
-            raise NotFound(f"the memory {identity!r} was forgotten since", "search again")
         return found
 
     def browse(

@@ -14,6 +14,7 @@ from ...columns import MemoryId
 from ...errors import SpaceMismatch
 from ...ports import Vector
 from ...types import Notice, Scope, Where
+from ...wording import counted
 from .catalogue import BLOCK, NOWHERE, Flags, Floats, Integers, Shelf
 from .connection import Connection
 from .held import STEP_BACK, Held, blended, read_range, renewed
@@ -344,5 +345,6 @@ def _damage(held: Sequence[Held], allowed: Sequence[Flags | None]) -> list[Notic
         count += sum(1 for place in damaged if mask is None or mask[place])
     if not count:
         return []
-    message = f"{count} vectors fail their checksum and were left out; the next `whyrank ingest` makes them anew"
+    failing = counted(count, "vector fails its checksum and was", "vectors fail their checksum and were")
+    message = f"{failing} left out; the next `whyrank ingest` makes them anew"
     return [Notice("vectors-damaged", message)]

@@ -144,7 +144,9 @@ class Adapter:
     def missing(cls) -> str:
         """Say what has to be installed before this engine can run, or nothing."""
         absent = [name for name in cls.packages if _version(name) is None]
-        return f"{', '.join(absent)} is not installed; {cls.install}" if absent else ""
+        return (
+            f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed; {cls.install}" if absent else ""
+        )
 
     @classmethod
     def versions(cls) -> dict[str, str]:

@@ -10,7 +10,7 @@ from ...pages.markup import Markup, element, foreign, joined
 from ...pages.scales import Axis
 from .adapters import OURS
 from .outcome import Outcome, Report
-from .report import SIGNS
+from .report import SIGNS, headline, versions_of
 from .suite import CHECKS
 
 _LEAD = (
@@ -46,7 +46,7 @@ def _mark(outcome: Outcome | None) -> Markup:
     if outcome is None:
         return element("span", "?", class_="dim")
     return element(
-        "span", SIGNS[outcome.state], class_=_KINDS[outcome.state], title=f"{outcome.title}: {outcome.state}"
+        "span", SIGNS[outcome.state], class_=_KINDS[outcome.state], title=f"{headline(outcome)}: {outcome.state}"
     )
 
 
@@ -65,8 +65,8 @@ def _checks() -> Markup:
 
 
 def _engine(report: Report) -> Markup:
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    said = f"{report.about}. {versions}; Python {report.python}; {report.seconds:g} s on {report.taken}."
+    how = f"Versions: {versions_of(report)}"
+    said = f"{report.about}. {how}; Python {report.python}; {report.seconds:g} s on {report.taken}."
     broken = paragraph(report.broken, kind="bad") if report.broken else None
     return joined(
         paragraph(said), paragraph("Call: ", element("code", report.call)), broken, *map(_evidence, report.outcomes)
@@ -74,6 +74,6 @@ def _engine(report: Report) -> Markup:
 
 
 def _evidence(outcome: Outcome) -> Markup:
-    headline = joined(_mark(outcome), f" {outcome.check}, {outcome.title}")
+    summary = joined(_mark(outcome), f" {outcome.check}, {headline(outcome)}")
     choice = paragraph(f"Why: {outcome.choice}.") if outcome.choice else None
-    return folded(headline, paragraph(foreign(outcome.evidence)), choice, is_open=outcome.state == "failed")
+    return folded(summary, paragraph(foreign(outcome.evidence)), choice, is_open=outcome.state == "failed")

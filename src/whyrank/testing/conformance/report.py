@@ -9,6 +9,7 @@ from .outcome import Conformance, Outcome, Report, State
 from .suite import CHECKS
 
 SIGNS: Mapping[State, str] = {"passed": "✓", "failed": "✗", "not applicable": "–"}
+HEADING = "# Conformance: who makes which mistake"
 HOW = "✓ passed, ✗ failed, – the engine does not promise it. `--json` has the evidence of every check."
 
 
@@ -37,22 +38,27 @@ def _passed(report: Report) -> str:
 
 
 def _told(report: Report, *, every: bool) -> Iterator[str]:
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    yield f"{report.engine} ({versions}): {_passed(report)} passed, {report.count('not applicable')} not applicable"
+    versions = f" ({versions_of(report)})" if report.versions else ""
+    yield f"{report.engine}{versions}: {_passed(report)} passed, {report.count('not applicable')} not applicable"
     if report.broken:
         yield f"  {report.broken}"
     for outcome in report.outcomes:
         if every or outcome.state == "failed":
-            yield f"  {SIGNS[outcome.state]} {outcome.check:>2} {_headline(outcome)}"
+            yield f"  {SIGNS[outcome.state]} {outcome.check:>2} {headline(outcome)}"
         if outcome.state != "passed" and (every or outcome.state == "failed"):
             yield f"       {outcome.evidence}"
         if outcome.choice:
             yield f"       Why: {outcome.choice}."
 
 
-def _headline(outcome: Outcome) -> str:
-    check = CHECKS[outcome.check - 1]
-    return check.owed if outcome.state == "passed" else check.title
+def headline(outcome: Outcome) -> str:
+    """Name a check as it came out: by the mistake where it was made, else by what is owed."""
+    return outcome.title if outcome.state == "failed" else CHECKS[outcome.check - 1].owed
+
+
+def versions_of(report: Report) -> str:
+    """Name what was run, in its versions."""
+    return ", ".join(f"{name} {version}" for name, version in report.versions.items()) or "not declared"
 
 
 # -- the page of the documentation -----------------------------------------------------------------------------
@@ -63,7 +69,7 @@ def as_markdown(reports: Sequence[Report], results: str) -> str:
     days = sorted({report.taken for report in reports})
     taken = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     lines = [
-        "# Conformance: who makes which mistake",
+        HEADING,
         "",
         _INTRODUCTION.format(taken=taken, results=results),
         "",
@@ -146,12 +152,11 @@ def _by_choice(report: Report) -> dict[str, list[Outcome]]:
 
 
 def _markdown_engine(report: Report) -> Iterator[str]:
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     yield f"## {report.engine}"
     yield ""
     yield f"{report.about[:1].upper()}{report.about[1:]}."
     yield ""
-    yield f"- Versions: {versions}; Python {report.python}; {report.seconds:g} s on {report.taken}"
+    yield f"- Versions: {versions_of(report)}; Python {report.python}; {report.seconds:g} s on {report.taken}"
     yield f"- Call: `{report.call}`"
     if report.broken:
         yield f"- Could not be judged: {report.broken}"

@@ -39,12 +39,13 @@ def _kind(engine: Adapter) -> type[Adapter]:
     return type(engine)
 
 
-def keep(reports: Sequence[Report], folder: Path) -> None:
-    """Write each report into a file of its own, in place of one of the same engine."""
+def keep(reports: Sequence[Report], folder: Path) -> list[Path]:
+    """Write each report into a file of its own, in place of one of the same engine; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    for report in reports:
-        text = json.dumps(report.as_data(), ensure_ascii=False, indent=1)
-        (folder / f"{_slug(report.engine)}.json").write_text(text + "\n", encoding="utf-8")
+    files = [folder / f"{_slug(report.engine)}.json" for report in reports]
+    for report, file in zip(reports, files, strict=True):
+        file.write_text(json.dumps(report.as_data(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    return files
 
 
 def kept(folder: Path) -> tuple[Report, ...]:

@@ -63,7 +63,7 @@ def examine(
         lab = Lab(make, Path(place), seed)
         broken = _broken(lab)
         for check in checks if not broken else ():
-            tell(f"{engine.name}: {check.number} of {len(CHECKS)}, {check.title}")
+            tell(f"{engine.name}: {check.number} of {len(CHECKS)}, {check.owed}")
             outcomes.append(_outcome(check, engine, lab))
     return Report(
         engine.name,

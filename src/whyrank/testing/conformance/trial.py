@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from ...wording import counted
 from .adapter import Ability, Adapter, Answer, Question, Setup
 from .meanings import DIMENSION, Corpus, Meanings
 
@@ -68,7 +69,7 @@ def quoted(question: Question) -> str:
     """Write a question down."""
     scope = f" in the scope {question.scope}" if question.scope else ""
     least = f" with a least relevance of {question.minimum}" if question.minimum is not None else ""
-    return f"“{printable(question.text)}”, {question.limit} results{scope}{least}"
+    return f"“{printable(question.text)}”, {counted(question.limit, 'result')}{scope}{least}"
 
 
 def printable(text: str) -> str:

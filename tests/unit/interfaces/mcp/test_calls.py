@@ -107,6 +107,17 @@ def test_a_text_too_long_for_a_fact_is_refused_before_anything_is_stored(tmp_pat
     desk.close()
 
 
+def test_a_fact_replaces_another_in_whichever_of_ones_own_scopes_that_is(door: Door) -> None:
+    engine = door.desk.writing()
+    own = Door(door.desk, ("user:1", "agent:pip"))
+    old, shared = engine.add("Robin rows", scope="agent:pip"), engine.add("Robin swims")
+    done = calls.add(own, {"text": "Robin sails", "supersedes": old.id}).data["memories"][0]
+    assert (done["scope"], done["supersedes"]) == ("agent:pip", old.id)
+    assert calls.add(own, {"text": "Robin walks"}).data["memories"][0]["scope"] == "user:1"
+    with pytest.raises(ConfigError, match="belongs to global"):  # what is everybody's is not theirs to replace
+        calls.add(own, {"text": "Robin dives", "supersedes": shared.id})
+
+
 def test_forgetting_is_all_or_nothing_and_only_of_ones_own(tmp_path: Path, door: Door) -> None:
     engine = door.desk.writing()
     shared, mine = engine.add("tea for all"), engine.add("tea for me", scope="user:42")

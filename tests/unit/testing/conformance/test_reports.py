@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,23 @@ def test_the_page_to_look_at_fetches_nothing_and_shows_the_evidence() -> None:
     assert "came back: nothing" in read.text
     assert "<b>q</b>" in read.text  # as text, not as an element
     assert read.count("b") == 0
+
+
+def test_what_was_passed_is_called_by_what_is_owed_and_not_by_the_mistake() -> None:
+    passed = (Outcome(10, "an exact name is buried", "passed", "“a”", "b", "c", trials=1),)
+    markup = page_of([report("whyrank", passed)])
+    assert "10, an exact name comes first" in Read(markup).text
+    assert 'title="an exact name comes first: passed"' in markup
+    assert Read(markup).text.count("an exact name is buried") == 1  # in the table of checks alone
+    failed = (Outcome(10, "an exact name is buried", "failed", "“a”", "b", "c", trials=1, failed=1),)
+    assert "10, an exact name is buried" in Read(page_of([report("whyrank", failed)])).text
+
+
+def test_an_engine_that_declares_no_versions_has_no_empty_brackets() -> None:
+    silent = replace(report("mine"), versions={})
+    assert as_text(Conformance((silent,))).startswith("mine: 1 of 2 passed")
+    assert "- Versions: not declared; Python" in as_markdown([silent], "conformance/")
+    assert "an engine. Versions: not declared; Python" in Read(page_of([silent])).text
 
 
 def test_data_and_report_are_the_same_thing() -> None:

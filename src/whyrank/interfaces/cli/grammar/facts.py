@@ -34,6 +34,7 @@ none takes a field back. Chunks of files are changed in their files.
 
   whyrank update m_4f2a… --text "Suzy prefers green tea" --importance 4
   whyrank update m_4f2a… --expires none
+  whyrank update m_4f2a… --supersedes none      what it had replaced is found again
   echo "Suzy prefers green tea" | whyrank update m_4f2a… --text -"""
 _FORGET = """Remove memories by their exact ids, which `whyrank search` and `whyrank list` show, or all there is of one
 scope. If one of the ids is not there, all stay. Chunks of a file come back when the file is ingested again after a

@@ -29,7 +29,8 @@ the figures of every query, so that another version or another setting can be he
 
   whyrank eval "$DATA/scifact" --keep before.json
   whyrank eval "$DATA/scifact" --against before.json --html page.html
-  whyrank eval --from after.json --against before.json --html page.html     without measuring again
+  whyrank eval --from before.json                                           show it again, without measuring
+  whyrank eval --from after.json --against before.json --html page.html
 
 With --abstention, measure instead how well a search says that nothing relevant is there: the set's own questions are
 answerable, those of other sets are not, nor are those of its other scopes, with and without their speakers' names

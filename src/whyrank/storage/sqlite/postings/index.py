@@ -13,6 +13,7 @@ from ....columns import Column, MemoryId
 from ....ports import Entry
 from ....trail import TermTable
 from ....types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
+from ....wording import counted, which
 from ...fields import FIELDS, WORDS, Field
 from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf, damage
 from ..connection import Connection, run_script
@@ -250,8 +251,8 @@ class PostingsIndex:
         if not broken:
             return []
         message = (
-            f"{broken} blocks of the keyword index fail their checksum and were made anew from the texts for this "
-            "answer; they are mended as this store is written to"
+            f"{counted(broken, 'block')} of the keyword index {which(broken, 'fails its', 'fail their')} checksum; "
+            "for this answer the texts were read instead, and writing to this store mends it"
         )
         return [Notice("index-damaged", message)]
 

@@ -50,7 +50,9 @@ function recency(ranking, { weight, half_life_days: halfLife }, pool) {
     const age = pool.candidates[hit.place].age_days;
     if (age === null) return [];
     const factor = 1 - weight + weight * 2 ** (-age / halfLife);
-    return [step("recency", "scale", factor, `${age.toFixed(0)} days old, half-life ${Number(halfLife.toPrecision(6))}`)];
+    const days = age.toFixed(0);
+    const old = `${days} ${days === "1" ? "day" : "days"} old`;
+    return [step("recency", "scale", factor, `${old}, half-life ${Number(halfLife.toPrecision(6))}`)];
   });
 }
 

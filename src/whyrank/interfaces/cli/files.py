@@ -1,0 +1,55 @@
+"""Files that verbs write: none over what whyrank did not write, and each named when it is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError
+from ...pages.document import is_page
+from . import output
+
+_LOOKED_AT = 2_000  # characters: what a file is stands at its beginning
+
+
+def check_page(file: Path) -> None:
+    """Refuse, before the work, a page that could not be written or would take the place of something else."""
+    check(file, lambda: is_page(_beginning(file)), "a page that whyrank wrote")
+
+
+def check_data(file: Path, kind: str, of: Callable[[Any], bool]) -> None:
+    """Do the same for JSON, which tells by its fields what it is."""
+    check(file, lambda: of(_data(file)), kind)
+
+
+def check(file: Path, is_ours: Callable[[], bool], kind: str) -> None:
+    """Do the same for whatever can tell what is its own."""
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise ConfigError(f"{file} cannot be written", "name a file in a folder that is there")
+    if file.is_file() and file.stat().st_size and not is_ours():
+        raise ConfigError(f"{file} is there already, and is not {kind}", "name another file, or move that one away")
+
+
+def tell_written(files: Iterable[Path | str]) -> None:
+    """Name the files that were written, on standard error: pipes get the answer alone."""
+    for file in files:
+        output.complain(f"written: {file}")
+
+
+def begins_with(file: Path, beginning: str) -> bool:
+    """Tell whether a file begins so."""
+    return _beginning(file).startswith(beginning)
+
+
+def _beginning(file: Path) -> str:
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        return lines.read(_LOOKED_AT)
+
+
+def _data(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        return None

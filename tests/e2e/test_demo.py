@@ -1,0 +1,21 @@
+"""`make demo` shows what it promises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
+
+
+def test_the_demo_finds_explains_and_says_when_nothing_is_there() -> None:
+    done = subprocess.run([sys.executable, str(DEMO)], capture_output=True, text=True, encoding="utf-8", check=True)
+    asked, _, strict = done.stdout.partition("and with --strict")
+    assert "Nothing relevant was found. The nearest:" in asked
+    assert asked.count("Nothing relevant was found") == 1  # of what can be answered it says no such thing
+    shown = strict.split("── Why")[0]
+    assert "Nothing relevant was found.\n" in shown
+    assert " 1. " not in shown
+    assert "it is result 1" in strict
+    assert "it is ranked " in strict
