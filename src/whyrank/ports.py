@@ -69,6 +69,16 @@ class Written(NamedTuple):
     content: str
 
 
+class Arrival(NamedTuple):
+    """A fact that nobody has said before: a vector if it has one, the key of the write and what that came to."""
+
+    memory: Memory
+    language: str = ""
+    space: str = ""
+    vector: Vector | None = None
+    key: tuple[str, Written] | None = None
+
+
 class Recall(NamedTuple):
     """A memory was of use at a moment, and may live until another; None leaves its expiry."""
 
@@ -154,8 +164,15 @@ class StoreStatus:
 class Store(Protocol):
     """Where memories live; every run filters by `where` before it cuts."""
 
-    def reading(self) -> AbstractContextManager[None]:
-        """Hold one consistent view for all reads inside the block."""
+    def reading(self, latest: bool = True) -> AbstractContextManager[None]:
+        """Hold one consistent view for all reads inside the block; what `take_in` took may lack if not the latest."""
+
+    def take_in(self, arrival: Arrival) -> bool:
+        """Store one new fact; return only when it is durable, and every later read finds it.
+
+        False, and nothing is stored, where `write` must decide: the id, the text in its scope or the key is known,
+        something claims to have replaced it, or the vector does not fit its space or is the first there.
+        """
 
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""

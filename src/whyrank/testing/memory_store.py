@@ -13,6 +13,7 @@ from ..columns import MemoryId
 from ..errors import StoreError
 from ..matches import NameProbe
 from ..ports import (
+    Arrival,
     Changes,
     Entry,
     Failure,
@@ -28,6 +29,7 @@ from ..storage import lexical
 from ..storage.pools import Scored, best
 from ..storage.samples import spread
 from ..types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
+from .memory_arrivals import changes_of
 from .memory_matching import passes, with_tie, words_in
 from .memory_past import Past, counted, life_of, refuse_circles, refuse_others, with_recalls
 from .oracle import addends, date_scores
@@ -48,9 +50,16 @@ class MemoryStore:
         self._failures: dict[tuple[str, str], Failure] = {}
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Hold one view; nothing changes here while anybody reads."""
+    def reading(self, latest: bool = True) -> Iterator[None]:
+        """Hold one view; nothing changes here while anybody reads, and nothing waits to be indexed."""
         yield
+
+    def take_in(self, arrival: Arrival) -> bool:
+        """Store one new fact, if nothing of it is known."""
+        changes = changes_of(arrival, self._entries, self)
+        if changes is not None:
+            self.write(changes)
+        return changes is not None
 
     def write(self, changes: Changes) -> None:
         """Apply changes."""

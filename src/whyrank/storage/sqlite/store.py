@@ -12,11 +12,11 @@ from ...columns import Column, Listed, MemoryId
 from ...errors import NotFound, StoreError
 from ...hits import Fetched
 from ...matches import NameProbe
-from ...ports import Changes, SortingKey, StoreStatus, Vector
-from ...types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
+from ...ports import Arrival, Changes, SortingKey, StoreStatus, Vector
+from ...types import ONCE, Former, Join, Memory, Notice, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from ..pools import best
 from ..samples import spread
-from . import past, purging
+from . import arrivals, past, purging
 from .bookkeeping import Bookkeeping
 from .catalogue import Catalogue
 from .connection import LIBRARY, Connection, Database
@@ -53,12 +53,14 @@ class SqliteStore(Bookkeeping):
         self._indexes: dict[IndexName, KeywordIndex] = {}
         self._seen: tuple[int, KeywordIndex] | None = None
         self._is_untidy = False
+        self._has_arrivals = False
+        self._catalogue = Catalogue(lambda connection, row: self._index(connection).stored_tokens(connection, row))
+        self._database.index_arrivals = self._index_arrivals
         try:
             self._prepare(path, keyword)
         except BaseException:
             self._database.close()
             raise
-        self._catalogue = Catalogue(lambda connection, row: self._index(connection).stored_tokens(connection, row))
 
     def _prepare(self, path: Path, keyword: str) -> None:
         if self._database.read_only and not path.exists():
@@ -75,13 +77,39 @@ class SqliteStore(Bookkeeping):
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
         with self._database.writing() as connection:
-            index = self._index(connection)
-            writing = Writing(connection, index, self._names, self._vectors)
-            writing.mend(self._catalogue.broken())
-            writing.apply(changes)
-            self._is_untidy = self._is_untidy or index.is_due(connection)
+            self._index_arrivals(connection)
+            self._writing(connection).apply(changes)
+            self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
         if self._is_untidy:
             self._tidy(len(changes.put))
+
+    def _writing(self, connection: Connection) -> Writing:
+        writing = Writing(connection, self._index(connection), self._names, self._vectors)
+        writing.mend(self._catalogue.broken())
+        return writing
+
+    def take_in(self, arrival: Arrival) -> bool:
+        """Store one new fact as a row that waits to be indexed; return only when it is durable."""
+        with self._database.writing() as connection:
+            waiting = arrivals.put(connection, arrival)
+        if waiting is None:
+            return False
+        self._has_arrivals = True
+        if waiting >= arrivals.BATCH:
+            with suppress(StoreError):  # the fact is stored; whoever comes next indexes it
+                self._database.index_now()
+                if self._is_untidy:
+                    self._tidy(waiting)
+        return True
+
+    def _index_arrivals(self, connection: Connection) -> None:
+        """Index all facts that wait, inside the transaction at hand."""
+        arrived = arrivals.waiting(connection)
+        if arrived:
+            self._writing(connection).take_in(arrived)
+            arrivals.clear(connection)
+            self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
+        self._has_arrivals = False
 
     def _tidy(self, written: int) -> None:
         """Keep house after a write, off every reader's path and in proportion to what was written."""
@@ -94,6 +122,7 @@ class SqliteStore(Bookkeeping):
     def settle(self, scopes: Iterable[Scope]) -> None:
         """Keep house after many writes to these scopes, so that searches need not pay for them."""
         with self._database.writing() as connection:
+            self._index_arrivals(connection)
             index = self._index(connection)
             for scope in scopes:
                 index.settle(connection, str(scope))
@@ -116,12 +145,14 @@ class SqliteStore(Bookkeeping):
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""
-        visible = {str(scope) for scope in scopes}
+        visible, wanted = {str(scope) for scope in scopes}, list(ids)
         with self.view() as view:
-            inside = self._recent.places(*view[:2], list(ids)).inside(visible)
+            inside = self._recent.places(*view[:2], wanted).inside(visible)
             memories = self._recent.memories(*view[:2], inside.rows)
             pairs = zip(inside.ids, inside.rows, strict=True)
-            return {identity: memories[row] for identity, row in pairs if row in memories}
+            found = {identity: memories[row] for identity, row in pairs if row in memories}
+            # Who knows the id of what waits can have it, indexed or not.
+            return {**found, **arrivals.among(view.connection, wanted, visible)} if self._database.is_behind else found
 
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> StoredMemories:
         """Return the same as they are stored, each made when somebody looks at it."""
@@ -186,7 +217,7 @@ class SqliteStore(Bookkeeping):
         if not terms:
             return Run("keyword")
         with self.view() as view:
-            return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit, repeats))
+            return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit, repeats), where)
 
     def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
@@ -206,9 +237,9 @@ class SqliteStore(Bookkeeping):
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources."""
         with self.view() as view:
-            return self._run(view, "vector", self._vectors.select(view, space, vector, where, limit))
+            return self._run(view, "vector", self._vectors.select(view, space, vector, where, limit), where)
 
-    def _run(self, view: View, name: str, found: Found) -> Run:
+    def _run(self, view: View, name: str, found: Found, where: Where) -> Run:
         rows, scores, ids, scopes, origins = found.rows
         if not all(ids):
             nameless = self._recent.memories(
@@ -216,14 +247,17 @@ class SqliteStore(Bookkeeping):
             )
             ids = [known or nameless[row].id for row, known in zip(rows, ids, strict=True)]
         self._recent.learn(view.generation, Places(ids, rows, scopes, origins))
-        return Run(name, Listed(ids, scores), tuple(found.notices))
+        return Run(name, Listed(ids, scores), (*found.notices, *self._left_out(view, where)))
+
+    def _left_out(self, view: View, where: Where) -> tuple[Notice, ...]:
+        """Say what a run could not see because it waits to be indexed, and cannot be now."""
+        return arrivals.left_out(view.connection, where.scopes) if self._database.is_behind else ()
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
         with self.view() as view:
-            return Run(
-                "name", best(self._names.select(view.connection, probe, where, view.rows_matching(where)), limit)
-            )
+            found = self._names.select(view.connection, probe, where, view.rows_matching(where))
+            return Run("name", best(found, limit), self._left_out(view, where))
 
     def score(
         self,
@@ -287,8 +321,8 @@ class SqliteStore(Bookkeeping):
             damaged = self._vectors.damaged(self._database.reader(), space)
         if damaged:
             with self._database.writing() as connection:
-                index = self._index(connection)
-                Writing(connection, index, self._names, self._vectors).drop_vectors(space, damaged)
+                self._index_arrivals(connection)
+                self._writing(connection).drop_vectors(space, damaged)
         return len(damaged)
 
     def status(self, space: str) -> StoreStatus:
@@ -322,7 +356,10 @@ class SqliteStore(Bookkeeping):
         return purging.purge(self._database)
 
     def close(self) -> None:
-        """Release the store."""
+        """Release the store; what waits is indexed first, or by whoever opens it next."""
+        if self._has_arrivals:
+            with suppress(StoreError):
+                self._database.index_now()
         self._database.close()
 
     # -- helpers ---------------------------------------------------------------------------------------------
