@@ -9,8 +9,10 @@ from .analysis.documents import embedded_text
 from .analysis.text import same_text
 from .facts import Added, Keys, new_fact
 from .ingest.entries import content_hash, id_for
+from .ingest.filling import Desk
 from .lives import Living
 from .ports import Arrival, Failure, Vector, Written
+from .serving import NOTE
 from .types import Memory, Scope
 
 
@@ -22,33 +24,51 @@ class Given(NamedTuple):
     failures: Mapping[str, Failure | None] = {}
 
 
+class Footing(NamedTuple):
+    """Where facts are embedded, if anywhere, as long as the store says this of its spaces."""
+
+    desk: Desk | None = None
+    roles: str | None = None
+
+
 class Arriving(Living):
     """Facts that are new."""
 
+    _footing: Footing | None = None
+
     def _arrived(self, text: str, owner: Scope, fields: Mapping[str, Any], keys: Keys) -> Added | Given:
         """Store a fact if it is new and nothing more must be thought of; else return what the embedder failed with."""
-        now = self._clock()
-        memory = new_fact(id_for(owner, "", same_text(text)), text, owner, fields, now)
-        given = self._given(memory)
-        if given is None:
+        footing = self._footing or self._looked()
+        if footing is None:
             return Given()
+        memory = new_fact(id_for(owner, "", same_text(text)), text, owner, fields, self._clock())
+        given = _embedded(memory, footing.desk) if footing.desk is not None else Given()
         if given.failures:
+            self._footing = None
             return given
         key = next(((key, Written(memory.id, asked.content)) for (_, key), asked in keys.items()), None)
-        arrival = Arrival(memory, self._config["language"], given.space, given.vector, key)
-        return Added(memory, "stored") if self._store.take_in(arrival) else Given()
+        note = (NOTE, footing.roles) if footing.roles is not None else None
+        if self._store.take_in(Arrival(memory, self._config["language"], given.space, given.vector, key, note)):
+            return Added(memory, "stored")
+        self._footing = None  # the spaces may be others now; whoever comes next looks again
+        return Given()
 
-    def _given(self, memory: Memory) -> Given | None:
-        """Embed a fact; None where the space that answers is new, or the embedder has failed before."""
+    def _looked(self) -> Footing | None:
+        """Look who embeds facts here; None where the store does not know its spaces yet, or the embedder has failed."""
         with self._store.reading(latest=False):
-            embedder = self._embedder
+            embedder, roles = self._embedder, self._store.note(NOTE)
             if embedder is None:
-                return Given()
-            space = embedder.fingerprint
-            is_usual = self._serving.is_adopted() and self._store.dimensions(space) is not None
-            if not is_usual or self._store.failures(space):
-                return None
-        text = embedded_text(memory)
-        known = content_hash(text)
-        done = self._attempted(embedder, {known: text})
-        return Given(space, done.vectors.get(known), done.failures)
+                self._footing = Footing()
+            elif roles is not None:
+                dimension = self._store.dimensions(embedder.fingerprint)
+                is_usual = dimension is not None and not self._store.failures(embedder.fingerprint)
+                desk = Desk(self._store, embedder, self._clock, dimension)
+                self._footing = Footing(desk, roles) if is_usual else None
+        return self._footing
+
+
+def _embedded(memory: Memory, desk: Desk) -> Given:
+    text = embedded_text(memory)
+    known = content_hash(text)
+    done = desk.attempt({known: text})
+    return Given(desk.space, done.vectors.get(known), done.failures)

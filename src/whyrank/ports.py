@@ -21,6 +21,8 @@ else:
     Vector = object  # ports are imported by all; numpy is loaded only where vectors are computed
 
 
+NOT_INDEXED = "not-indexed-yet"  # the notice of a run that could not see what was taken in a moment ago
+
 # Where a memory stands in a list of some order; what comes behind has a greater one.
 SortingKey = tuple[object, ...]
 
@@ -70,13 +72,17 @@ class Written(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A fact that nobody has said before: a vector if it has one, the key of the write and what that came to."""
+    """A fact that nobody has said before: a vector if it has one, the key of the write and what that came to.
+
+    `note` is a name with the text that stood under it when the vector was made.
+    """
 
     memory: Memory
     language: str = ""
     space: str = ""
     vector: Vector | None = None
     key: tuple[str, Written] | None = None
+    note: tuple[str, str] | None = None
 
 
 class Recall(NamedTuple):
@@ -171,7 +177,8 @@ class Store(Protocol):
         """Store one new fact; return only when it is durable, and every later read finds it.
 
         False, and nothing is stored, where `write` must decide: the id, the text in its scope or the key is known,
-        something claims to have replaced it, or the vector does not fit its space or is the first there.
+        something claims to have replaced it, its vector does not fit the space or is the first there, the space has
+        failures, or another text stands under the name of the note.
         """
 
     def write(self, changes: Changes) -> None:

@@ -97,12 +97,6 @@ class Spaces(Calibrating):
 
         return Desk(self._store, embedder, self._clock).attempt_in_time(texts)
 
-    def _attempted(self, embedder: Embedder, texts: Mapping[str, str]) -> Attempt:
-        """Embed texts before they are written, with an embedder that has not failed."""
-        from .ingest.filling import Desk
-
-        return Desk(self._store, embedder, self._clock).attempt(texts)
-
     def embed(self, progress: Progress | None = None, *, background: bool = False) -> Embedded:
         """Give a vector to every memory that waits for one; stopped and called again, it goes on.
 

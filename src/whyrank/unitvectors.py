@@ -19,6 +19,8 @@ def unit_rows(rows: object, count: int, dimension: int | None) -> NDArray[np.flo
     if found.ndim != 2 or len(found) != count or (dimension is not None and found.shape[1] != dimension):
         wanted = "any number" if dimension is None else dimension
         raise ValueError(f"the embedder gave an array of {found.shape}, not of ({count}, {wanted})")
+    if count == 1 and abs(float(np.vdot(found, found)) - 1.0) <= _TOLERANCE:
+        return found
     wide = found.astype(np.float64)
     lengths = np.sqrt(np.add.reduce(wide * wide, axis=1))  # in float64 no square of a finite float32 is infinite
     if not np.isfinite(lengths).all():

@@ -31,7 +31,7 @@ from ..storage.samples import spread
 from ..types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from .memory_arrivals import changes_of
 from .memory_matching import passes, with_tie, words_in
-from .memory_past import Past, counted, life_of, refuse_circles, refuse_others, with_recalls
+from .memory_past import Past, counted, end_claims, life_of, refuse_circles, refuse_others, with_recalls
 from .oracle import addends, date_scores
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class MemoryStore:
         for identity in gone | pruned:
             self._entries.pop(identity, None)
         self._entries.update(put)
-        self._end_claims(changes.superseded)
+        end_claims(self._entries, changes.superseded)
         for identity, life in {**lives, **changes.superseded}.items():
             self._mark(identity, life)
         for recall in changes.recalled:
@@ -127,12 +127,6 @@ class MemoryStore:
     def _is_expired(self, identity: MemoryId, moment: float) -> bool:
         expires = self.memory(identity).expires if identity in self._entries else None
         return expires is not None and expires <= moment
-
-    def _end_claims(self, superseded: Mapping[MemoryId, tuple[MemoryId, float] | None]) -> None:
-        back = {identity for identity, life in superseded.items() if life is None}
-        for key, entry in self._entries.items():
-            if entry.memory.supersedes in back:
-                self._entries[key] = replace(entry, memory=replace(entry.memory, supersedes=None))
 
     def _recall(self, recall: Recall) -> None:
         entry = self._entries.get(recall.memory)

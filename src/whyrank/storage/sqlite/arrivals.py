@@ -16,9 +16,10 @@ from ...analysis.entries import entry_for
 from ...analysis.text import text_key
 from ...columns import MemoryId
 from ...errors import StoreDamaged
-from ...ports import Arrival, Entry, Vector
+from ...ports import NOT_INDEXED, Arrival, Entry, Vector
 from ...types import Memory, Notice, Scope
 from .connection import Connection
+from .notes import note_key
 from .queue import dimensions_key
 from .rows import COLUMNS, columns_of, to_memory
 
@@ -29,8 +30,10 @@ _IS_TAKEN = """
 SELECT EXISTS (SELECT 1 FROM memories WHERE id = :id)
     OR EXISTS (SELECT 1 FROM memories WHERE scope = :scope AND text_key = :text AND text_key <> '')
     OR EXISTS (SELECT 1 FROM memories WHERE supersedes = :id)
-    OR EXISTS (SELECT 1 FROM write_keys WHERE scope = :scope AND key = :key),
-    (SELECT value FROM meta WHERE key = :dimensions)
+    OR EXISTS (SELECT 1 FROM write_keys WHERE scope = :scope AND key = :key)
+    OR EXISTS (SELECT 1 FROM embedding_failures WHERE space = :space),
+    (SELECT value FROM meta WHERE key = :dimensions),
+    (SELECT value FROM meta WHERE key = :note)
 """
 _PUT = (
     "INSERT INTO arrivals (id, scope, text_key, memory, language, space, vector) VALUES (?, ?, ?, ?, ?, ?, ?) "
@@ -51,11 +54,15 @@ def put(connection: Connection, arrival: Arrival) -> int | None:
     memory, vector = arrival.memory, arrival.vector
     scope, said = str(memory.scope), text_key(memory.text)
     key, written = arrival.key or (None, None)
-    taken, dimensions = connection.execute(
+    note, text = arrival.note or (None, None)
+    taken, dimensions, stands = connection.execute(
         _IS_TAKEN,
-        {"id": memory.id, "scope": scope, "text": said, "key": key, "dimensions": dimensions_key(arrival.space)},
-    ).fetchone()
-    if taken or (vector is not None and not _fits(vector, dimensions)):
+        {
+            "id": memory.id, "scope": scope, "text": said, "key": key, "space": arrival.space,
+            "dimensions": dimensions_key(arrival.space), "note": note and note_key(note),
+        },
+    ).fetchone()  # fmt: skip
+    if taken or stands != text or (vector is not None and not _fits(vector, dimensions)):
         return None
     blob = None if vector is None else vector.astype("<f4", copy=False).tobytes()
     row = (memory.id, scope, said, _told(memory), arrival.language, arrival.space, blob)
@@ -119,4 +126,4 @@ def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice,
         return ()
     facts = "1 fact is" if count == 1 else f"{count} facts are"
     message = f"{facts} stored but not indexed yet, because this process cannot write to the store now; ask again later"
-    return (Notice("not-indexed-yet", message),)
+    return (Notice(NOT_INDEXED, message),)

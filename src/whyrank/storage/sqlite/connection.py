@@ -7,14 +7,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import Timeout
 
 from ...errors import StoreDamaged, StoreError, StoreFull, StoreLocked
-from .locking import locked
+from .locking import take
 
 if TYPE_CHECKING:
     import sqlite3
@@ -100,36 +100,24 @@ class Database:
 
     def _catch_up(self, held: _Held) -> None:
         """Index what has arrived and look at that very moment; who may not write, or not soon, sees what is indexed."""
-        try:
-            with self._indexed():
-                held.look()  # behind the lock nothing can arrive in between
-        except StoreError:
-            if not held.connection.in_transaction:
-                held.look()
+        if not self.read_only:
+            with suppress(StoreError):
+                self.index_now(held.look)  # behind the lock, where nothing can arrive in between
+        if not held.connection.in_transaction:
+            held.look()
 
-    def index_now(self) -> None:
-        """Index what has arrived."""
-        with self._indexed():
-            pass
-
-    @contextmanager
-    def _indexed(self) -> Iterator[None]:
-        """Index what has arrived, and keep other writers out inside the block."""
+    def index_now(self, then: Callable[[], None] = lambda: None) -> None:
+        """Index what has arrived, do something else before others may write, and give up soon where others do."""
         if time.monotonic() < self._busy_until:
             raise StoreLocked(f"{self.path} was locked a moment ago", "wait for the other process, or stop it")
         try:
-            with self._alone(INDEXING_SECONDS, INDEXING_SECONDS), translated(self.path):
-                connection = self._write_connection()
-                # All of it is there already, and would be indexed again: nobody need wait for the disk.
-                connection.execute("PRAGMA synchronous=NORMAL")
-                connection.execute(f"PRAGMA busy_timeout={INDEXING_SECONDS * 1000:.0f}")
-                try:
-                    with _transaction(connection):
-                        self.index_arrivals(connection)
-                finally:
-                    connection.execute("PRAGMA synchronous=FULL")
-                    connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
-                yield
+            leave = self._enter(INDEXING_SECONDS, INDEXING_SECONDS)
+            try:
+                with translated(self.path), _indexing(self._write_connection()) as connection:
+                    self.index_arrivals(connection)
+                then()
+            finally:
+                leave()
         except StoreError:
             self._busy_until = time.monotonic() + PAUSE_SECONDS
             raise
@@ -148,43 +136,64 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Run one transaction; it is durable when the block has ended without an error."""
-        with self._alone(FOREVER, LOCK_SECONDS), translated(self.path):
+        # A fact is stored in the time of a few such blocks, so this one holds no others.
+        leave = self._enter(FOREVER, LOCK_SECONDS)
+        try:
             connection = self._write_connection()
-            with _transaction(connection):
+            connection.execute("BEGIN IMMEDIATE")
+            try:
                 yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                # On a full disk SQLite has rolled back already.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise _told(self.path, error) from error
+        finally:
+            leave()
 
-    @contextmanager
-    def _alone(self, patience: float, seconds: float) -> Iterator[None]:
-        """Be the only one who writes inside the block: wait so long for other threads, and so long for processes."""
+    def _enter(self, patience: float, seconds: float) -> Callable[[], None]:
+        """Become the only writer: wait so long for other threads, and so long for processes; return the way out."""
         self._check_usable()
         if self.read_only:
             raise StoreError(f"{self.path} cannot be written to", "check the permissions of the file and its folder")
         if not self._turn.acquire(timeout=patience):
             raise self._locked_out(patience)
         try:
-            with self._locked(seconds):
-                self._check_usable()  # it may have been closed while we waited
-                yield
-        finally:
+            give_back = self._locked(seconds)
+        except BaseException:
             self._turn.release()
+            raise
+
+        def leave() -> None:
+            give_back()
+            self._turn.release()
+
+        if self._is_closed:  # while we waited
+            leave()
+            self._check_usable()
+        return leave
 
     def rewrite(self) -> bool:
         """Write the whole file anew, without free pages and without a log; tell whether no reader was in the way."""
-        self._check_usable()
-        with self._turn, self._locked(LOCK_SECONDS), translated(self.path):
-            connection = self._write_connection()
-            # A copy of all that is kept is made on the way: not in memory, as other temporary things are.
-            connection.execute("PRAGMA temp_store=FILE")
-            connection.execute("VACUUM")
-            connection.execute("PRAGMA temp_store=MEMORY")
-            busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            return not busy
-
-    @contextmanager
-    def _locked(self, seconds: float) -> Iterator[None]:
+        leave = self._enter(FOREVER, LOCK_SECONDS)
         try:
-            with locked(self._side_file, seconds):
-                yield
+            with translated(self.path):
+                connection = self._write_connection()
+                # A copy of all that is kept is made on the way: not in memory, as other temporary things are.
+                connection.execute("PRAGMA temp_store=FILE")
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA temp_store=MEMORY")
+                busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                return not busy
+        finally:
+            leave()
+
+    def _locked(self, seconds: float) -> Callable[[], None]:
+        try:
+            return take(self._side_file, seconds)
         except Timeout as error:
             raise self._locked_out(seconds) from error
         except PermissionError as error:
@@ -241,16 +250,19 @@ class _Held:
 
 
 @contextmanager
-def _transaction(connection: Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
+def _indexing(connection: Connection) -> Iterator[Connection]:
+    """Run a transaction of what can be done again: nobody need wait for the disk, nor long for others."""
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute(f"PRAGMA busy_timeout={INDEXING_SECONDS * 1000:.0f}")
     try:
-        yield
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
         connection.execute("COMMIT")
-    except BaseException:
-        # On a full disk SQLite has rolled back already.
+    finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        raise
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
 
 
 def run_script(connection: Connection, script: str) -> None:
@@ -314,18 +326,22 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        text = str(error).lower()
-        if "locked" in text or "busy" in text:
-            raise StoreLocked(f"{path} is locked: {error}", "wait for the other process, or stop it") from error
-        if "full" in text:
-            raise StoreFull(f"no room left to write {path}", "free space on the disk; nothing was lost") from error
-        if any(word in text for word in ("not a database", "malformed", "encrypted", "vtable constructor")):
-            raise StoreDamaged(
-                f"{path} is not a whyrank store, or is damaged: {error}",
-                "name another file with --store, or move this one away and ingest again",
-            ) from error
-        if "readonly" in text or "unable to open" in text:
-            raise StoreError(
-                f"{path} cannot be opened for this: {error}", "check the permissions of the file and its folder"
-            ) from error
-        raise StoreError(f"{path}: {error}") from error
+        raise _told(path, error) from error
+
+
+def _told(path: Path, error: sqlite3.Error) -> StoreError:
+    text = str(error).lower()
+    if "locked" in text or "busy" in text:
+        return StoreLocked(f"{path} is locked: {error}", "wait for the other process, or stop it")
+    if "full" in text:
+        return StoreFull(f"no room left to write {path}", "free space on the disk; nothing was lost")
+    if any(word in text for word in ("not a database", "malformed", "encrypted", "vtable constructor")):
+        return StoreDamaged(
+            f"{path} is not a whyrank store, or is damaged: {error}",
+            "name another file with --store, or move this one away and ingest again",
+        )
+    if "readonly" in text or "unable to open" in text:
+        return StoreError(
+            f"{path} cannot be opened for this: {error}", "check the permissions of the file and its folder"
+        )
+    return StoreError(f"{path}: {error}")
