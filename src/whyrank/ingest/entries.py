@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
@@ -14,6 +13,9 @@ from ..types import Scope
 __all__ = ["content_hash", "entry_for", "id_for", "occurrences"]
 
 _ID_BYTES = 10  # 80 bits: two of a million memories share an id once in a million stores
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"  # of base 32 (RFC 4648), two at a time below
+_PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
+_SHIFTS = range(8 * _ID_BYTES - 10, -1, -10)
 
 
 def id_for(scope: Scope, path: str, text: str, occurrence: int = 0) -> MemoryId:
@@ -22,7 +24,8 @@ def id_for(scope: Scope, path: str, text: str, occurrence: int = 0) -> MemoryId:
     # Each with its length in front: no two lists of parts are the same bytes.
     told = b"".join([piece for data in parts for piece in (len(data).to_bytes(8, "little"), data)])
     digest = hashlib.blake2b(told, digest_size=_ID_BYTES).digest()
-    return "m_" + base64.b32encode(digest).decode("ascii").lower().rstrip("=")
+    number = int.from_bytes(digest, "big")
+    return "m_" + "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
 def occurrences(texts: Iterable[str]) -> Iterable[tuple[str, int]]:

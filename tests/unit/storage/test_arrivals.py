@@ -41,8 +41,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "memory.db"
 
 
-def opened(path: Path, **options: str) -> Engine:
-    return whyrank.open(path, workspace=path.parent, embedding="none", **options)
+def opened(path: Path) -> Engine:
+    return whyrank.open(path, workspace=path.parent, embedding="none")
 
 
 def unwritable(path: Path) -> SqliteStore:
@@ -211,7 +211,7 @@ def test_a_row_that_cannot_be_read_is_named_by_writers_and_keeps_no_reader(path:
     store = SqliteStore(path)
     store.take_in(arrival(1))
     with store._database.writing() as connection:
-        connection.execute("UPDATE arrivals SET memory = '{'")
+        connection.execute("UPDATE arrivals SET rest = '{'")
     assert [notice.code for notice in store.keyword(["tea"], EVERYTHING, 5).notices] == ["not-indexed-yet"]
     with pytest.raises(StoreDamaged, match="waits to be indexed"):
         store.write(Changes(remove=["m_1"]))

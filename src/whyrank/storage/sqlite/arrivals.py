@@ -7,8 +7,9 @@ one row here, and whoever comes next takes them all in: a reader before it looks
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,26 +19,30 @@ from ...columns import MemoryId
 from ...errors import StoreDamaged
 from ...ports import NOT_INDEXED, Arrival, Entry, Vector
 from ...types import Memory, Notice, Scope
-from .connection import Connection
+from .connection import Connection, Row
 from .notes import note_key
 from .queue import dimensions_key
 from .rows import COLUMNS, columns_of, to_memory
 
 BATCH = 64  # as many as a block of records holds, and as the keyword index makes a segment of
 
-_BLANK = columns_of(Memory("", ""))  # of most columns a fact says nothing
+_OWN = ("id", "scope", "text", "content_hash", "created", "date")  # what every fact says
+_BLANK = columns_of(Memory("", ""))  # of the other columns most say nothing
+_own = itemgetter(*map(COLUMNS.index, _OWN))
+_others = itemgetter(*(place for place, name in enumerate(COLUMNS) if name not in _OWN))
+_BLANK_OTHERS = _others(_BLANK)
 _IS_TAKEN = """
-SELECT EXISTS (SELECT 1 FROM memories WHERE id = :id)
-    OR EXISTS (SELECT 1 FROM memories WHERE scope = :scope AND text_key = :text AND text_key <> '')
-    OR EXISTS (SELECT 1 FROM memories WHERE supersedes = :id)
-    OR EXISTS (SELECT 1 FROM write_keys WHERE scope = :scope AND key = :key)
-    OR EXISTS (SELECT 1 FROM embedding_failures WHERE space = :space),
-    (SELECT value FROM meta WHERE key = :dimensions),
-    (SELECT value FROM meta WHERE key = :note)
+SELECT EXISTS (SELECT 1 FROM memories WHERE id = ?1)
+    OR EXISTS (SELECT 1 FROM memories WHERE scope = ?2 AND text_key = ?3 AND text_key <> '')
+    OR EXISTS (SELECT 1 FROM memories WHERE supersedes = ?1)
+    OR EXISTS (SELECT 1 FROM write_keys WHERE scope = ?2 AND key = ?4)
+    OR EXISTS (SELECT 1 FROM embedding_failures WHERE space = ?5),
+    (SELECT value FROM meta WHERE key = ?6),
+    (SELECT value FROM meta WHERE key = ?7)
 """
 _PUT = (
-    "INSERT INTO arrivals (id, scope, text_key, memory, language, space, vector) VALUES (?, ?, ?, ?, ?, ?, ?) "
-    "ON CONFLICT DO NOTHING"
+    f"INSERT INTO arrivals ({', '.join(_OWN)}, text_key, rest, language, space, vector) "
+    f"VALUES ({', '.join('?' * (len(_OWN) + 5))}) ON CONFLICT DO NOTHING"
 )
 
 
@@ -51,22 +56,17 @@ class Arrived(NamedTuple):
 
 def put(connection: Connection, arrival: Arrival) -> int | None:
     """Write a new fact down and return how many wait now; None, and nothing is written, if it is not all new."""
-    memory, vector = arrival.memory, arrival.vector
+    memory, language, space, vector, keyed, noted = arrival
     scope, said = str(memory.scope), text_key(memory.text)
-    key, written = arrival.key or (None, None)
-    note, text = arrival.note or (None, None)
-    taken, dimensions, stands = connection.execute(
-        _IS_TAKEN,
-        {
-            "id": memory.id, "scope": scope, "text": said, "key": key, "space": arrival.space,
-            "dimensions": dimensions_key(arrival.space), "note": note and note_key(note),
-        },
-    ).fetchone()  # fmt: skip
+    key, written = keyed or (None, None)
+    note, text = noted or (None, None)
+    asked = (memory.id, scope, said, key, space, dimensions_key(space), note and note_key(note))
+    taken, dimensions, stands = connection.execute(_IS_TAKEN, asked).fetchone()
     if taken or stands != text or (vector is not None and not _fits(vector, dimensions)):
         return None
     blob = None if vector is None else vector.astype("<f4", copy=False).tobytes()
-    row = (memory.id, scope, said, _told(memory), arrival.language, arrival.space, blob)
-    made = connection.execute(_PUT, row)
+    columns = columns_of(memory)
+    made = connection.execute(_PUT, (*_own(columns), said, _rest(columns), language, space, blob))
     if not made.rowcount:
         return None
     if written is not None:
@@ -83,26 +83,30 @@ def _fits(vector: Vector, dimensions: str | None) -> bool:
     return 0.0 < square < np.inf
 
 
-def _told(memory: Memory) -> str:
-    """Write a memory down as the columns of which it says something, so that a later schema can still read it."""
-    pairs = zip(COLUMNS, columns_of(memory), _BLANK, strict=True)
-    return json.dumps({name: value for name, value, blank in pairs if value != blank}, ensure_ascii=False)
+def _rest(columns: Row) -> str:
+    """Write the other columns down of which a memory says something, so that a later schema can still read them."""
+    if _others(columns) == _BLANK_OTHERS:
+        return ""
+    pairs = zip(COLUMNS, columns, _BLANK, strict=True)
+    return json.dumps({name: value for name, value, blank in pairs if value != blank and name not in _OWN})
 
 
-def _read(told: str) -> Memory:
+def _read(own: Sequence[Any], rest: str) -> Memory:
     try:
-        said = json.loads(told)
+        said = {**dict(zip(_OWN, own, strict=True)), **(json.loads(rest) if rest else {})}
     except ValueError as error:
-        raise StoreDamaged(f"a fact that waits to be indexed cannot be read: {error}", "restore a backup") from error
+        raise StoreDamaged(f"{own[0]} waits to be indexed and cannot be read: {error}", "restore a backup") from error
     return to_memory(tuple(said.get(name, blank) for name, blank in zip(COLUMNS, _BLANK, strict=True)))
 
 
 def waiting(connection: Connection) -> list[Arrived]:
     """Analyse all that wait, in the order in which they came."""
-    rows = connection.execute("SELECT memory, language, space, vector FROM arrivals ORDER BY entry").fetchall()
+    rows = connection.execute(
+        f"SELECT language, space, vector, rest, {', '.join(_OWN)} FROM arrivals ORDER BY entry"
+    ).fetchall()
     return [
-        Arrived(entry_for(_read(told), language), space, None if blob is None else np.frombuffer(blob, "<f4"))
-        for told, language, space, blob in rows
+        Arrived(entry_for(_read(own, rest), language), space, None if blob is None else np.frombuffer(blob, "<f4"))
+        for language, space, blob, rest, *own in rows
     ]
 
 
@@ -113,8 +117,8 @@ def clear(connection: Connection) -> None:
 
 def among(connection: Connection, ids: Collection[MemoryId], scopes: Collection[str]) -> dict[MemoryId, Memory]:
     """Return those of these memories that wait and may be seen."""
-    rows = connection.execute("SELECT id, scope, memory FROM arrivals").fetchall()
-    return {identity: _read(told) for identity, scope, told in rows if identity in ids and scope in scopes}
+    rows = connection.execute(f"SELECT rest, {', '.join(_OWN)} FROM arrivals").fetchall()
+    return {own[0]: _read(own, rest) for rest, *own in rows if own[0] in ids and own[1] in scopes}
 
 
 def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice, ...]:

@@ -51,7 +51,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.read_only = not _is_writable(path)
-        self._side_file = Path(f"{path}.lock")
+        self._side_file = f"{path}.lock"
         self._turn = threading.RLock()
         self._local = threading.local()
         self._held: weakref.WeakSet[_Held] = weakref.WeakSet()

@@ -22,7 +22,7 @@ _POLL_SECONDS = 0.01
 
 
 @contextmanager
-def locked(path: Path, seconds: float) -> Iterator[None]:
+def locked(path: Path | str, seconds: float) -> Iterator[None]:
     """Hold the lock of a side file inside the block; raise `Timeout` if others hold it for so many seconds."""
     give_back = take(path, seconds)
     try:
@@ -31,7 +31,7 @@ def locked(path: Path, seconds: float) -> Iterator[None]:
         give_back()
 
 
-def take(path: Path, seconds: float) -> Callable[[], None]:
+def take(path: Path | str, seconds: float) -> Callable[[], None]:
     """Take the lock of a side file, and return what gives it back; `Timeout` if others hold it for so many seconds."""
     if HAS_FLOCK:
         return _flocked(path, seconds)
@@ -40,7 +40,7 @@ def take(path: Path, seconds: float) -> Callable[[], None]:
     return lock.release
 
 
-def _flocked(path: Path, seconds: float) -> Callable[[], None]:
+def _flocked(path: Path | str, seconds: float) -> Callable[[], None]:
     """Ask the system itself: that takes microseconds, where filelock takes a tenth of what storing a fact does.
 
     The file is opened each time, so that a process forked between two writes does not hold the lock with us.
@@ -54,7 +54,7 @@ def _flocked(path: Path, seconds: float) -> Callable[[], None]:
     return partial(os.close, file)  # which gives the lock back
 
 
-def _wait(file: int, path: Path, deadline: float) -> None:
+def _wait(file: int, path: Path | str, deadline: float) -> None:
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
