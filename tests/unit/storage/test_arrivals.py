@@ -13,6 +13,7 @@ import whyrank
 from whyrank.engine import Engine
 from whyrank.errors import StoreDamaged
 from whyrank.ports import Arrival, Changes
+from whyrank.storage.sqlite import arrivals
 from whyrank.storage.sqlite import connection as connections
 from whyrank.storage.sqlite.arrivals import BATCH
 from whyrank.storage.sqlite.locking import locked
@@ -215,6 +216,18 @@ def test_a_row_that_cannot_be_read_is_named_by_writers_and_keeps_no_reader(path:
     assert [notice.code for notice in store.keyword(["tea"], EVERYTHING, 5).notices] == ["not-indexed-yet"]
     with pytest.raises(StoreDamaged, match="waits to be indexed"):
         store.write(Changes(remove=["m_1"]))
+    store.close()
+
+
+def test_what_another_version_has_stored_meanwhile_is_not_stored_twice(path: Path) -> None:
+    store = SqliteStore(path)
+    store.take_in(arrival(1))
+    store.get([], EVERYTHING.scopes)
+    with store._database.writing() as connection:
+        arrivals.put(connection, arrival(2))
+        connection.execute("UPDATE arrivals SET id = 'm_1'")
+    assert list(store.keyword(["tea"], EVERYTHING, 5).ids) == ["m_1"]
+    assert counted(path) == 0
     store.close()
 
 

@@ -101,6 +101,8 @@ def _read(own: Sequence[Any], rest: str) -> Memory:
 
 def waiting(connection: Connection) -> list[Arrived]:
     """Analyse all that wait, in the order in which they came."""
+    # An older version that had the file open knows nothing of what waits, and may have stored the same.
+    connection.execute("DELETE FROM arrivals WHERE id IN (SELECT id FROM memories)")
     rows = connection.execute(
         f"SELECT language, space, vector, rest, {', '.join(_OWN)} FROM arrivals ORDER BY entry"
     ).fetchall()
