@@ -14,10 +14,12 @@ from .columns import MemoryId
 from .errors import ConfigError, Conflict
 from .ingest.entries import content_hash
 from .lifetimes import expiry
-from .types import TRUSTS, USUAL_IMPORTANCE, Former, Memory, Notice, Source
+from .ports import Written
+from .types import TRUSTS, USUAL_IMPORTANCE, Former, Memory, Notice, Scope, Source
 
 MAX_KEY_CHARACTERS = 1_000
 Outcome = Literal["stored", "known", "revived", "merged"]
+Keys = Mapping[tuple[Scope, str], Written]  # of writes, with what each came to
 
 
 class Fields(TypedDict, total=False):
@@ -126,6 +128,13 @@ def with_fields(memory: Memory, fields: Mapping[str, Any], now: float) -> Memory
     if begin is not None and end is not None and begin >= end:
         raise Conflict("valid_from is not before valid_until", "give an earlier or a later date")
     return changed
+
+
+def new_fact(identity: MemoryId, text: str, owner: Scope, fields: Mapping[str, Any], now: float) -> Memory:
+    """Return a fact as it is first said."""
+    source = Source("", content_hash=content_hash(text))
+    blank, told = Memory(identity, text, scope=owner, source=source, created=now, date=now), said(fields)
+    return with_fields(blank, told, now) if told else blank
 
 
 def with_text(memory: Memory, text: str) -> Memory:

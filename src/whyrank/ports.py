@@ -21,6 +21,8 @@ else:
     Vector = object  # ports are imported by all; numpy is loaded only where vectors are computed
 
 
+NOT_INDEXED = "not-indexed-yet"  # the notice of a run that could not see what was taken in a moment ago
+
 # Where a memory stands in a list of some order; what comes behind has a greater one.
 SortingKey = tuple[object, ...]
 UNKNOWN_READER = 0  # earlier than all that are known
@@ -70,6 +72,20 @@ class Written(NamedTuple):
 
     memory: MemoryId
     content: str
+
+
+class Arrival(NamedTuple):
+    """A fact that nobody has said before: a vector if it has one, the key of the write and what that came to.
+
+    `note` is a name with the text that stood under it when the vector was made.
+    """
+
+    memory: Memory
+    language: str = ""
+    space: str = ""
+    vector: Vector | None = None
+    key: tuple[str, Written] | None = None
+    note: tuple[str, str] | None = None
 
 
 class Recall(NamedTuple):
@@ -157,8 +173,16 @@ class StoreStatus:
 class Store(Protocol):
     """Where memories live; every run filters by `where` before it cuts."""
 
-    def reading(self) -> AbstractContextManager[None]:
-        """Hold one consistent view for all reads inside the block."""
+    def reading(self, latest: bool = True) -> AbstractContextManager[None]:
+        """Hold one consistent view for all reads inside the block; what `take_in` took may lack if not the latest."""
+
+    def take_in(self, arrival: Arrival) -> bool:
+        """Store one new fact; return only when it is durable, and every later read finds it.
+
+        False, and nothing is stored, where `write` must decide: the id, the text in its scope or the key is known,
+        something claims to have replaced it, its vector does not fit the space or is the first there, the space has
+        failures, or another text stands under the name of the note.
+        """
 
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""

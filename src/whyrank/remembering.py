@@ -8,11 +8,13 @@ from typing import Any, NamedTuple, TypeVar, Unpack
 
 from .analysis.text import same_text
 from .arguments import Scopes, fact_text, scope_of
+from .arriving import Arriving
 from .columns import MemoryId
 from .errors import Conflict, NotFound, StoreChanged
 from .facts import (
     Added,
     Fields,
+    Keys,
     Near,
     Outcome,
     check_key,
@@ -26,7 +28,6 @@ from .facts import (
     with_text,
 )  # fmt: skip
 from .ingest.entries import entry_for, id_for
-from .lives import Living
 from .ports import Changes, Failure, Vector, Written
 from .types import GLOBAL, Document, Memory, Notice, Scope, Where
 from .unitvectors import unit_rows
@@ -41,10 +42,9 @@ _NEAR_UNKNOWN = Notice(
 )
 UNSAID: Any = "\0"  # no id and no text is that: None takes back what a fact replaces, leaving it out does not
 Done = TypeVar("Done")
-Keys = Mapping[tuple[Scope, str], Written]
 
 
-class Remembering(Living):
+class Remembering(Arriving):
     """Facts that come and change."""
 
     def add(
@@ -102,6 +102,13 @@ class Remembering(Living):
         keys: Keys,
         looks_for_near: bool,
     ) -> Added:
+        failures: Mapping[str, Failure | None] = {}
+        space = ""
+        if supersedes is None and not looks_for_near:
+            arrived = self._arrived(text, owner, fields, keys)
+            if isinstance(arrived, Added):
+                return arrived
+            space, failures = arrived.space, arrived.failures
         with self._store.reading():  # one moment for all that is asked before something is made of it
             before = self._written_before(keys)
             if before is not None:
@@ -122,7 +129,10 @@ class Remembering(Living):
         memory = with_fields(with_text(base, text), {"decay": base.decay, **said(fields)}, now)
         if old is not None:
             memory = replace(memory, supersedes=old.id)
-        found = self._found_near(memory, {memory.id, old.id if old else ""}, now) if looks_for_near else _Found()
+        if looks_for_near:
+            found = self._found_near(memory, {memory.id, old.id if old else ""}, now)
+        else:
+            found = _Found(space=space, failures=failures if known is None else {})
         into = next((one.memory for one in found.near if may_merge(memory, one.memory)), None)
         if self._config["dedup.near"] == "merge" and into is not None and known is None and old is None:
             return self._merged(into, found, memory, keys, now)

@@ -56,6 +56,11 @@ class Rereading(Spaces):
             self._store.settle(sorted(self._every_scope()))
         return done
 
+    def _are_words_new(self) -> bool:
+        """Tell whether no memory has words of an earlier reader; looked at until it is so."""
+        self._words_are_new = self._words_are_new or not self._store.read_before(READER_VERSION, 1)
+        return self._words_are_new
+
     def _keep(self, changes: Changes) -> None:
         """Write changes; where old words wait to be read anew, take some of them along."""
         super()._keep(changes)

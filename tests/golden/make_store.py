@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import whyrank
+from whyrank.storage.sqlite.store import SqliteStore
 
 
 def main(path: Path) -> None:
@@ -19,6 +20,9 @@ def main(path: Path) -> None:
         old = engine.add("Suzy drinks coffee", scope="user:42")
         engine.add("Suzy prefers tea", scope="user:42", supersedes=old.id)
         engine.add("Котёл чистят в октябре")
+        # As a process that is killed leaves it: this fact still waits to be indexed.
+        assert isinstance(engine._store, SqliteStore)
+        engine._store._database.close()
     note.unlink()
 
 

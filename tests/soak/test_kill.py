@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import whyrank
@@ -79,6 +81,7 @@ def test_every_acknowledged_fact_survives_a_kill_and_is_found(tmp_path: Path) ->
     chance = random.Random(11)
     store = tmp_path / "memory.db"
     acknowledged: list[str] = []
+    waiting = 0
     for turn in range(ROUNDS):
         command = [sys.executable, "-c", ADD, str(store), str(tmp_path), str(turn)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -92,6 +95,9 @@ def test_every_acknowledged_fact_survives_a_kill_and_is_found(tmp_path: Path) ->
         ]
         process.wait()
         process.stdout.close()
+        with closing(sqlite3.connect(store)) as connection:
+            waiting += connection.execute("SELECT count(*) FROM arrivals").fetchone()[0]
+    assert waiting, "no kill landed between storing a fact and indexing it"
     with whyrank.open(store, workspace=tmp_path, embedding="none") as engine:
         for identity in acknowledged:
             memory = engine.get(identity)

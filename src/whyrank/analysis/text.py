@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 import regex
@@ -41,8 +42,11 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
+@lru_cache(maxsize=8)  # a fact that is stored is asked twice
 def same_text(text: str) -> str:
     """Return what two texts share that say the same: case-folded, with single spaces."""
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text.lower().strip()
     return " ".join(text.casefold().split())
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .child import LIMIT, Failed, contestant_named, in_a_process
 from .clock import take_turns
@@ -21,8 +21,12 @@ from .outcome import Category, Entrant, Line, Outcome, Round, Skipped
 from .scopes import scoped
 from .special import filtered, ranking_share
 
+if TYPE_CHECKING:
+    from ..ports import Vector
+
 WARM_UP = 3  # questions that everybody answers before anything is measured
 INSERTS = 40
+INDEXED = "insert, indexed"  # a note that is stored and found, where storing alone leaves the index for later
 _UNBOUNDED = 1e6  # seconds: whyrank is waited for, else there is nothing to compare with
 
 Tell: TypeAlias = Callable[[str], None]
@@ -98,7 +102,11 @@ def _round(size: int, settings: Settings, means: Means) -> Round:
         categories = [_category(work, peers, written, turns, skipped, tell) for work in WORKS]
         ours = peers[OURS]
         special = filtered(ours, written, turns, tell), ranking_share(ours, written, turns)
-        categories.append(_inserts(corpus, peers, min(turns, INSERTS), skipped, tell))
+        spare = list(zip(*corpus.spare(SPARE_NOTES), strict=True))
+        half = len(spare) // 2  # each note is new to everybody
+        inserts = min(turns, INSERTS)
+        categories.append(_inserts("insert", peers, corpus.size, spare[:half], inserts, skipped, tell))
+        categories.append(_inserts(INDEXED, peers, corpus.size + half, spare[half:], inserts, skipped, tell))
         return Round(size, entrants, [category for category in categories if category.lines], *special, skipped)
 
 
@@ -180,26 +188,35 @@ def _asking(work: Work, peer: Peer, corpus: Written) -> Callable[[int], Sequence
     return lambda turn: work.ask(peer, corpus, turn)
 
 
-def _inserts(corpus: Corpus, peers: Mapping[str, Peer], turns: int, skipped: list[Skipped], tell: Tell) -> Category:
-    """Let all who can store one more note durably take turns at it; last, because it changes the indexes."""
-    texts, vectors = corpus.spare(SPARE_NOTES)
-    able = {name: peer for name, peer in peers.items() if "add" in peer.offers}
-    tell(f"insert: {turns} turns of {', '.join(able)}")
-    guard = _Guard("insert")
+def _inserts(
+    name: str,
+    peers: Mapping[str, Peer],
+    first: int,
+    spare: Sequence[tuple[str, Vector]],
+    turns: int,
+    skipped: list[Skipped],
+    tell: Tell,
+) -> Category:
+    """Let all who can store one more note durably take turns at it, and index it; last, because it changes indexes."""
+    able = {peer.name: peer for peer in peers.values() if "add" in peer.offers}
+    tell(f"{name}: {turns} turns of {', '.join(able)}")
+    guard = _Guard(name)
 
     def adding(peer: Peer) -> Callable[[int], Sequence[Key]]:
         def add(turn: int) -> Sequence[Key]:
-            peer.add(corpus.size + turn, texts[turn], vectors[turn])
+            peer.add(first + turn, *spare[turn])
+            if name == INDEXED:
+                peer.index()
             return ()
 
         return add
 
-    calls = {name: guard.around(name, adding(peer)) for name, peer in able.items()}
+    calls = {own: guard.around(own, adding(peer)) for own, peer in able.items()}
     for call in calls.values():
         call(turns)  # the first write opens what later ones find open
     spans = take_turns(calls, turns)
     skipped += guard.failures()
-    return Category("insert", [Line(name, spans[name]) for name in able if name not in guard.failed])
+    return Category(name, [Line(own, spans[own]) for own in able if own not in guard.failed])
 
 
 class _Guard:

@@ -48,6 +48,10 @@ class Peer(Protocol):
         """Store one more note; it is durable on return."""
         raise _lacking(self, "add")
 
+    def index(self) -> None:
+        """Index what was added, where adding leaves that for later."""
+        return
+
     def numbers(self, keys: Sequence[Key]) -> list[int]:
         """Return the numbers of notes that an answer named; not part of what is measured."""
         return [int(key) for key in keys]

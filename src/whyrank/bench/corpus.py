@@ -25,7 +25,7 @@ NOTES_PER_TOPIC = 100
 WORDS_PER_TOPIC = 40
 COMMON_WORDS = 20_000  # people ask in the words most people know, and rare ones are names
 NOTES_PER_BATCH = 10_000  # about 10 MB of vectors and as much of tokens at a time
-SPARE_NOTES = 64  # that stand in no corpus, to be inserted
+SPARE_NOTES = 128  # that stand in no corpus, to be inserted
 
 _TOPICS, _TOPIC_OF, _BATCH, _SPARE, _QUESTIONS = 11, 12, 13, 14, 15  # streams of chance
 

@@ -152,6 +152,11 @@ class Ours(Peer):
         self._embedder.known = {text: vector}
         self.engine.add(text)
 
+    def index(self) -> None:
+        """Read, which indexes what waits."""
+        with self.store.reading():
+            return
+
     def numbers(self, keys: Sequence[Key]) -> list[int]:
         """Read the numbers off the paths."""
         found = self.store.get([str(key) for key in keys], visible([GLOBAL]))

@@ -1,72 +1,31 @@
-"""Memories ready for the store: ids from content, tokens, names, and the hash of what is embedded."""
+"""Ids from content; and what analysis makes of a memory, for those who store it."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
 
-from ..analysis.datewords import asked_dates, date_words
-from ..analysis.documents import embedded_text, searchable_text
-from ..analysis.names import names_of
-from ..analysis.reldates import told_dates
-from ..analysis.speakers import speaker_mark
-from ..analysis.words import tokens_and_language
+from ..analysis.entries import READER_VERSION, content_hash, entry_for
 from ..columns import MemoryId
-from ..ports import Entry
-from ..types import Memory, Scope
+from ..types import Scope
 
-# Letter runs help where words are long and change their shape: +0.01 nDCG in German and Russian, nothing in English,
-# where they are most of an index.
-WORDS_SUFFICE = frozenset({"en"})
-
-# Raised whenever the same text would give other words, names or date words, or the same file other chunks or fields:
-# files are then read anew when they are ingested, and the words of all other memories a few at a time.
-READER_VERSION = 4
+__all__ = ["READER_VERSION", "content_hash", "entry_for", "id_for", "occurrences"]
 
 _ID_BYTES = 10  # 80 bits: two of a million memories share an id once in a million stores
-
-
-def entry_for(memory: Memory, language: str) -> Entry:
-    """Analyse a memory, outside any transaction."""
-    text = embedded_text(memory)
-    tokens, spoken = tokens_and_language(searchable_text(memory), language)
-    return Entry(
-        memory=memory,
-        tokens=tokens,
-        names=names_of(memory),
-        embed_text=text,
-        embed_hash=content_hash(text),
-        letters=spoken not in WORDS_SUFFICE,
-        marks=(*_date_words(memory, spoken), *(speaker_mark(memory.speaker) if memory.is_turn else ())),
-        language=language,
-        reader=READER_VERSION,
-    )
-
-
-def _date_words(memory: Memory, language: str) -> tuple[str, ...]:
-    """Return the date words of a memory: its own, those it names, those it tells from where it stands."""
-    named = asked_dates(memory.text)
-    # The time it was written down is nobody's date.
-    if memory.date is None or memory.date == memory.created:
-        return named
-    return tuple(dict.fromkeys((*date_words(memory.date), *named, *told_dates(memory.text, memory.date, language))))
-
-
-def content_hash(text: str) -> str:
-    """Return the fingerprint of a text."""
-    return hashlib.blake2b(text.encode("utf-8", errors="replace"), digest_size=16).hexdigest()
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"  # of base 32 (RFC 4648), two at a time below
+_PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
+_SHIFTS = range(8 * _ID_BYTES - 10, -1, -10)
 
 
 def id_for(scope: Scope, path: str, text: str, occurrence: int = 0) -> MemoryId:
     """Return the id of a memory: the same content at the same place has the same id in every store."""
-    parts = (str(scope), path, text, str(occurrence))
-    digest = hashlib.blake2b(digest_size=_ID_BYTES)
-    for part in parts:
-        data = part.encode("utf-8", errors="replace")
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return "m_" + base64.b32encode(digest.digest()).decode("ascii").lower().rstrip("=")
+    parts = [part.encode("utf-8", errors="replace") for part in (str(scope), path, text, str(occurrence))]
+    # Each with its length in front: no two lists of parts are the same bytes.
+    told = b"".join([piece for data in parts for piece in (len(data).to_bytes(8, "little"), data)])
+    digest = hashlib.blake2b(told, digest_size=_ID_BYTES).digest()
+    number = int.from_bytes(digest, "big")
+    return "m_" + "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
 def occurrences(texts: Iterable[str]) -> Iterable[tuple[str, int]]:

@@ -57,11 +57,12 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Desk:
-    """Where texts are embedded: a store, the embedder of one of its spaces, and a clock."""
+    """Where texts are embedded: a store, the embedder of one of its spaces, a clock, the dimension if it is known."""
 
     store: Store
     embedder: Embedder
     clock: Clock = time.time
+    dimension: int | None = None
 
     @property
     def space(self) -> str:
@@ -100,7 +101,7 @@ class Desk:
         """Embed texts and look at what comes back; what has no direction in this space is left out."""
         given = self.embedder.documents(list(texts.values()))
         try:
-            rows = unit_rows(given, len(texts), self.store.dimensions(self.space))
+            rows = unit_rows(given, len(texts), self.dimension or self.store.dimensions(self.space))
         except (ValueError, TypeError) as error:
             raise ProviderGarbage(str(error)) from error
         return {text_hash: row for text_hash, row in zip(texts, rows, strict=True) if row.any()}

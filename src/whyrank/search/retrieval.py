@@ -247,7 +247,8 @@ def _name_matches(
 def _run_notices(
     runs: tuple[Run, ...], context: Context, recipe: Recipe, vector: Vector | None, space: str
 ) -> Iterator[Notice]:
-    yield from (notice for run in runs for notice in run.notices)
+    # What is true of the whole index, every run says.
+    yield from dict.fromkeys(notice for run in runs for notice in run.notices)
     analysis = context.analysis
     if "keyword" in recipe.plan.runs and not analysis.terms:
         yield Notice("no-terms", "the query holds no word to look for, so there was no keyword run")

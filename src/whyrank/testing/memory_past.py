@@ -69,6 +69,14 @@ def refuse_circles(entries: Mapping[MemoryId, Entry], changes: Changes) -> None:
             raise StoreError(f"{by} would be replaced by itself", "nothing was stored")
 
 
+def end_claims(entries: dict[MemoryId, Entry], superseded: Mapping[MemoryId, tuple[MemoryId, float] | None]) -> None:
+    """Let nobody say any more that it has replaced what is brought back."""
+    back = {identity for identity, life in superseded.items() if life is None}
+    for key, entry in entries.items():
+        if entry.memory.supersedes in back:
+            entries[key] = replace(entry, memory=replace(entry.memory, supersedes=None))
+
+
 def with_recalls(entry: Entry, entries: Mapping[MemoryId, Entry], renamed: Mapping[MemoryId, MemoryId]) -> Entry:
     """Return what is put with the recalls of what it takes the place of."""
     sources = [entry.memory.id, *(old for old, new in renamed.items() if new == entry.memory.id)]

@@ -14,6 +14,7 @@ from ..columns import MemoryId
 from ..errors import StoreError
 from ..matches import NameProbe
 from ..ports import (
+    Arrival,
     Changes,
     Entry,
     Failure,
@@ -29,8 +30,9 @@ from ..storage import lexical
 from ..storage.pools import Scored, best
 from ..storage.samples import spread
 from ..types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
+from .memory_arrivals import changes_of
 from .memory_matching import passes, with_tie, words_in
-from .memory_past import Past, counted, life_of, refuse_circles, refuse_others, with_recalls
+from .memory_past import Past, counted, end_claims, life_of, refuse_circles, refuse_others, with_recalls
 from .memory_readers import MemoryReaders
 from .oracle import addends, date_scores
 
@@ -50,9 +52,16 @@ class MemoryStore(MemoryReaders):
         self._failures: dict[tuple[str, str], Failure] = {}
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Hold one view; nothing changes here while anybody reads."""
+    def reading(self, latest: bool = True) -> Iterator[None]:
+        """Hold one view; nothing changes here while anybody reads, and nothing waits to be indexed."""
         yield
+
+    def take_in(self, arrival: Arrival) -> bool:
+        """Store one new fact, if nothing of it is known."""
+        changes = changes_of(arrival, self._entries, self)
+        if changes is not None:
+            self.write(changes)
+        return changes is not None
 
     def write(self, changes: Changes) -> None:
         """Apply changes."""
@@ -72,7 +81,7 @@ class MemoryStore(MemoryReaders):
         for identity in gone | pruned:
             self._entries.pop(identity, None)
         self._entries.update(put)
-        self._end_claims(changes.superseded)
+        end_claims(self._entries, changes.superseded)
         for identity, life in {**lives, **changes.superseded}.items():
             self._mark(identity, life)
         for recall in changes.recalled:
@@ -120,12 +129,6 @@ class MemoryStore(MemoryReaders):
     def _is_expired(self, identity: MemoryId, moment: float) -> bool:
         expires = self.memory(identity).expires if identity in self._entries else None
         return expires is not None and expires <= moment
-
-    def _end_claims(self, superseded: Mapping[MemoryId, tuple[MemoryId, float] | None]) -> None:
-        back = {identity for identity, life in superseded.items() if life is None}
-        for key, entry in self._entries.items():
-            if entry.memory.supersedes in back:
-                self._entries[key] = replace(entry, memory=replace(entry.memory, supersedes=None))
 
     def _recall(self, recall: Recall) -> None:
         entry = self._entries.get(recall.memory)

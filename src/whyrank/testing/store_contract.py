@@ -10,6 +10,7 @@ from ..hits import content_keys_of, memory_of
 from ..ingest.entries import entry_for
 from ..ports import Changes, FileRecord
 from ..types import GLOBAL, Source
+from .arrival_contract import ArrivalContract
 from .life_contract import LifeContract
 from .notes_contract import NotesContract
 from .reader_contract import ReaderContract
@@ -19,7 +20,7 @@ from .store_setting import MINE, NOW, OTHER, USER, fact, ids
 __all__ = ["MINE", "NOW", "OTHER", "USER", "StoreContract", "fact", "ids"]
 
 
-class StoreContract(LifeContract, NotesContract, ReaderContract, SpaceContract):
+class StoreContract(LifeContract, NotesContract, ReaderContract, SpaceContract, ArrivalContract):
     """Subclass this and give `open_store`."""
 
     def test_what_was_written_comes_back_whole(self, tmp_path: Path) -> None:

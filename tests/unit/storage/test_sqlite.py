@@ -155,6 +155,7 @@ def test_a_row_that_cannot_be_read_is_damage_when_it_is_fetched(store: SqliteSto
 def test_a_search_that_would_show_a_damaged_row_says_so_itself(tmp_path: Path) -> None:
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
         engine.add("Robin drinks tea", tags=["drinks"])
+        engine.status()  # whoever reads has it indexed first
         other = sqlite3.connect(tmp_path / "memory.db")
         other.execute("UPDATE memories SET tags = '[\"drinks'")
         other.commit()

@@ -9,9 +9,10 @@ from ...columns import MemoryId
 from ...ports import Failure, FileRecord, Waiting, Written
 from ...types import Memory, Scope
 from . import past, queue
-from .connection import Database, Row
+from .connection import Connection, Database, Row
 from .notes import Notes, raise_generation, write_notes
 
+SEEN = "scope IN (SELECT value FROM json_each(?))"
 _HASHES_PER_STATEMENT = 500
 
 
@@ -21,9 +22,12 @@ class Bookkeeping:
     _database: Database
     _notes: Notes
 
-    def reading(self) -> AbstractContextManager[None]:
-        """Hold one consistent view for all reads inside the block."""
-        return self._database.reading()
+    def _index_arrivals(self, connection: Connection) -> None:
+        raise NotImplementedError
+
+    def reading(self, latest: bool = True) -> AbstractContextManager[None]:
+        """Hold one consistent view for all reads inside the block; if it is the latest, facts that wait are in it."""
+        return self._database.reading(latest)
 
     def with_text(self, text: str, scope: Scope) -> list[Memory]:
         """Return the facts of one scope that say the same: case and white space aside."""
@@ -40,6 +44,12 @@ class Bookkeeping:
         rows = self._read("SELECT space, count(*) FROM vectors GROUP BY space ORDER BY space")
         return dict(rows)
 
+    def _spaces_of(self, theirs: tuple[str, ...]) -> dict[str, int]:
+        """Count the vectors of each embedding space that belong to what some scopes see."""
+        hashes = f"SELECT embed_hash FROM memories WHERE {SEEN}"
+        rows = self._read(f"SELECT space, count(*) FROM vectors WHERE hash IN ({hashes}) GROUP BY space", theirs)
+        return dict(sorted(rows))
+
     def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
         """Return those of these embedded texts that already have a vector in the space."""
         found: set[str] = set()
@@ -55,12 +65,12 @@ class Bookkeeping:
 
     def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
         """Return what of these scopes could not be embedded in a space and why, the provider's own failure first."""
-        with self.reading():
+        with self.reading(latest=False):
             return queue.failures(self._database.reader(), space, scopes)
 
     def dimensions(self, space: str) -> int | None:
         """Return how many numbers a vector of the space has, if it ever held one."""
-        with self.reading():
+        with self.reading(latest=False):
             generation = self._database.generation()
             value = self._notes.value(self._database.reader(), generation, queue.dimensions_key(space))
         return int(value) if value is not None else None
@@ -70,6 +80,7 @@ class Bookkeeping:
         dropped, after = 0, 0
         while True:
             with self._database.writing() as connection:
+                self._index_arrivals(connection)
                 count, after = queue.drop_some(connection, space, after)
                 if not count:
                     queue.forget_space(connection, space)
@@ -90,12 +101,12 @@ class Bookkeeping:
 
     def note(self, name: str) -> str | None:
         """Return the text kept under a name, if there is one."""
-        with self.reading():
+        with self.reading(latest=False):
             return self._notes.get(self._database.reader(), self._database.generation(), name)
 
     def notes(self, prefix: str = "") -> dict[str, str]:
         """Return all texts that are kept under names that begin so, by name."""
-        with self.reading():
+        with self.reading(latest=False):
             return self._notes.all(self._database.reader(), prefix)
 
     def put_note(self, name: str, text: str) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import Timeout
 
 from ...errors import StoreDamaged, StoreError, StoreFull, StoreLocked
-from .locking import locked
+from .locking import take
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,6 +28,11 @@ else:
 LIBRARY = f"SQLite {sqlite3.sqlite_version}"
 BUSY_MILLISECONDS = 30_000
 LOCK_SECONDS = 30.0
+# How long a reader waits for other writers before it answers without what has just arrived, and how long it then
+# leaves them alone: a person notices a second, and most writers are done in a few hundredths of one.
+INDEXING_SECONDS = 0.5
+FOREVER = -1.0  # as `RLock.acquire` has it
+PAUSE_SECONDS = 2.0
 WRITER_CACHE_KILOBYTES = 65_536  # ids and hashes fall anywhere in their indexes; SQLite's two megabytes would thrash
 WAL_BYTES_KEPT = 64 * 1024 * 1024
 
@@ -35,6 +41,7 @@ connect = sqlite3.connect
 version = sqlite3.sqlite_version_info
 Row = tuple[Any, ...]
 
+_MOMENT = "SELECT value, EXISTS (SELECT 1 FROM arrivals) FROM meta WHERE key = 'generation'"
 _NESTED = nullcontext()  # a block inside another, which holds the snapshot
 
 
@@ -44,13 +51,16 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.read_only = not _is_writable(path)
-        self._side_file = Path(f"{path}.lock")
+        self._side_file = f"{path}.lock"
         self._turn = threading.RLock()
         self._local = threading.local()
         self._held: weakref.WeakSet[_Held] = weakref.WeakSet()
         self._writer: Connection | None = None
         self._is_closed = False
+        self._busy_until = 0.0
         self._pid = os.getpid()
+        # Whoever opens the file says how arrivals are indexed, inside the transaction at hand.
+        self.index_arrivals: Callable[[Connection], None] = lambda connection: None
 
     def reader(self) -> Connection:
         """Return this thread's reading connection; it is closed when the thread ends."""
@@ -64,41 +74,71 @@ class Database:
             self._held.add(held)
         return held.connection
 
-    def reading(self) -> AbstractContextManager[None]:
-        """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
+    def reading(self, latest: bool = True) -> AbstractContextManager[None]:
+        """Hold one snapshot for all reads of this thread inside the block; blocks may nest.
+
+        If it shall be the latest, what has arrived is indexed first, as far as this process may write now.
+        """
         # A search opens dozens of blocks inside its own: those must cost nothing.
-        return _NESTED if self.reader().in_transaction else self._snapshot()
+        return _NESTED if self.reader().in_transaction else self._snapshot(latest)
 
     @contextmanager
-    def _snapshot(self) -> Iterator[None]:
+    def _snapshot(self, latest: bool) -> Iterator[None]:
         connection = self.reader()
         held: _Held = self._local.held
         with held.turn, translated(self.path):
             self._check_usable()  # it may have been closed while we waited
-            connection.execute("BEGIN")
-            held.generation = None
             try:
+                held.look()
+                if held.is_behind and latest:
+                    connection.execute("COMMIT")
+                    self._catch_up(held)
                 yield
             finally:
                 if connection.in_transaction:
                     connection.execute("COMMIT")
 
-    def generation(self) -> int:
-        """Return which generation this thread is reading, asked once per snapshot; only inside `reading`."""
+    def _catch_up(self, held: _Held) -> None:
+        """Index what has arrived and look at that very moment; who may not write, or not soon, sees what is indexed."""
+        if not self.read_only:
+            with suppress(StoreError):
+                self.index_now(held.look)  # behind the lock, where nothing can arrive in between
+        if not held.connection.in_transaction:
+            held.look()
+
+    def index_now(self, then: Callable[[], None] = lambda: None) -> None:
+        """Index what has arrived, do something else before others may write, and give up soon where others do."""
+        if time.monotonic() < self._busy_until:
+            raise StoreLocked(f"{self.path} was locked a moment ago", "wait for the other process, or stop it")
+        try:
+            leave = self._enter(INDEXING_SECONDS, INDEXING_SECONDS)
+            try:
+                with translated(self.path), _indexing(self._write_connection()) as connection:
+                    self.index_arrivals(connection)
+                then()
+            finally:
+                leave()
+        except StoreError:
+            self._busy_until = time.monotonic() + PAUSE_SECONDS
+            raise
+
+    @property
+    def is_behind(self) -> bool:
+        """Tell whether something has arrived that is not indexed in the moment this thread reads."""
         held: _Held = self._local.held
-        if held.generation is None:
-            row = held.connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
-            held.generation = int(row[0])
+        return held.is_behind
+
+    def generation(self) -> int:
+        """Return which generation this thread is reading; only inside `reading`."""
+        held: _Held = self._local.held
         return held.generation
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Run one transaction; it is durable when the block has ended without an error."""
-        self._check_usable()
-        if self.read_only:
-            raise StoreError(f"{self.path} cannot be written to", "check the permissions of the file and its folder")
-        with self._turn, self._locked(), translated(self.path):
-            self._check_usable()  # it may have been closed while we waited
+        # A fact is stored in the time of a few such blocks, so this one holds no others.
+        leave = self._enter(FOREVER, LOCK_SECONDS)
+        try:
             connection = self._write_connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -109,31 +149,61 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+        except sqlite3.Error as error:
+            raise _told(self.path, error) from error
+        finally:
+            leave()
+
+    def _enter(self, patience: float, seconds: float) -> Callable[[], None]:
+        """Become the only writer: wait so long for other threads, and so long for processes; return the way out."""
+        self._check_usable()
+        if self.read_only:
+            raise StoreError(f"{self.path} cannot be written to", "check the permissions of the file and its folder")
+        if not self._turn.acquire(timeout=patience):
+            raise self._locked_out(patience)
+        try:
+            give_back = self._locked(seconds)
+        except BaseException:
+            self._turn.release()
+            raise
+
+        def leave() -> None:
+            give_back()
+            self._turn.release()
+
+        if self._is_closed:  # while we waited
+            leave()
+            self._check_usable()
+        return leave
 
     def rewrite(self) -> bool:
         """Write the whole file anew, without free pages and without a log; tell whether no reader was in the way."""
-        self._check_usable()
-        with self._turn, self._locked(), translated(self.path):
-            connection = self._write_connection()
-            # A copy of all that is kept is made on the way: not in memory, as other temporary things are.
-            connection.execute("PRAGMA temp_store=FILE")
-            connection.execute("VACUUM")
-            connection.execute("PRAGMA temp_store=MEMORY")
-            busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            return not busy
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
+        leave = self._enter(FOREVER, LOCK_SECONDS)
         try:
-            with locked(self._side_file, LOCK_SECONDS):
-                yield
+            with translated(self.path):
+                connection = self._write_connection()
+                # A copy of all that is kept is made on the way: not in memory, as other temporary things are.
+                connection.execute("PRAGMA temp_store=FILE")
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA temp_store=MEMORY")
+                busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                return not busy
+        finally:
+            leave()
+
+    def _locked(self, seconds: float) -> Callable[[], None]:
+        try:
+            return take(self._side_file, seconds)
         except Timeout as error:
-            raise StoreLocked(
-                f"{self.path} has been locked by another process for {LOCK_SECONDS:.0f} s",
-                "wait for the other whyrank to finish, or stop it",
-            ) from error
+            raise self._locked_out(seconds) from error
         except PermissionError as error:
             raise StoreError(f"{error.filename} cannot be locked", "check its owner and permissions") from error
+
+    def _locked_out(self, seconds: float) -> StoreLocked:
+        return StoreLocked(
+            f"{self.path} has been locked by another process for {seconds:g} s",
+            "wait for the other whyrank to finish, or stop it",
+        )
 
     def _write_connection(self) -> Connection:
         if self._writer is None:
@@ -166,10 +236,33 @@ class _Held:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.turn = threading.RLock()
-        self.generation: int | None = None
+        self.generation = 0
+        self.is_behind = False
+
+    def look(self) -> None:
+        """Begin a snapshot: which generation it is, and whether something has arrived that it does not index."""
+        self.connection.execute("BEGIN")
+        generation, behind = self.connection.execute(_MOMENT).fetchone()
+        self.generation, self.is_behind = int(generation), bool(behind)
 
     def __del__(self) -> None:
         self.connection.close()
+
+
+@contextmanager
+def _indexing(connection: Connection) -> Iterator[Connection]:
+    """Run a transaction of what can be done again: nobody need wait for the disk, nor long for others."""
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute(f"PRAGMA busy_timeout={INDEXING_SECONDS * 1000:.0f}")
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
 
 
 def run_script(connection: Connection, script: str) -> None:
@@ -233,18 +326,22 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        text = str(error).lower()
-        if "locked" in text or "busy" in text:
-            raise StoreLocked(f"{path} is locked: {error}", "wait for the other process, or stop it") from error
-        if "full" in text:
-            raise StoreFull(f"no room left to write {path}", "free space on the disk; nothing was lost") from error
-        if any(word in text for word in ("not a database", "malformed", "encrypted", "vtable constructor")):
-            raise StoreDamaged(
-                f"{path} is not a whyrank store, or is damaged: {error}",
-                "name another file with --store, or move this one away and ingest again",
-            ) from error
-        if "readonly" in text or "unable to open" in text:
-            raise StoreError(
-                f"{path} cannot be opened for this: {error}", "check the permissions of the file and its folder"
-            ) from error
-        raise StoreError(f"{path}: {error}") from error
+        raise _told(path, error) from error
+
+
+def _told(path: Path, error: sqlite3.Error) -> StoreError:
+    text = str(error).lower()
+    if "locked" in text or "busy" in text:
+        return StoreLocked(f"{path} is locked: {error}", "wait for the other process, or stop it")
+    if "full" in text:
+        return StoreFull(f"no room left to write {path}", "free space on the disk; nothing was lost")
+    if any(word in text for word in ("not a database", "malformed", "encrypted", "vtable constructor")):
+        return StoreDamaged(
+            f"{path} is not a whyrank store, or is damaged: {error}",
+            "name another file with --store, or move this one away and ingest again",
+        )
+    if "readonly" in text or "unable to open" in text:
+        return StoreError(
+            f"{path} cannot be opened for this: {error}", "check the permissions of the file and its folder"
+        )
+    return StoreError(f"{path}: {error}")

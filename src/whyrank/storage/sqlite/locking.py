@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -20,13 +21,26 @@ else:
 _POLL_SECONDS = 0.01
 
 
-def locked(path: Path, seconds: float) -> AbstractContextManager[None]:
-    """Hold the lock of a side file inside the block; raise `Timeout` if others hold it for so many seconds."""
-    return _flocked(path, seconds) if HAS_FLOCK else _locked_anywhere(path, seconds)
-
-
 @contextmanager
-def _flocked(path: Path, seconds: float) -> Iterator[None]:
+def locked(path: Path | str, seconds: float) -> Iterator[None]:
+    """Hold the lock of a side file inside the block; raise `Timeout` if others hold it for so many seconds."""
+    give_back = take(path, seconds)
+    try:
+        yield
+    finally:
+        give_back()
+
+
+def take(path: Path | str, seconds: float) -> Callable[[], None]:
+    """Take the lock of a side file, and return what gives it back; `Timeout` if others hold it for so many seconds."""
+    if HAS_FLOCK:
+        return _flocked(path, seconds)
+    lock = FileLock(path, timeout=seconds)
+    lock.acquire()
+    return lock.release
+
+
+def _flocked(path: Path | str, seconds: float) -> Callable[[], None]:
     """Ask the system itself: that takes microseconds, where filelock takes a tenth of what storing a fact does.
 
     The file is opened each time, so that a process forked between two writes does not hold the lock with us.
@@ -34,12 +48,13 @@ def _flocked(path: Path, seconds: float) -> Iterator[None]:
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         _wait(file, path, time.monotonic() + seconds)
-        yield
-    finally:
-        os.close(file)  # which gives the lock back
+    except BaseException:
+        os.close(file)
+        raise
+    return partial(os.close, file)  # which gives the lock back
 
 
-def _wait(file: int, path: Path, deadline: float) -> None:
+def _wait(file: int, path: Path | str, deadline: float) -> None:
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -49,9 +64,3 @@ def _wait(file: int, path: Path, deadline: float) -> None:
             time.sleep(_POLL_SECONDS)
         else:
             return
-
-
-@contextmanager
-def _locked_anywhere(path: Path, seconds: float) -> Iterator[None]:
-    with FileLock(path, timeout=seconds):
-        yield

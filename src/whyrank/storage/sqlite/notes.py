@@ -10,6 +10,11 @@ _PREFIX = "note:"
 _LAST = "\U0010ffff"  # sorts behind every other character
 
 
+def note_key(name: str) -> str:
+    """Return under which key of `meta` a note stands."""
+    return _PREFIX + name
+
+
 def drop_notes(connection: Connection, names: Iterable[str]) -> None:
     """Delete notes, inside the transaction at hand."""
     connection.executemany("DELETE FROM meta WHERE key = ?", ((_PREFIX + name,) for name in names))

@@ -43,9 +43,8 @@ SORTING_KEYS: dict[Order, str] = {
 }
 
 
-def to_row(entry: Entry, number: int) -> Row:
-    """Return a memory's columns, with what is derived from it."""
-    memory = entry.memory
+def columns_of(memory: Memory) -> Row:
+    """Return the columns of what a memory says, as COLUMNS names them."""
     place = memory.source or Source("")
     return (
         memory.id, str(memory.scope), memory.kind, memory.text, memory.name, memory.title, memory.slug, memory.owner,
@@ -53,9 +52,16 @@ def to_row(entry: Entry, number: int) -> Row:
         place.content_hash, memory.category, _list(memory.tags), _list(memory.entities), memory.importance,
         memory.created, memory.date, int(memory.evergreen), memory.valid_from, memory.valid_until, memory.expires,
         memory.supersedes, memory.superseded_by, memory.superseded_at, memory.trust, memory.session, memory.speaker,
-        memory.position, memory.decay, memory.recalls, memory.recalled, int(memory.expires_given), number,
-        int(entry.letters), " ".join(entry.marks), memory.group, len(entry.tokens), entry.embed_text, entry.embed_hash,
-        text_key(memory.text) if memory.kind == "fact" else "",
+        memory.position, memory.decay, memory.recalls, memory.recalled, int(memory.expires_given),
+    )  # fmt: skip
+
+
+def to_row(entry: Entry, number: int) -> Row:
+    """Return a memory's columns, with what is derived from it."""
+    memory = entry.memory
+    return (
+        *columns_of(memory), number, int(entry.letters), " ".join(entry.marks), memory.group, len(entry.tokens),
+        entry.embed_text, entry.embed_hash, text_key(memory.text) if memory.kind == "fact" else "",
     )  # fmt: skip
 
 

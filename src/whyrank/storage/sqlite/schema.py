@@ -219,6 +219,26 @@ MIGRATIONS: tuple[Migration, ...] = (
         """,
         _brought_to_3,
     ),
+    Migration(
+        4,
+        """
+        CREATE TABLE arrivals (
+            entry INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            scope TEXT NOT NULL,
+            text_key TEXT NOT NULL,
+            text TEXT NOT NULL,
+            content_hash TEXT NOT NULL,
+            created REAL NOT NULL,
+            date REAL,
+            rest TEXT NOT NULL,
+            language TEXT NOT NULL,
+            space TEXT NOT NULL,
+            vector BLOB,
+            UNIQUE (scope, text_key)
+        );
+        """,
+    ),
 )
 
 

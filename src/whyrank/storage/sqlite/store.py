@@ -13,12 +13,12 @@ from ...columns import Column, Listed, MemoryId
 from ...errors import StoreError
 from ...hits import ContentKey, Fetched
 from ...matches import NameProbe
-from ...ports import Changes, SortingKey, StoreStatus, Vector
-from ...types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
+from ...ports import Arrival, Changes, SortingKey, StoreStatus, Vector
+from ...types import ONCE, Former, Join, Memory, Notice, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from ..pools import best
 from ..samples import spread
-from . import past, purging, readers
-from .bookkeeping import Bookkeeping
+from . import arrivals, past, purging, readers
+from .bookkeeping import SEEN, Bookkeeping
 from .catalogue import Catalogue
 from .connection import LIBRARY, Connection, Database
 from .filters import Clause, clause_for
@@ -39,7 +39,6 @@ _INDEXES_KEPT = 4
 _MEGABYTE = 1024 * 1024
 CACHE_MEGABYTES = 224
 _WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
-_SEEN = "scope IN (SELECT value FROM json_each(?))"
 
 
 class SqliteStore(Bookkeeping):
@@ -58,12 +57,14 @@ class SqliteStore(Bookkeeping):
         self._seen: tuple[int, KeywordIndex] | None = None
         self._read_by: tuple[tuple[int, frozenset[Scope]], Mapping[int, int]] | None = None
         self._is_untidy = False
+        self._has_arrivals = False
+        self._catalogue = Catalogue(lambda connection, row: self._index(connection).stored_tokens(connection, row))
+        self._database.index_arrivals = self._index_arrivals
         try:
             self._prepare(path, keyword)
         except BaseException:
             self._database.close()
             raise
-        self._catalogue = Catalogue(lambda connection, row: self._index(connection).stored_tokens(connection, row))
 
     def _prepare(self, path: Path, keyword: str) -> None:
         if self._database.read_only and not path.exists():
@@ -80,13 +81,39 @@ class SqliteStore(Bookkeeping):
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
         with self._database.writing() as connection:
-            index = self._index(connection)
-            writing = Writing(connection, index, self._names, self._vectors)
-            writing.mend(self._catalogue.broken())
-            writing.apply(changes)
-            self._is_untidy = self._is_untidy or index.is_due(connection)
+            self._index_arrivals(connection)
+            self._writing(connection).apply(changes)
+            self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
         if self._is_untidy:
             self._tidy(len(changes.put))
+
+    def _writing(self, connection: Connection) -> Writing:
+        writing = Writing(connection, self._index(connection), self._names, self._vectors)
+        writing.mend(self._catalogue.broken())
+        return writing
+
+    def take_in(self, arrival: Arrival) -> bool:
+        """Store one new fact as a row that waits to be indexed; return only when it is durable."""
+        with self._database.writing() as connection:
+            waiting = arrivals.put(connection, arrival)
+        if waiting is None:
+            return False
+        self._has_arrivals = True
+        if waiting >= arrivals.BATCH:
+            with suppress(StoreError):  # the fact is stored; whoever comes next indexes it
+                self._database.index_now()
+                if self._is_untidy:
+                    self._tidy(waiting)
+        return True
+
+    def _index_arrivals(self, connection: Connection) -> None:
+        """Index all facts that wait, inside the transaction at hand."""
+        arrived = arrivals.waiting(connection)
+        if arrived:
+            self._writing(connection).take_in(arrived)
+            arrivals.clear(connection)
+            self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
+        self._has_arrivals = False
 
     def _tidy(self, written: int) -> None:
         """Keep house after a write, off every reader's path and in proportion to what was written."""
@@ -99,6 +126,7 @@ class SqliteStore(Bookkeeping):
     def settle(self, scopes: Iterable[Scope]) -> None:
         """Keep house after many writes to these scopes, so that searches need not pay for them."""
         with self._database.writing() as connection:
+            self._index_arrivals(connection)
             index = self._index(connection)
             for scope in scopes:
                 index.settle(connection, str(scope))
@@ -121,12 +149,14 @@ class SqliteStore(Bookkeeping):
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""
-        visible = {str(scope) for scope in scopes}
+        visible, wanted = {str(scope) for scope in scopes}, list(ids)
         with self.view() as view:
-            inside = self._recent.places(*view[:2], list(ids)).inside(visible)
+            inside = self._recent.places(*view[:2], wanted).inside(visible)
             memories = self._recent.memories(*view[:2], inside.rows)
             pairs = zip(inside.ids, inside.rows, strict=True)
-            return {identity: memories[row] for identity, row in pairs if row in memories}
+            found = {identity: memories[row] for identity, row in pairs if row in memories}
+            # Who knows the id of what waits can have it, indexed or not.
+            return {**found, **arrivals.among(view.connection, wanted, visible)} if self._database.is_behind else found
 
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> StoredMemories:
         """Return the same as they are stored, each made when somebody looks at it."""
@@ -194,7 +224,7 @@ class SqliteStore(Bookkeeping):
         if not terms:
             return Run("keyword")
         with self.view() as view:
-            return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit, repeats))
+            return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit, repeats), where)
 
     def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
@@ -229,9 +259,9 @@ class SqliteStore(Bookkeeping):
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
         """Return the nearest memories by cosine, up to `limit` distinct sources."""
         with self.view() as view:
-            return self._run(view, "vector", self._vectors.select(view, space, vector, where, limit))
+            return self._run(view, "vector", self._vectors.select(view, space, vector, where, limit), where)
 
-    def _run(self, view: View, name: str, found: Found) -> Run:
+    def _run(self, view: View, name: str, found: Found, where: Where) -> Run:
         rows, scores, ids, scopes, origins = found.rows
         if not all(ids):
             nameless = self._recent.memories(
@@ -239,14 +269,17 @@ class SqliteStore(Bookkeeping):
             )
             ids = [known or nameless[row].id for row, known in zip(rows, ids, strict=True)]
         self._recent.learn(view.generation, Places(ids, rows, scopes, origins))
-        return Run(name, Listed(ids, scores), tuple(found.notices))
+        return Run(name, Listed(ids, scores), (*found.notices, *self._left_out(view, where)))
+
+    def _left_out(self, view: View, where: Where) -> tuple[Notice, ...]:
+        """Say what a run could not see because it waits to be indexed, and cannot be now."""
+        return arrivals.left_out(view.connection, where.scopes) if self._database.is_behind else ()
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
         with self.view() as view:
-            return Run(
-                "name", best(self._names.select(view.connection, probe, where, view.rows_matching(where)), limit)
-            )
+            found = self._names.select(view.connection, probe, where, view.rows_matching(where))
+            return Run("name", best(found, limit), self._left_out(view, where))
 
     def score(
         self,
@@ -310,15 +343,15 @@ class SqliteStore(Bookkeeping):
             damaged = self._vectors.damaged(self._database.reader(), space)
         if damaged:
             with self._database.writing() as connection:
-                index = self._index(connection)
-                Writing(connection, index, self._names, self._vectors).drop_vectors(space, damaged)
+                self._index_arrivals(connection)
+                self._writing(connection).drop_vectors(space, damaged)
         return len(damaged)
 
     def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
         """Count what the store holds, or what of it these scopes see."""
         with self.reading():
             count = self._count
-            part, theirs = ("TRUE", ()) if scopes is None else (_SEEN, (as_json(scopes),))
+            part, theirs = ("TRUE", ()) if scopes is None else (SEEN, (as_json(scopes),))
             held: dict[str, int] = dict(
                 self._read(f"SELECT scope, count(*) FROM memories WHERE {part} GROUP BY scope", theirs)
             )
@@ -337,18 +370,15 @@ class SqliteStore(Bookkeeping):
                 engine=LIBRARY,
             )
 
-    def _spaces_of(self, theirs: tuple[str, ...]) -> dict[str, int]:
-        """Count the vectors of each embedding space that belong to what some scopes see."""
-        hashes = f"SELECT embed_hash FROM memories WHERE {_SEEN}"
-        rows = self._read(f"SELECT space, count(*) FROM vectors WHERE hash IN ({hashes}) GROUP BY space", theirs)
-        return dict(sorted(rows))
-
     def purge(self) -> tuple[str, ...]:
         """Leave no byte of what was removed in the file or its log; say what may still hold some."""
         return purging.purge(self._database)
 
     def close(self) -> None:
-        """Release the store."""
+        """Release the store; what waits is indexed first, or by whoever opens it next."""
+        if self._has_arrivals:
+            with suppress(StoreError):
+                self._database.index_now()
         self._database.close()
 
     # -- helpers ---------------------------------------------------------------------------------------------

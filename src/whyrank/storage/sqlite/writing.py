@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 
 from ...columns import MemoryId
 from ...errors import StoreError
-from ...ports import Changes, Entry
+from ...ports import Changes, Entry, Vector
 from ...types import Scope
+from .arrivals import Arrived
 from .connection import Connection
 from .indexes import INDEXES, index_to_come
 from .keyword import KeywordIndex
@@ -67,10 +69,7 @@ class Writing:
         for entry in put:
             self._insert(entry)
         self._readers.close()
-        for language in {entry.language for entry in entries.values()} - {""}:
-            connection.execute(
-                "INSERT INTO meta VALUES ('language', ?) ON CONFLICT DO UPDATE SET value = excluded.value", (language,)
-            )
+        self._speak({entry.language for entry in entries.values()})
         end_claims(connection, changes.superseded)
         for scope, _ in mark_superseded(connection, {**lives, **changes.superseded}):
             self._ledger.touch(scope)
@@ -86,12 +85,37 @@ class Writing:
         if changes.vectors:
             self._vectors.put(connection, changes.space, changes.vectors)
         put_failures(connection, changes.space, {**changes.failures, **dict.fromkeys(changes.vectors)})
-        self._close(changes.space, changes.vectors)
+        self._close({changes.space: changes.vectors})
         self._keyword.close(connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
         if changes.purge:
             self._purge()
         else:
             self._close_gaps()
+
+    def take_in(self, arrived: Sequence[Arrived]) -> None:
+        """Index facts that wait: they are new, nothing replaces them, and every check was made when they came."""
+        by_space: dict[str, dict[str, Vector]] = {}
+        for entry, space, vector in arrived:
+            self._insert(entry)
+            vectors = by_space.setdefault(space, {})
+            if vector is not None:
+                vectors[entry.embed_hash] = vector
+        self._readers.close()
+        self._speak({entry.language for entry, _, _ in arrived})
+        for space, vectors in by_space.items():
+            if vectors:
+                self._vectors.put(self._connection, space, vectors)
+                put_failures(self._connection, space, dict.fromkeys(vectors))
+        self._close({space: list(vectors) for space, vectors in by_space.items()})
+        self._keyword.close(self._connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
+        self._close_gaps()
+
+    def _speak(self, languages: Collection[str]) -> None:
+        """Remember the language of texts that do not show theirs."""
+        self._connection.executemany(
+            "INSERT INTO meta VALUES ('language', ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            ((language,) for language in languages if language),
+        )
 
     def _purge(self) -> None:
         """Write what goes by numbers anew in the scopes that have lost something, and leave word that it is to go."""
@@ -130,7 +154,7 @@ class Writing:
         self._connection.executemany(
             "DELETE FROM vectors WHERE space = ? AND hash = ?", ((space, text_hash) for text_hash in hashes)
         )
-        self._close(space, hashes)
+        self._close({space: hashes})
 
     def _insert(self, entry: Entry) -> None:
         scope = str(entry.memory.scope)
@@ -156,10 +180,10 @@ class Writing:
             hashes.append(text_hash)
         return hashes
 
-    def _close(self, space: str, hashes: Iterable[str]) -> None:
-        """Write the records, and the signs of what was put and of what was there before its vector came."""
+    def _close(self, given: Mapping[str, Iterable[str]]) -> None:
+        """Write the records, and the signs of what was put and of what was there before its vector came, by space."""
         changed = {scope: set(numbers) for scope, numbers in self._put.items()}
-        for text_hash in hashes:
+        for text_hash in chain.from_iterable(given.values()):
             for scope, number in self._connection.execute(
                 "SELECT scope, number FROM memories WHERE embed_hash = ?", (text_hash,)
             ).fetchall():
@@ -168,7 +192,7 @@ class Writing:
                     self._ledger.touch(scope, [number])
                     numbers.add(number)
         self._ledger.close()
-        if space:
+        for space in filter(None, given):
             self._vectors.close(self._connection, space, changed)
 
     def _write_manifest(self, changes: Changes) -> None:

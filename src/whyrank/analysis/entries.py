@@ -1,0 +1,53 @@
+"""Memories ready for a store: tokens, names, date words, and the hash of what is embedded."""
+
+from __future__ import annotations
+
+import hashlib
+
+from ..ports import Entry
+from ..types import Memory
+from .datewords import asked_dates, date_words
+from .documents import embedded_text, searchable_text
+from .names import names_of
+from .reldates import told_dates
+from .speakers import speaker_mark
+from .words import tokens_and_language
+
+# Letter runs help where words are long and change their shape: +0.01 nDCG in German and Russian, nothing in English,
+# where they are most of an index.
+WORDS_SUFFICE = frozenset({"en"})
+
+# Raised whenever the same text would give other words, names or date words, or the same file other chunks or fields:
+# files are then read anew when they are ingested, and the words of all other memories a few at a time.
+READER_VERSION = 4
+
+
+def entry_for(memory: Memory, language: str) -> Entry:
+    """Analyse a memory."""
+    text = embedded_text(memory)
+    tokens, spoken = tokens_and_language(searchable_text(memory), language)
+    return Entry(
+        memory=memory,
+        tokens=tokens,
+        names=names_of(memory),
+        embed_text=text,
+        embed_hash=content_hash(text),
+        letters=spoken not in WORDS_SUFFICE,
+        marks=(*_date_words(memory, spoken), *(speaker_mark(memory.speaker) if memory.is_turn else ())),
+        language=language,
+        reader=READER_VERSION,
+    )
+
+
+def _date_words(memory: Memory, language: str) -> tuple[str, ...]:
+    """Return the date words of a memory: its own, those it names, those it tells from where it stands."""
+    named = asked_dates(memory.text)
+    # The time it was written down is nobody's date.
+    if memory.date is None or memory.date == memory.created:
+        return named
+    return tuple(dict.fromkeys((*date_words(memory.date), *named, *told_dates(memory.text, memory.date, language))))
+
+
+def content_hash(text: str) -> str:
+    """Return the fingerprint of a text."""
+    return hashlib.blake2b(text.encode("utf-8", errors="replace"), digest_size=16).hexdigest()

@@ -1,0 +1,135 @@
+"""Facts that were stored one by one and wait to be indexed: acknowledged, safe, and in no other table yet.
+
+Indexing a fact touches ten tables, and costs the less of each the more facts are indexed together. So a new fact is
+one row here, and whoever comes next takes them all in: a reader before it looks, a writer before it changes anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...analysis.entries import entry_for
+from ...analysis.text import text_key
+from ...columns import MemoryId
+from ...errors import StoreDamaged
+from ...ports import NOT_INDEXED, Arrival, Entry, Vector
+from ...types import Memory, Notice, Scope
+from .connection import Connection, Row
+from .notes import note_key
+from .queue import dimensions_key
+from .rows import COLUMNS, columns_of, to_memory
+
+BATCH = 64  # as many as a block of records holds, and as the keyword index makes a segment of
+
+_OWN = ("id", "scope", "text", "content_hash", "created", "date")  # what every fact says
+_BLANK = columns_of(Memory("", ""))  # of the other columns most say nothing
+_own = itemgetter(*map(COLUMNS.index, _OWN))
+_others = itemgetter(*(place for place, name in enumerate(COLUMNS) if name not in _OWN))
+_BLANK_OTHERS = _others(_BLANK)
+_IS_TAKEN = """
+SELECT EXISTS (SELECT 1 FROM memories WHERE id = ?1)
+    OR EXISTS (SELECT 1 FROM memories WHERE scope = ?2 AND text_key = ?3 AND text_key <> '')
+    OR EXISTS (SELECT 1 FROM memories WHERE supersedes = ?1)
+    OR EXISTS (SELECT 1 FROM write_keys WHERE scope = ?2 AND key = ?4)
+    OR EXISTS (SELECT 1 FROM embedding_failures WHERE space = ?5),
+    (SELECT value FROM meta WHERE key = ?6),
+    (SELECT value FROM meta WHERE key = ?7)
+"""
+_PUT = (
+    f"INSERT INTO arrivals ({', '.join(_OWN)}, text_key, rest, language, space, vector) "
+    f"VALUES ({', '.join('?' * (len(_OWN) + 5))}) ON CONFLICT DO NOTHING"
+)
+
+
+class Arrived(NamedTuple):
+    """A fact ready to be indexed, with its vector in a space if it has one."""
+
+    entry: Entry
+    space: str
+    vector: Vector | None
+
+
+def put(connection: Connection, arrival: Arrival) -> int | None:
+    """Write a new fact down and return how many wait now; None, and nothing is written, if it is not all new."""
+    memory, language, space, vector, keyed, noted = arrival
+    scope, said = str(memory.scope), text_key(memory.text)
+    key, written = keyed or (None, None)
+    note, text = noted or (None, None)
+    asked = (memory.id, scope, said, key, space, dimensions_key(space), note and note_key(note))
+    taken, dimensions, stands = connection.execute(_IS_TAKEN, asked).fetchone()
+    if taken or stands != text or (vector is not None and not _fits(vector, dimensions)):
+        return None
+    blob = None if vector is None else vector.astype("<f4", copy=False).tobytes()
+    columns = columns_of(memory)
+    made = connection.execute(_PUT, (*_own(columns), said, _rest(columns), language, space, blob))
+    if not made.rowcount:
+        return None
+    if written is not None:
+        connection.execute("INSERT INTO write_keys VALUES (?, ?, ?, ?)", (scope, key, *written))
+    # The table is emptied as a whole, and then its numbers begin at one again.
+    return made.lastrowid
+
+
+def _fits(vector: Vector, dimensions: str | None) -> bool:
+    """Tell whether a vector may wait here: what would be refused later, or is the first of its space, may not."""
+    if dimensions is None or vector.shape != (int(dimensions),):
+        return False
+    square = float(np.vdot(vector, vector))
+    return 0.0 < square < np.inf
+
+
+def _rest(columns: Row) -> str:
+    """Write the other columns down of which a memory says something, so that a later schema can still read them."""
+    if _others(columns) == _BLANK_OTHERS:
+        return ""
+    pairs = zip(COLUMNS, columns, _BLANK, strict=True)
+    return json.dumps({name: value for name, value, blank in pairs if value != blank and name not in _OWN})
+
+
+def _read(own: Sequence[Any], rest: str) -> Memory:
+    try:
+        said = {**dict(zip(_OWN, own, strict=True)), **(json.loads(rest) if rest else {})}
+    except ValueError as error:
+        raise StoreDamaged(f"{own[0]} waits to be indexed and cannot be read: {error}", "restore a backup") from error
+    return to_memory(tuple(said.get(name, blank) for name, blank in zip(COLUMNS, _BLANK, strict=True)))
+
+
+def waiting(connection: Connection) -> list[Arrived]:
+    """Analyse all that wait, in the order in which they came."""
+    # An older version that had the file open knows nothing of what waits, and may have stored the same.
+    connection.execute("DELETE FROM arrivals WHERE id IN (SELECT id FROM memories)")
+    rows = connection.execute(
+        f"SELECT language, space, vector, rest, {', '.join(_OWN)} FROM arrivals ORDER BY entry"
+    ).fetchall()
+    return [
+        Arrived(entry_for(_read(own, rest), language), space, None if blob is None else np.frombuffer(blob, "<f4"))
+        for language, space, blob, rest, *own in rows
+    ]
+
+
+def clear(connection: Connection) -> None:
+    """Let nothing wait any more, in the transaction that has indexed it."""
+    connection.execute("DELETE FROM arrivals")
+
+
+def among(connection: Connection, ids: Collection[MemoryId], scopes: Collection[str]) -> dict[MemoryId, Memory]:
+    """Return those of these memories that wait and may be seen."""
+    rows = connection.execute(f"SELECT rest, {', '.join(_OWN)} FROM arrivals").fetchall()
+    return {own[0]: _read(own, rest) for rest, *own in rows if own[0] in ids and own[1] in scopes}
+
+
+def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice, ...]:
+    """Say how many facts that a caller may see are not in an answer yet."""
+    owners = sorted(str(scope) for scope in scopes)
+    marks = ", ".join("?" * len(owners))
+    count = connection.execute(f"SELECT count(*) FROM arrivals WHERE scope IN ({marks})", owners).fetchone()[0]
+    if not count:
+        return ()
+    facts = "1 fact is" if count == 1 else f"{count} facts are"
+    message = f"{facts} stored but not indexed yet, because this process cannot write to the store now; ask again later"
+    return (Notice(NOT_INDEXED, message),)

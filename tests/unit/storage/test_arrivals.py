@@ -1,0 +1,281 @@
+"""A new fact is one row that waits; whoever comes next indexes it, and who cannot says what is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import whyrank
+from whyrank.engine import Engine
+from whyrank.errors import StoreDamaged
+from whyrank.ports import Arrival, Changes
+from whyrank.storage.sqlite import arrivals
+from whyrank.storage.sqlite import connection as connections
+from whyrank.storage.sqlite.arrivals import BATCH
+from whyrank.storage.sqlite.locking import locked
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.types import GLOBAL, Memory, Scope, Where
+
+EVERYTHING = Where(frozenset({GLOBAL}))
+SECRET = "Xyzzyplugh drinks quinoa lemonade"
+
+
+def counted(path: Path, table: str = "arrivals") -> int:
+    """Count rows as they stand in the file."""
+    # By the same library: another one in this process would give up the locks of the first.
+    other = connections.connect(path)
+    found: int = other.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    other.close()
+    return found
+
+
+def arrival(number: int, scope: Scope = GLOBAL) -> Arrival:
+    return Arrival(Memory(f"m_{number}", f"tea number {number}", scope=scope, created=1.0, date=1.0), "en")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+def opened(path: Path) -> Engine:
+    return whyrank.open(path, workspace=path.parent, embedding="none")
+
+
+def unwritable(path: Path) -> SqliteStore:
+    """Return a store as a process has it that may not write."""
+    store = SqliteStore(path)
+    store._database.read_only = True
+    return store
+
+
+def test_a_new_fact_is_one_row_until_somebody_reads(path: Path) -> None:
+    with opened(path) as engine:
+        fact = engine.add("Robin prefers tea")
+        assert (counted(path), counted(path, "memories")) == (1, 0)
+        assert engine.search("tea")[0].id == fact.id
+        assert (counted(path), counted(path, "memories")) == (0, 1)
+
+
+def test_a_fact_with_a_vector_waits_with_it(path: Path) -> None:
+    with whyrank.open(path, workspace=path.parent) as engine:
+        engine.add("the first of a space is written whole")
+        fact = engine.add("Robin prefers tea")
+        assert (counted(path), counted(path, "vectors")) == (1, 1)
+        assert engine.status().without_vector == 0
+        assert engine.search("what does Robin drink", recipe="vector")[0].id == fact.id
+
+
+def test_a_full_batch_indexes_itself(path: Path) -> None:
+    store = SqliteStore(path)
+    for number in range(BATCH - 1):
+        assert store.take_in(arrival(number))
+    assert counted(path) == BATCH - 1
+    assert store.take_in(arrival(BATCH))
+    assert (counted(path), counted(path, "memories")) == (0, BATCH)
+    assert store.take_in(arrival(BATCH + 1))
+    assert counted(path) == 1
+    store.close()
+
+
+def test_a_store_that_is_closed_leaves_nothing_waiting(path: Path) -> None:
+    store = SqliteStore(path)
+    store.take_in(arrival(1))
+    store.close()
+    assert (counted(path), counted(path, "memories")) == (0, 1)
+    store.close()
+
+
+def test_every_other_write_finds_it_indexed(path: Path) -> None:
+    store = SqliteStore(path)
+    for change in (Changes(remove=["m_1"]), Changes(clear=[GLOBAL]), Changes(remove=["m_1"], purge=True)):
+        store.take_in(arrival(1))
+        store.write(change)
+        assert counted(path) == counted(path, "memories") == 0
+    store.take_in(arrival(1))
+    store.settle([GLOBAL])
+    assert (counted(path), counted(path, "memories")) == (0, 1)
+    store.take_in(arrival(2))
+    store.drop_space("testing")
+    assert (counted(path), counted(path, "memories")) == (0, 2)
+    store.close()
+
+
+def test_notes_are_read_and_written_without_it(path: Path) -> None:
+    store = SqliteStore(path)
+    store.take_in(arrival(1))
+    store.put_note("a", "b")
+    assert (store.note("a"), store.failures("x"), store.dimensions("x")) == ("b", [], None)
+    assert counted(path) == 1
+    store.close()
+
+
+@pytest.mark.parametrize(("old", "new"), [("postings", "fts5"), ("fts5", "postings")])
+def test_an_index_that_takes_over_has_it(path: Path, old: str, new: str) -> None:
+    store = SqliteStore(path, old)
+    store.take_in(arrival(1))
+    store._database.close()  # as one who is killed
+    store = SqliteStore(path, new)
+    assert list(store.keyword(["tea"], EVERYTHING, 5).ids) == ["m_1"]
+    assert list(store._read("SELECT count(*) FROM arrivals")) == [(0,)]
+    store.close()
+
+
+def test_what_is_kept_in_memory_of_the_time_before_does_not_answer(path: Path) -> None:
+    one, other = SqliteStore(path), SqliteStore(path)
+    for number in range(5):
+        assert one.take_in(arrival(number))
+        assert len(other.keyword(["tea"], EVERYTHING, 10).ids) == number + 1
+        assert len(one.keyword(["tea"], EVERYTHING, 10).ids) == number + 1
+    one.close()
+    other.close()
+
+
+def test_who_may_not_write_answers_from_what_is_indexed_and_says_so(path: Path) -> None:
+    writer = SqliteStore(path)
+    writer.take_in(arrival(1))
+    assert len(writer.keyword(["tea"], EVERYTHING, 5).ids) == 1
+    writer.take_in(arrival(2))
+    reader = unwritable(path)
+    for run in (reader.keyword(["tea"], EVERYTHING, 5), reader.keyword(["tea"], EVERYTHING, 5, "and")):
+        assert list(run.ids) == ["m_1"]
+        [notice] = run.notices
+        assert notice.code == "not-indexed-yet"
+        assert notice.message.startswith("1 fact is stored but not indexed yet")
+    assert set(reader.get(["m_1", "m_2", "m_3"], EVERYTHING.scopes)) == {"m_1", "m_2"}
+    assert reader.get(["m_2"], frozenset({Scope("user", "1")})) == {}
+    assert counted(path) == 1
+    writer.get([], EVERYTHING.scopes)
+    assert reader.keyword(["tea"], EVERYTHING, 5).notices == ()
+    reader.close()
+    writer.close()
+
+
+def test_nobody_hears_of_what_others_have_waiting(path: Path) -> None:
+    writer = SqliteStore(path)
+    writer.take_in(arrival(1, Scope("user", "2")))
+    reader = unwritable(path)
+    assert reader.keyword(["tea"], EVERYTHING, 5).notices == ()
+    reader.close()
+    writer.close()
+
+
+def test_the_notice_is_in_the_answer_once(path: Path) -> None:
+    with opened(path) as engine:
+        engine.add("Robin prefers tea")
+        assert isinstance(engine._store, SqliteStore)
+        engine._store._database.read_only = True
+        notices = [notice.code for notice in engine.search("Robin tea").notices]
+        assert notices == ["not-indexed-yet"]  # once, and not that nothing is stored
+        engine._store._database.read_only = False
+        assert "not-indexed-yet" not in [notice.code for notice in engine.search("Robin tea").notices]
+
+
+def test_a_reader_does_not_wait_for_a_writer_who_takes_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "INDEXING_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "PAUSE_SECONDS", 0.3)
+    store = SqliteStore(path)
+    store.take_in(arrival(1))
+    with locked(Path(f"{path}.lock"), 1.0):
+        begun = time.monotonic()
+        assert [notice.code for notice in store.keyword(["tea"], EVERYTHING, 5).notices] == ["not-indexed-yet"]
+        waited = time.monotonic()
+        assert store.keyword(["tea"], EVERYTHING, 5).notices  # at once: it was locked a moment ago
+        assert time.monotonic() - waited < waited - begun
+    time.sleep(0.3)
+    assert store.keyword(["tea"], EVERYTHING, 5).ids == ["m_1"]
+    store.close()
+
+
+def test_a_stranger_who_holds_the_file_keeps_no_reader_waiting(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "INDEXING_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "PAUSE_SECONDS", 0.0)
+    store = SqliteStore(path)
+    store.take_in(arrival(1))
+    stranger = connections.connect(path, isolation_level=None)
+    stranger.execute("BEGIN IMMEDIATE")
+    assert [notice.code for notice in store.keyword(["tea"], EVERYTHING, 5).notices] == ["not-indexed-yet"]
+    stranger.execute("ROLLBACK")
+    stranger.close()
+    assert list(store.keyword(["tea"], EVERYTHING, 5).ids) == ["m_1"]
+    with store._database.writing() as connection:  # and writers are as patient, and as careful, as before
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (connections.BUSY_MILLISECONDS,)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    store.close()
+
+
+def test_a_row_that_cannot_be_read_is_named_by_writers_and_keeps_no_reader(path: Path) -> None:
+    store = SqliteStore(path)
+    store.take_in(arrival(1))
+    with store._database.writing() as connection:
+        connection.execute("UPDATE arrivals SET rest = '{'")
+    assert [notice.code for notice in store.keyword(["tea"], EVERYTHING, 5).notices] == ["not-indexed-yet"]
+    with pytest.raises(StoreDamaged, match="waits to be indexed"):
+        store.write(Changes(remove=["m_1"]))
+    store.close()
+
+
+def test_what_another_version_has_stored_meanwhile_is_not_stored_twice(path: Path) -> None:
+    store = SqliteStore(path)
+    store.take_in(arrival(1))
+    store.get([], EVERYTHING.scopes)
+    with store._database.writing() as connection:
+        arrivals.put(connection, arrival(2))
+        connection.execute("UPDATE arrivals SET id = 'm_1'")
+    assert list(store.keyword(["tea"], EVERYTHING, 5).ids) == ["m_1"]
+    assert counted(path) == 0
+    store.close()
+
+
+def test_a_fact_purged_while_it_waits_leaves_no_byte(path: Path) -> None:
+    with whyrank.open(path, workspace=path.parent, calibration="manual") as engine:
+        engine.add("the first of a space is written whole")
+        fact = engine.add(SECRET)
+        assert counted(path) == 1
+        assert SECRET.encode() in b"".join(file.read_bytes() for file in path.parent.glob("memory.db*"))
+        engine.forget(fact.id, purge=True)
+    assert b"xyzzyplugh" not in b"".join(file.read_bytes().lower() for file in path.parent.glob("memory.db*"))
+
+
+def test_a_key_is_kept_with_a_fact_that_waits(path: Path) -> None:
+    with opened(path) as engine:
+        fact = engine.add("Robin prefers tea", key="k")
+        assert counted(path) == 1
+        assert engine.add("Robin prefers tea", key="k") == fact
+        with pytest.raises(whyrank.errors.Conflict, match="used for another write"):
+            engine.add("Robin prefers milk", key="k")
+
+
+ADD = """
+import sys, whyrank
+engine = whyrank.open(sys.argv[1], workspace=sys.argv[2], embedding="none")
+for line in sys.stdin:
+    print(engine.add(line.strip()).id, flush=True)
+"""
+
+
+def test_another_process_finds_it_at_once(path: Path) -> None:
+    command = [sys.executable, "-c", ADD, str(path), str(path.parent)]
+    with (
+        opened(path) as engine,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer,
+    ):
+        assert writer.stdin is not None
+        assert writer.stdout is not None
+        for number in range(5):
+            writer.stdin.write(f"Robin prefers tea number{number}\n")
+            writer.stdin.flush()
+            identity = writer.stdout.readline().strip()
+            assert counted(path) == 1
+            assert engine.search(f"number{number}")[0].id == identity
+        writer.stdin.write("Robin prefers milk\n")
+        writer.stdin.flush()
+        identity = writer.stdout.readline().strip()
+        writer.kill()
+        writer.wait()
+        assert counted(path) == 1
+        assert engine.add("robin  prefers MILK").id == identity  # it waits, and is known all the same
