@@ -286,14 +286,14 @@ MUTANTS = (
     ),
     Mutant(
         "a change that is too small",
-        "ranking/counterfactuals.py",
+        "ranking/nearest.py",
         "        if flips(middle):\n            outer = middle",
         "        if not flips(middle):\n            outer = middle",
         COUNTERFACTUALS,
     ),
     Mutant(
         "a change that is larger than it must be",
-        "ranking/counterfactuals.py",
+        "ranking/nearest.py",
         "_NARROW = 0.996",
         "_NARROW = 0.5",
         COUNTERFACTUALS,

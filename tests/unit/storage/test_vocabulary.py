@@ -67,6 +67,7 @@ def test_keys_are_ordered_as_words_are() -> None:
 def test_words_that_share_seven_letters_stay_on_one_page(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "m.db")
     put(store, [f"deployment{number} alpha beta" for number in range(20)])
+    assert store.beginning("zebra", MINE) == {}
     assert len(store.beginning("deployment", MINE)) == 20
     assert store.beginning("deployment1", MINE).keys() == {"deployment1", *(f"deployment1{i}" for i in range(10))}
 

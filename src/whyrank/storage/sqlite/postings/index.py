@@ -134,6 +134,8 @@ class PostingsIndex:
     def _beginning(self, view: View, shelves: Sequence[Shelf], beginning: str) -> dict[str, int]:
         lists = self._lists(view, shelves)
         words = sorted({word for scope in lists for word in scope.beginning(view.connection, beginning)})
+        if not words:
+            return {}
         held = sum((scope.counts(view.connection, words) for scope in lists), np.zeros(len(words), np.int64))
         return {word: count for word, count in zip(words, held.tolist(), strict=True) if count}
 
