@@ -494,6 +494,7 @@ def test_http_refuses_bodies_that_are_no_messages_and_lives_on(server: Listening
 def test_http_answers_with_json_and_with_a_stream_where_progress_was_asked_for(server: Listening) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bare", "version": "1"}}
     begun = posted(server.url, {}, json={**PING, "method": "initialize", "params": hello})
+    assert begun.headers["content-type"] == "application/json"
     session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
     posted(server.url, session, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
     asked: dict[str, Any] = {"name": "memory_search", "arguments": {"query": "green tea"}}

@@ -307,6 +307,21 @@ def ending_signals() -> list[signal.Signals]:
     return numbers
 
 
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """Let a signal to end unwind what was begun, also before a server listens to it; killed, it would leave files."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(0)
+
+    before = {number: signal.signal(number, end) for number in ending_signals()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def allow_many_files() -> None:
     """Raise the number of files a process may have open as far as it goes, where there is such a number."""
     if sys.platform == "win32":

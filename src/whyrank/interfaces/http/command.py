@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...errors import ConfigError, MissingExtra
+from ..connections import ending_in_order
 from ..failures import OK
 from ..gate import LOOPBACK
 from ..listening import address_of, listen
@@ -45,7 +46,10 @@ def serve(asked: argparse.Namespace) -> int:
     )
     with listen(asked.host, asked.port) as listening, ExitStack() as stack:
         page = address_of(listening, asked.host, "/")
-        ticket = stack.enter_context(issued(page)) if asked.open and _only_token(whom) else None
+        ticket = None
+        if asked.open and _only_token(whom):
+            stack.enter_context(ending_in_order())
+            ticket = stack.enter_context(issued(page))
         _say_where(asked, page, whom)
         if asked.open:
             # Some browsers run in this terminal until they are left, and want to be answered meanwhile.

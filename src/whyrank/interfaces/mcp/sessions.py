@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextvars import ContextVar
 from typing import Any
 
@@ -12,7 +13,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from ..gate import Receive, Send
 
 _ASKS_FOR_PROGRESS = b'"progressToken"'
-_is_plain = ContextVar("whether this request is answered by JSON alone", default=False)
+# Sessions run in tasks of their own, which inherit this from the request they begin with and must still stream.
+_plain = ContextVar[asyncio.Task[Any] | None]("the task of a request that is answered by JSON alone", default=None)
 
 
 class Sessions(StreamableHTTPSessionManager):
@@ -24,7 +26,7 @@ class Sessions(StreamableHTTPSessionManager):
 
     async def _handle_request(self, scope: Any, receive: Receive, send: Send) -> None:
         first = await receive()  # the whole body: its length was looked at before
-        _is_plain.set(_ASKS_FOR_PROGRESS not in first.get("body", b""))
+        _plain.set(None if _ASKS_FOR_PROGRESS in first.get("body", b"") else asyncio.current_task())
         waiting = [first]
 
         async def again() -> Any:
@@ -33,7 +35,6 @@ class Sessions(StreamableHTTPSessionManager):
         await super()._handle_request(scope, again, send)
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
-        _is_plain.set(False)  # the session begun here inherits this, and must pass on what comes before answers
         transport = super()._admit_session(requestor)
         if transport is not None:
             transport.__class__ = _PlainOrStreamed
@@ -45,4 +46,4 @@ class _PlainOrStreamed(StreamableHTTPServerTransport):
 
     @property
     def is_json_response_enabled(self) -> bool:  # type: ignore[override]  # an attribute there, set once
-        return _is_plain.get()
+        return _plain.get() is asyncio.current_task()
