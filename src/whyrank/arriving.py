@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ from .lives import Living
 from .ports import Arrival, Failure, Vector, Written
 from .serving import NOTE
 from .types import Memory, Scope
+
+_QUICK_SECONDS = 0.001  # an embedder that takes no longer may be asked for nothing
 
 
 class Given(NamedTuple):
@@ -35,6 +38,7 @@ class Arriving(Living):
     """Facts that are new."""
 
     _footing: Footing | None = None
+    _looks_first = True  # whether a fact is there, before an embedder is asked that is not known to be quick
 
     def _arrived(self, text: str, owner: Scope, fields: Mapping[str, Any], keys: Keys) -> Added | Given:
         """Store a fact if it is new and nothing more must be thought of; else return what the embedder failed with."""
@@ -42,7 +46,11 @@ class Arriving(Living):
         if footing is None:
             return Given()
         memory = new_fact(id_for(owner, "", same_text(text)), text, owner, fields, self._clock())
+        if footing.desk is not None and self._looks_first and self._is_there(memory, owner):
+            return Given()
+        began = time.perf_counter()
         given = _embedded(memory, footing.desk) if footing.desk is not None else Given()
+        self._looks_first = time.perf_counter() - began > _QUICK_SECONDS
         if given.failures:
             self._footing = None
             return given
@@ -52,6 +60,10 @@ class Arriving(Living):
             return Added(memory, "stored")
         self._footing = None  # the spaces may be others now; whoever comes next looks again
         return Given()
+
+    def _is_there(self, memory: Memory, owner: Scope) -> bool:
+        with self._store.reading(latest=False):
+            return bool(self._store.get([memory.id], frozenset({owner})))
 
     def _looked(self) -> Footing | None:
         """Look who embeds facts here; None where the store does not know its spaces yet, or the embedder has failed.

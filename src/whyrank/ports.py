@@ -21,6 +21,7 @@ else:
     Vector = object  # ports are imported by all; numpy is loaded only where vectors are computed
 
 
+UNREADABLE = "facts-damaged"  # the notice of a run where facts cannot be read any more
 NOT_INDEXED = "not-indexed-yet"  # the notice of a run that could not see what was taken in a moment ago
 
 # Where a memory stands in a list of some order; what comes behind has a greater one.

@@ -5,19 +5,23 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import whyrank
+from whyrank import config
 from whyrank.engine import Engine
-from whyrank.errors import StoreDamaged
 from whyrank.ports import Arrival, Changes
 from whyrank.storage.sqlite import arrivals
 from whyrank.storage.sqlite import connection as connections
 from whyrank.storage.sqlite.arrivals import BATCH
 from whyrank.storage.sqlite.locking import locked
 from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.testing.embedder import WordDirections
 from whyrank.types import GLOBAL, Memory, Scope, Where
 
 EVERYTHING = Where(frozenset({GLOBAL}))
@@ -208,15 +212,74 @@ def test_a_stranger_who_holds_the_file_keeps_no_reader_waiting(path: Path, monke
     store.close()
 
 
-def test_a_row_that_cannot_be_read_is_named_by_writers_and_keeps_no_reader(path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage", ["rest = '{'", "rest = '[1]'", "rest = '7'", """rest = '{"name": 5}'""", "text = x'ff'"]
+)
+def test_a_row_that_cannot_be_read_is_set_aside_and_keeps_nobody_from_the_others(path: Path, damage: str) -> None:
     store = SqliteStore(path)
     store.take_in(arrival(1))
+    store.take_in(arrival(2))
     with store._database.writing() as connection:
-        connection.execute("UPDATE arrivals SET rest = '{'")
-    assert [notice.code for notice in store.keyword(["tea"], EVERYTHING, 5).notices] == ["not-indexed-yet"]
-    with pytest.raises(StoreDamaged, match="waits to be indexed"):
-        store.write(Changes(remove=["m_1"]))
+        connection.execute(f"UPDATE arrivals SET {damage} WHERE id = 'm_1'")
+    for _ in range(2):  # when it is met, and from then on
+        run = store.keyword(["tea"], EVERYTHING, 5)
+        assert list(run.ids) == ["m_2"]
+        assert [notice.code for notice in run.notices] == ["facts-damaged"]
+    assert store.take_in(arrival(3))
+    assert list(store.keyword(["tea"], EVERYTHING, 5).ids) == ["m_2", "m_3"]
+    store.write(Changes(remove=["m_1"]))
+    assert store.keyword(["tea"], EVERYTHING, 5).notices == ()
+    assert counted(path) == 0
     store.close()
+
+
+@pytest.mark.parametrize("vector", [b"abc", b"", bytes(12), np.ones(3, "<f4").tobytes()])
+def test_a_vector_that_does_not_fit_any_more_is_made_again(path: Path, vector: bytes) -> None:
+    with whyrank.open(path, workspace=path.parent, calibration="manual") as engine:
+        engine.add("the first of a space is written whole")
+        engine.add("tea is green")
+        other = connections.connect(path)
+        assert other.execute("UPDATE arrivals SET vector = ?", (vector,)).rowcount == 1
+        other.commit()
+        other.close()
+        assert engine.search("tea")[0].memory.text == "tea is green"
+        assert engine.backlog().waiting == 1
+
+
+def test_what_waits_is_not_stored_twice_by_who_cannot_index_it_yet(path: Path) -> None:
+    with whyrank.open(path, workspace=path.parent, calibration="manual") as engine:
+        engine.add("the first of a space is written whole")
+        fact = engine.add("tea is green")
+        with locked(f"{path}.lock", 5):
+            assert [notice.code for notice in engine.search("tea").notices].count("not-indexed-yet") == 1
+        assert engine.add("Tea is  GREEN") == fact
+        engine.add("coffee is black", supersedes="tea is green")
+        assert engine.get(fact.id).superseded_by is not None
+
+
+def test_a_duplicate_is_not_embedded_where_that_takes_time(path: Path) -> None:
+    asked: list[str] = []
+
+    class Slow(WordDirections):
+        def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            asked.extend(texts)
+            time.sleep(0.002)
+            return super().documents(texts)
+
+    with Engine(SqliteStore(path), Slow(), config.load({"calibration": "manual"}, workspace=path.parent)) as engine:
+        for _ in range(3):
+            engine.add("the first of a space is written whole")
+            engine.add("tea is green")
+        assert sorted(asked) == ["tea is green", "the first of a space is written whole"]
+
+
+def test_who_adds_keeps_house_after_readers_that_index(path: Path) -> None:
+    with whyrank.open(path, workspace=path.parent, calibration="manual", embedding="none") as engine:
+        for number in range(700):
+            engine.add(f"tea number {number}")
+            if number % 10 == 0:
+                engine.search("tea")
+        assert counted(path, "posting_segments") <= 6  # of sixty-four each there would be eleven
 
 
 def test_what_another_version_has_stored_meanwhile_is_not_stored_twice(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 Indexing a fact touches ten tables, and costs the less of each the more facts are indexed together. So a new fact is
 one row here, and whoever comes next takes them all in: a reader before it looks, a writer before it changes anything.
+Rows that cannot be read any more are set aside under numbers below zero, so that they keep nobody from the others.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from ...analysis.entries import entry_for
 from ...analysis.text import text_key
 from ...columns import MemoryId
 from ...errors import StoreDamaged
-from ...ports import NOT_INDEXED, Arrival, Entry, Vector
+from ...ports import NOT_INDEXED, UNREADABLE, Arrival, Entry, Vector
 from ...types import Memory, Notice, Scope
+from ...wording import counted, which
 from .connection import Connection, Row
 from .notes import note_key
 from .queue import dimensions_key
@@ -41,9 +43,12 @@ SELECT EXISTS (SELECT 1 FROM memories WHERE id = ?1)
     (SELECT value FROM meta WHERE key = ?7)
 """
 _PUT = (
-    f"INSERT INTO arrivals ({', '.join(_OWN)}, text_key, rest, language, space, vector) "
-    f"VALUES ({', '.join('?' * (len(_OWN) + 5))}) ON CONFLICT DO NOTHING"
+    f"INSERT INTO arrivals (entry, {', '.join(_OWN)}, text_key, rest, language, space, vector) "
+    f"VALUES ((SELECT max(0, coalesce(max(entry), 0)) + 1 FROM arrivals), {', '.join('?' * (len(_OWN) + 5))}) "
+    "ON CONFLICT DO NOTHING"
 )
+_SET_ASIDE = "UPDATE arrivals SET entry = (SELECT min(0, min(entry)) - 1 FROM arrivals) WHERE entry = ?"
+_UNREADABLE = (StoreDamaged, ValueError, TypeError, KeyError, AttributeError)  # what bytes that were changed may raise
 
 
 class Arrived(NamedTuple):
@@ -71,7 +76,7 @@ def put(connection: Connection, arrival: Arrival) -> int | None:
         return None
     if written is not None:
         connection.execute("INSERT INTO write_keys VALUES (?, ?, ?, ?)", (scope, key, *written))
-    # The table is emptied as a whole, and then its numbers begin at one again.
+    # What can be read leaves the table together, and then its numbers begin at one again.
     return made.lastrowid
 
 
@@ -100,36 +105,74 @@ def _read(own: Sequence[Any], rest: str) -> Memory:
 
 
 def waiting(connection: Connection) -> list[Arrived]:
-    """Analyse all that wait, in the order in which they came."""
+    """Analyse all that wait, in the order in which they came; what cannot be read is set aside."""
     # An older version that had the file open knows nothing of what waits, and may have stored the same.
     connection.execute("DELETE FROM arrivals WHERE id IN (SELECT id FROM memories)")
     rows = connection.execute(
-        f"SELECT language, space, vector, rest, {', '.join(_OWN)} FROM arrivals ORDER BY entry"
+        f"SELECT entry, language, space, vector, rest, {', '.join(_OWN)} FROM arrivals WHERE entry > 0 ORDER BY entry"
     ).fetchall()
-    return [
-        Arrived(entry_for(_read(own, rest), language), space, None if blob is None else np.frombuffer(blob, "<f4"))
-        for language, space, blob, rest, *own in rows
-    ]
+    arrived: list[Arrived] = []
+    for number, language, space, blob, rest, *own in rows:
+        try:
+            entry = entry_for(_read(own, rest), language)
+        except _UNREADABLE:
+            connection.execute(_SET_ASIDE, (number,))
+        else:
+            arrived.append(Arrived(entry, space, None if blob is None else _vector(connection, space, blob)))
+    return arrived
+
+
+def _vector(connection: Connection, space: str, blob: bytes) -> Vector | None:
+    """Read a vector; one that does not fit its space any more is made again, as for whatever has none."""
+    found = connection.execute("SELECT value FROM meta WHERE key = ?", (dimensions_key(space),)).fetchone()
+    try:
+        vector = np.frombuffer(blob, "<f4")
+    except _UNREADABLE:
+        return None
+    return vector if _fits(vector, found and found[0]) else None
 
 
 def clear(connection: Connection) -> None:
     """Let nothing wait any more, in the transaction that has indexed it."""
-    connection.execute("DELETE FROM arrivals")
+    connection.execute("DELETE FROM arrivals WHERE entry > 0")
+
+
+def drop(connection: Connection, ids: Collection[MemoryId], scopes: Collection[Scope]) -> None:
+    """Delete what was set aside of these, which are to be forgotten."""
+    connection.executemany("DELETE FROM arrivals WHERE id = ?", ((identity,) for identity in ids))
+    connection.executemany("DELETE FROM arrivals WHERE scope = ?", ((str(scope),) for scope in scopes))
+
+
+def saying(connection: Connection, text: str, scope: Scope) -> list[Memory]:
+    """Return the fact of a scope that says this and waits, if one does."""
+    asked = (str(scope), text_key(text))
+    found = connection.execute("SELECT id FROM arrivals WHERE scope = ? AND text_key = ? AND entry > 0", asked)
+    return list(among(connection, [identity for (identity,) in found], {str(scope)}).values())
 
 
 def among(connection: Connection, ids: Collection[MemoryId], scopes: Collection[str]) -> dict[MemoryId, Memory]:
     """Return those of these memories that wait and may be seen."""
-    rows = connection.execute(f"SELECT rest, {', '.join(_OWN)} FROM arrivals").fetchall()
-    return {own[0]: _read(own, rest) for rest, *own in rows if own[0] in ids and own[1] in scopes}
+    rows = connection.execute(
+        f"SELECT rest, {', '.join(_OWN)} FROM arrivals WHERE entry > 0 AND id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(ids)),),
+    ).fetchall()
+    return {own[0]: _read(own, rest) for rest, *own in rows if own[1] in scopes}
 
 
 def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice, ...]:
-    """Say how many facts that a caller may see are not in an answer yet."""
+    """Say how many facts that a caller may see are not in an answer yet, or cannot be read any more."""
     owners = sorted(str(scope) for scope in scopes)
     marks = ", ".join("?" * len(owners))
-    count = connection.execute(f"SELECT count(*) FROM arrivals WHERE scope IN ({marks})", owners).fetchone()[0]
-    if not count:
-        return ()
-    facts = "1 fact is" if count == 1 else f"{count} facts are"
-    message = f"{facts} stored but not indexed yet, because this process cannot write to the store now; ask again later"
-    return (Notice(NOT_INDEXED, message),)
+    late, lost = connection.execute(
+        f"SELECT coalesce(sum(entry > 0), 0), coalesce(sum(entry < 0), 0) FROM arrivals WHERE scope IN ({marks})",
+        owners,
+    ).fetchone()
+    notices: list[Notice] = []
+    if late:
+        facts = f"{counted(late, 'fact')} {which(late, 'is', 'are')}"
+        said = f"{facts} stored but not indexed yet, because this process cannot write to the store now"
+        notices.append(Notice(NOT_INDEXED, f"{said}; ask again later"))
+    if lost:
+        said = f"{counted(lost, 'fact')} cannot be read any more, because the file was damaged"
+        notices.append(Notice(UNREADABLE, f"{said}; take them from a backup, or store them again"))
+    return tuple(notices)

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from ...columns import MemoryId
 from ...ports import Failure, FileRecord, Waiting, Written
 from ...types import Memory, Scope
-from . import past, queue
+from . import arrivals, past, queue
 from .connection import Connection, Database, Row
 from .notes import Notes, raise_generation, write_notes
 
@@ -32,7 +32,9 @@ class Bookkeeping:
     def with_text(self, text: str, scope: Scope) -> list[Memory]:
         """Return the facts of one scope that say the same: case and white space aside."""
         with self.reading():
-            return past.with_text(self._database.reader(), text, scope)
+            reader = self._database.reader()
+            late = arrivals.saying(reader, text, scope) if self._database.is_behind else []
+            return [*past.with_text(reader, text, scope), *late]
 
     def written(self, scope: Scope, key: str) -> Written | None:
         """Return what a write with a key came to, if there was one in the scope."""

@@ -41,7 +41,10 @@ connect = sqlite3.connect
 version = sqlite3.sqlite_version_info
 Row = tuple[Any, ...]
 
-_MOMENT = "SELECT value, EXISTS (SELECT 1 FROM arrivals) FROM meta WHERE key = 'generation'"
+_MOMENT = (
+    "SELECT value, coalesce((SELECT max(entry) FROM arrivals), 0), coalesce((SELECT min(entry) FROM arrivals), 0) "
+    "FROM meta WHERE key = 'generation'"
+)
 _NESTED = nullcontext()  # a block inside another, which holds the snapshot
 
 
@@ -128,6 +131,12 @@ class Database:
         held: _Held = self._local.held
         return held.is_behind
 
+    @property
+    def has_lost(self) -> bool:
+        """Tell whether something that arrived could not be read any more."""
+        held: _Held = self._local.held
+        return held.has_lost
+
     def generation(self) -> int:
         """Return which generation this thread is reading; only inside `reading`."""
         held: _Held = self._local.held
@@ -144,6 +153,7 @@ class Database:
             try:
                 yield connection
                 connection.execute("COMMIT")
+                self._busy_until = 0.0
             except BaseException:
                 # On a full disk SQLite has rolled back already.
                 if connection.in_transaction:
@@ -198,6 +208,8 @@ class Database:
             raise self._locked_out(seconds) from error
         except PermissionError as error:
             raise StoreError(f"{error.filename} cannot be locked", "check its owner and permissions") from error
+        except OSError as error:
+            raise StoreError(f"{self._side_file} cannot be locked: {error.strerror}", "see what it lacks") from error
 
     def _locked_out(self, seconds: float) -> StoreLocked:
         return StoreLocked(
@@ -238,12 +250,13 @@ class _Held:
         self.turn = threading.RLock()
         self.generation = 0
         self.is_behind = False
+        self.has_lost = False
 
     def look(self) -> None:
         """Begin a snapshot: which generation it is, and whether something has arrived that it does not index."""
         self.connection.execute("BEGIN")
-        generation, behind = self.connection.execute(_MOMENT).fetchone()
-        self.generation, self.is_behind = int(generation), bool(behind)
+        generation, newest, oldest = self.connection.execute(_MOMENT).fetchone()
+        self.generation, self.is_behind, self.has_lost = int(generation), newest > 0, oldest < 0
 
     def __del__(self) -> None:
         self.connection.close()

@@ -96,14 +96,16 @@ class SqliteStore(Bookkeeping):
         """Store one new fact as a row that waits to be indexed; return only when it is durable."""
         with self._database.writing() as connection:
             waiting = arrivals.put(connection, arrival)
+            if waiting == 1:  # a reader has indexed those before, and keeps no house
+                self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
         if waiting is None:
             return False
         self._has_arrivals = True
-        if waiting >= arrivals.BATCH:
-            with suppress(StoreError):  # the fact is stored; whoever comes next indexes it
+        with suppress(StoreError):  # the fact is stored; whoever comes next does the rest
+            if waiting >= arrivals.BATCH:
                 self._database.index_now()
-                if self._is_untidy:
-                    self._tidy(waiting)
+            if self._is_untidy:
+                self._tidy(waiting)
         return True
 
     def _index_arrivals(self, connection: Connection) -> None:
@@ -272,8 +274,9 @@ class SqliteStore(Bookkeeping):
         return Run(name, Listed(ids, scores), (*found.notices, *self._left_out(view, where)))
 
     def _left_out(self, view: View, where: Where) -> tuple[Notice, ...]:
-        """Say what a run could not see because it waits to be indexed, and cannot be now."""
-        return arrivals.left_out(view.connection, where.scopes) if self._database.is_behind else ()
+        """Say what a run could not see: because it waits to be indexed and cannot be now, or cannot be read."""
+        is_whole = not (self._database.is_behind or self._database.has_lost)
+        return () if is_whole else arrivals.left_out(view.connection, where.scopes)
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
@@ -376,10 +379,12 @@ class SqliteStore(Bookkeeping):
 
     def close(self) -> None:
         """Release the store; what waits is indexed first, or by whoever opens it next."""
-        if self._has_arrivals:
-            with suppress(StoreError):
-                self._database.index_now()
-        self._database.close()
+        try:
+            if self._has_arrivals:
+                with suppress(StoreError):
+                    self._database.index_now()
+        finally:
+            self._database.close()
 
     # -- helpers ---------------------------------------------------------------------------------------------
 

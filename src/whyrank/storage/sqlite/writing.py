@@ -11,6 +11,7 @@ from ...errors import StoreError
 from ...ports import Changes, Entry, Vector
 from ...types import Scope
 from .arrivals import Arrived
+from .arrivals import drop as drop_unread
 from .connection import Connection
 from .indexes import INDEXES, index_to_come
 from .keyword import KeywordIndex
@@ -66,6 +67,7 @@ class Writing:
         put = with_recalls(connection, entries, changes.renamed)
         orphans = self._remove([*gone, *pruned, *entries])
         forget_past(connection, gone | pruned, changes.clear)
+        drop_unread(connection, changes.remove, changes.clear)
         for entry in put:
             self._insert(entry)
         self._readers.close()
