@@ -27,7 +27,7 @@ from .arguments import (
 )  # fmt: skip
 from .background import Background
 from .columns import MemoryId
-from .errors import ProviderUnavailable, StoreError
+from .errors import ConfigError, ProviderUnavailable, StoreError
 from .extracting import Extracting
 from .hits import Results
 from .pinning import Pinning
@@ -97,6 +97,8 @@ class Engine(Remembering, Extracting, Pinning):
         from .ingest.chunks import ChunkSize
         from .ingest.ingestor import Ingestor, Settings
 
+        if "" in paths:  # a variable of a shell that is not set; as a path it would be the whole folder one is in
+            raise ConfigError("a path is empty", "name files or folders; . is the folder you are in")
         config = self._config
         reading = Settings(
             workspace=Path(base).absolute() if base is not None else config.notes,

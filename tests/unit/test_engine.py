@@ -458,3 +458,12 @@ def test_what_is_no_question_and_no_number_is_refused_by_name(
         pytest.raises(ConfigError, match=said),
     ):
         engine.search(query, **options)
+
+
+def test_an_empty_path_is_not_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "diary.md").write_text("nobody asked for this")
+    with whyrank.open(tmp_path / "m.db", workspace=tmp_path) as memory:
+        with pytest.raises(ConfigError, match="a path is empty"):
+            memory.ingest("")
+        assert memory.status().memories == 0

@@ -111,6 +111,14 @@ def evaluate(dataset: EvaluationSet, engine: Subject, recipes: Sequence[str], ti
     return evaluation
 
 
+# What of a set's own files did not fit together, by the code it is counted under.
+SLIPS = {
+    "unknown-document": "of the documents that qrels.tsv judges are not in the set, and count as not found",
+    "unknown-query": "of the queries that qrels.tsv judges are not in queries.jsonl",
+    "unjudged-query": "of the queries have no relevant document in qrels.tsv, and were left out",
+}
+
+
 def unknown(dataset: EvaluationSet) -> dict[str, int]:
     """Count what is judged and not there: a slip in qrels.tsv must not look like a bad search."""
     judged = {document for gains in dataset.judgements.values() for document, gain in gains.items() if gain > 0}
@@ -120,6 +128,7 @@ def unknown(dataset: EvaluationSet) -> dict[str, int]:
     found = {
         "unknown-document": len(judged - known),
         "unknown-query": len(dataset.judgements.keys() - {question.id for question in dataset.questions}),
+        "unjudged-query": dataset.unjudged,
     }
     return {code: count for code, count in found.items() if count}
 

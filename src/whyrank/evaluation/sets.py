@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,9 @@ from typing import Any, NamedTuple
 from ..analysis.text import clean
 from ..errors import BadDataset
 from ..types import GLOBAL, Document, Scope
+
+_COLUMNS = 3  # of a judgement: query, document, gain
+_SHOWN_CHARACTERS = 80
 
 
 class Question(NamedTuple):
@@ -34,6 +38,7 @@ class EvaluationSet:
     files: Path | None
     questions: tuple[Question, ...]
     judgements: Mapping[str, Mapping[str, int]]
+    unjudged: int = 0  # queries that were left out because nothing answers them
 
 
 def load_set(folder: Path) -> EvaluationSet:
@@ -51,6 +56,7 @@ def load_set(folder: Path) -> EvaluationSet:
     if corpus.is_file():
         _check_ids(corpus, documents)
     asked = tuple(_questions(folder / "queries.jsonl"))
+    _check_once(folder / "queries.jsonl", [question.id for question in asked], "query")
     judgements = _judgements(folder / "qrels.tsv", {question.id for question in asked})
     questions = tuple(question for question in asked if question.id in judgements)
     if not questions:
@@ -62,6 +68,7 @@ def load_set(folder: Path) -> EvaluationSet:
         files=None if documents else files,
         questions=questions,
         judgements=judgements,
+        unjudged=len(asked) - len(questions),
     )
 
 
@@ -89,9 +96,13 @@ def _is_folder(folder: Path) -> bool:
 def _check_ids(corpus: Path, documents: tuple[Document, ...]) -> None:
     if not documents:
         raise BadDataset(f"{corpus} is empty", "give one document per line")
-    [(most, count)] = Counter(document.id for document in documents).most_common(1)
-    if count > 1:
-        raise BadDataset(f"{corpus} holds the id {most!r} {count} times", "give every document an id of its own")
+    _check_once(corpus, [document.id for document in documents], "document")
+
+
+def _check_once(file: Path, ids: Sequence[str], what: str) -> None:
+    for most, count in Counter(ids).most_common(1):
+        if count > 1:
+            raise BadDataset(f"{file} holds the id {most!r} {count} times", f"give every {what} an id of its own")
 
 
 def _text_of(file: Path) -> str:
@@ -157,15 +168,22 @@ def _judgements(file: Path, questions: Collection[str]) -> dict[str, dict[str, i
     for number, line in enumerate(_text_of(file).removeprefix("\ufeff").split("\n"), 1):
         if not line.strip() or (number == 1 and _is_header(line, questions)):
             continue
-        try:
-            question, document, gain = line.split("\t")
-            judged.setdefault(question, {})[document] = int(gain)
-        except ValueError as error:
-            raise BadDataset(f"{file}:{number}: {error}", "each line is query, document and gain, with tabs") from error
+        columns = line.split("\t")
+        if len(columns) != _COLUMNS or not _is_whole(columns[-1]):
+            raise BadDataset(
+                f"{file}:{number}: {line[:_SHOWN_CHARACTERS]!r} is no judgement",
+                "each line is a query, a document and a gain, a whole number, with tabs between them",
+            )
+        question, document, gain = columns
+        judged.setdefault(question, {})[document] = int(gain)
     return {question: gains for question, gains in judged.items() if any(gain > 0 for gain in gains.values())}
 
 
 def _is_header(line: str, questions: Collection[str]) -> bool:
     """Tell whether a first line names columns: it judges nothing, and no query is called so."""
     columns = line.split("\t")
-    return columns[0] not in questions and not columns[-1].strip().lstrip("+-").isdigit()
+    return len(columns) == _COLUMNS and columns[0] not in questions and not _is_whole(columns[-1])
+
+
+def _is_whole(number: str) -> bool:
+    return re.fullmatch(r"[+-]?[0-9]+", number.strip()) is not None

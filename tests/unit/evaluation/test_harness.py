@@ -86,11 +86,18 @@ def test_as_data_holds_every_line(folder: Path, engine: whyrank.Engine) -> None:
         ("corpus.jsonl", "{not json", "corpus.jsonl:1"),
         ("corpus.jsonl", '{"text": "no id"}', "corpus.jsonl:1"),
         ("queries.jsonl", "[]", "queries.jsonl:1"),
-        ("qrels.tsv", "header\nq1\ttea\n", "qrels.tsv:2"),
-        ("qrels.tsv", "header\nq1\ttea\tmuch\n", "qrels.tsv:2"),
-        ("qrels.tsv", "header\n", "no query"),
+        ("qrels.tsv", "query\tdocument\tgain\nq1\ttea\n", "qrels.tsv:2"),
+        ("qrels.tsv", "query\tdocument\tgain\nq1\ttea\tmuch\n", "qrels.tsv:2"),
+        ("qrels.tsv", "query\tdocument\tgain\n", "no query"),
         ("qrels.tsv", "q1\ttea\tmuch\n", "qrels.tsv:1"),  # no header: it begins with a query there is
         ("qrels.tsv", "q1\ttea\nq2\toil\t1\n", "qrels.tsv:1"),
+        ("qrels.tsv", "q1 tea 1\nq2\ttea\t1\n", "qrels.tsv:1"),
+        ("qrels.tsv", "q1\ttea\t1.5\n", "qrels.tsv:1: .* is no judgement"),
+        (
+            "queries.jsonl",
+            '{"id": "q1", "text": "a"}\n{"id": "q1", "text": "b"}\n',
+            "holds the id .q1. 2 times",
+        ),
         ("set.json", "{", "set.json"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...evaluation.abstention import KEPT_SHOWN, KEPT_WANTED, Point
-from ...evaluation.harness import CEILING
+from ...evaluation.harness import CEILING, SLIPS
 from ...evaluation.kept import Kept, KeptAbstention, KeptQuery, KeptSet, KeptSide
 from ...evaluation.measures import MAIN, MEASURES
 from ...evaluation.significance import bootstrap, compare
@@ -41,6 +41,9 @@ def say_set(one: KeptSet) -> None:
         output.say(f"{one.broken} of {counted(one.trails, 'trail')} {failing} not replay to the exact key")
     else:
         output.say(output.dim(f"{counted(one.trails, 'trail')} replayed, every one to its exact key"))
+    for code, told in SLIPS.items():
+        if one.notices.get(code):
+            output.say(f"{code}: {one.notices[code]:,} {told}")
     output.say()
 
 
