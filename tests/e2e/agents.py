@@ -15,6 +15,7 @@ import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from .. import processes
 from .conftest import COMMAND, SECONDS
 
 TOKEN = "a-token-for-these-tests"
@@ -48,21 +49,16 @@ class Listening(NamedTuple):
 @contextmanager
 def listening(folder: Path, *options: str, **variables: str) -> Iterator[Listening]:
     """Start `whyrank mcp --http` on a free port; it says where, and is told to end afterwards."""
-    with subprocess.Popen(
+    with processes.serving(
         [COMMAND, "mcp", "--http", "--port", "0", "--json", *options],
         cwd=folder,
         env={**os.environ, "WHYRANK_TOKEN": TOKEN, **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     ) as process:
         assert process.stdout is not None
-        try:
-            yield Listening(json.loads(process.stdout.readline())["url"], process)
-        finally:
-            process.terminate()
-            process.wait(SECONDS)
+        yield Listening(json.loads(process.stdout.readline())["url"], process)
 
 
 @asynccontextmanager

@@ -16,9 +16,11 @@ import pytest
 import whyrank
 from whyrank.interfaces.cli.main import main
 
+from .. import processes
+
 COMMAND = Path(sys.executable).with_name("whyrank")
 STORE = Path(".whyrank/memory.db")
-SECONDS = 60.0
+SECONDS = processes.SECONDS
 
 NOTES = {
     "notes/tea.md": """---

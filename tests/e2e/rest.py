@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
+from .. import processes
 from .conftest import COMMAND, SECONDS
 
 TOKEN = "a-token-for-these-tests"
@@ -42,24 +43,19 @@ def serving(folder: Path, *options: str, token: str = TOKEN, **variables: str) -
     log = folder / "server.log"
     with (
         log.open("w", encoding="utf-8") as stderr,
-        subprocess.Popen(
+        processes.serving(
             [COMMAND, "serve", "--port", "0", "--json", *options],
             cwd=folder,
             env={**os.environ, "WHYRANK_TOKEN": token, **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,  # a file: nobody would empty a pipe
-            text=True,
         ) as process,
     ):
         assert process.stdout is not None
-        try:
-            url = json.loads(process.stdout.readline())["url"]
-            with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=SECONDS) as client:
-                yield Serving(url, process, client, log)
-        finally:
-            process.terminate()
-            process.wait(SECONDS)
+        url = json.loads(process.stdout.readline())["url"]
+        with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=SECONDS) as client:
+            yield Serving(url, process, client, log)
 
 
 def ended(server: Serving) -> tuple[str, str]:

@@ -15,6 +15,7 @@ import pytest
 import whyrank
 from whyrank import Part, Step, replay
 
+from ..processes import started
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 
 VERBS = (
@@ -481,7 +482,7 @@ def test_the_environment_beats_the_workspace_file(call: Run) -> None:
 def _on_a_terminal(workspace: Path, variables: dict[str, str], *arguments: str) -> bytes:
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
+    with started(
         [COMMAND, *arguments], cwd=workspace, env={**os.environ, "TERM": "xterm", **variables}, stdout=theirs
     ) as process:
         os.close(theirs)

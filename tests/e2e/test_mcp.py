@@ -22,6 +22,7 @@ from mcp.shared.exceptions import MCPError
 
 import whyrank
 
+from ..processes import started
 from .agents import TOKEN, Listening, listening, over_http, over_stdio, run, told
 from .conftest import COMMAND, SECONDS, STORE, Run
 
@@ -232,8 +233,8 @@ def call(tool: str, arguments: Any) -> dict[str, Any]:
 def exchanged(folder: Path, *requests: dict[str, Any] | str) -> list[dict[str, Any]]:
     """Write lines to the server as they are, close its input, and return its answers in the order of the requests."""
     messages: list[dict[str, Any] | str] = [HELLO, {"method": "notifications/initialized"}, *requests]
-    with subprocess.Popen(
-        [COMMAND, "mcp"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    with started(
+        [COMMAND, "mcp"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -263,13 +264,12 @@ def test_lines_that_are_no_messages_do_not_stop_the_server(workspace: Path) -> N
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_server_at_once_and_nothing_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "temporary").mkdir()
-    with subprocess.Popen(
+    with started(
         [COMMAND, "mcp"],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

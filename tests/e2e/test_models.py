@@ -15,6 +15,7 @@ from tests.minilm import MODELS, installed
 from whyrank.embedding.minilm.embedder import fingerprint
 from whyrank.errors import ProviderError
 
+from ..processes import started
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run
 
 MINILM = fingerprint("fp16")
@@ -160,7 +161,7 @@ def test_killed_while_embedding_it_goes_on_where_it_was(tmp_path: Path) -> None:
             )
     environment = {**os.environ, "WHYRANK_MODEL_FOLDER": str(MODELS), "WHYRANK_STORE": str(store)}
     command = [str(COMMAND), "model", "use", "minilm", "--json"]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as process:
+    with started(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + SECONDS
         while not (before := vectors_in(store)) and time.monotonic() < deadline:
             time.sleep(0.02)

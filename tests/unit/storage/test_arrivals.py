@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import whyrank
+from tests.processes import started
 from whyrank import config
 from whyrank.engine import Engine
 from whyrank.ports import Arrival, Changes
@@ -325,7 +326,7 @@ def test_another_process_finds_it_at_once(path: Path) -> None:
     command = [sys.executable, "-c", ADD, str(path), str(path.parent)]
     with (
         opened(path) as engine,
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer,
+        started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer,
     ):
         assert writer.stdin is not None
         assert writer.stdout is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from filelock import Timeout
 
+from tests.processes import started
 from whyrank.storage.sqlite import locking
 from whyrank.storage.sqlite.locking import locked
 
@@ -29,7 +30,7 @@ def test_another_process_is_waited_for_and_then_named(
     monkeypatch.setattr(locking, "HAS_FLOCK", has_flock)
     path = tmp_path / "memory.db.lock"
     command = [sys.executable, "-c", HOLDER, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(Timeout, match=r"memory\.db\.lock"), locked(path, 0.05):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import httpx
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
+from tests import processes
 from tests.e2e.conftest import COMMAND, SECONDS, STORE
 
 WAIT_MS = 10_000
@@ -47,22 +48,17 @@ class Site(NamedTuple):
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[Site]:
     """Start `whyrank serve` on a free port, and end it afterwards."""
-    with subprocess.Popen(
+    with processes.serving(
         [COMMAND, "serve", "--port", "0", "--json", "--store", str(folder / STORE), *options],
         cwd=folder,
         env={name: value for name, value in os.environ.items() if not name.startswith("WHYRANK_")},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        text=True,
     ) as process:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
-        try:
-            yield Site(told["url"], told["token"], folder, process)
-        finally:
-            process.terminate()
-            process.wait(SECONDS)
+        yield Site(told["url"], told["token"], folder, process)
 
 
 @contextmanager
