@@ -18,6 +18,7 @@ import pytest
 
 import whyrank
 
+from ..processes import started
 from .conftest import COMMAND, SECONDS, STORE, Run
 from .rest import TOKEN, Serving, code_of, ended, request_bytes, searched, serving
 
@@ -397,13 +398,12 @@ def test_the_log_may_be_lines_of_json(workspace: Path) -> None:
 
 
 def test_a_log_that_nobody_reads_holds_up_no_answer(workspace: Path) -> None:
-    with subprocess.Popen(
+    with started(
         [COMMAND, "serve", "--port", "0", "--json", "--no-token"],
         cwd=workspace,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     ) as process:
         assert process.stdout is not None
         url = json.loads(process.stdout.readline())["url"]
@@ -477,6 +477,14 @@ def test_a_browser_that_does_not_come_leaves_nothing_behind(workspace: Path, tmp
     with serving(workspace, "--open", **opened_by(tmp_path)):
         assert shown_in(tmp_path)
         assert list((tmp_path / "home").iterdir())
+    assert list((tmp_path / "home").iterdir()) == []
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_told_to_end_while_it_begins_it_ends_well(workspace: Path, tmp_path: Path, workers: str) -> None:
+    with serving(workspace, "--open", "--workers", workers, **opened_by(tmp_path)) as server:
+        ended(server)
+    assert server.process.returncode == 0
     assert list((tmp_path / "home").iterdir()) == []
 
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from functools import partial
+from types import FrameType
 from typing import Any, ClassVar, cast
 
 import httptools
@@ -254,12 +255,9 @@ class Host(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self.handle_exit) for number in ending_signals()}
-        try:
+        with heard_by(self.handle_exit) as was_told:
+            self.should_exit |= was_told
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let what has begun end, and tell what takes long to stop where it can."""
@@ -307,19 +305,34 @@ def ending_signals() -> list[signal.Signals]:
     return numbers
 
 
+class _Heard:
+    """Hears a signal to end when there is no server yet; the server looks here as it begins.
+
+    To raise where a signal comes would cut imports short, whose locks then stay taken: other threads wait for ever.
+    """
+
+    was_told = False
+
+    def __call__(self, *_: object) -> None:
+        self.was_told = True
+
+
 @contextmanager
 def ending_in_order() -> Iterator[None]:
     """Let a signal to end unwind what was begun, also before a server listens to it; killed, it would leave files."""
-
-    def end(*_: object) -> None:
-        raise SystemExit(0)
-
-    before = {number: signal.signal(number, end) for number in ending_signals()}
-    try:
+    with heard_by(_Heard()):
         yield
+
+
+@contextmanager
+def heard_by(handler: Callable[[int, FrameType | None], object]) -> Iterator[bool]:
+    """Let a handler hear the signals to end; yield whether one came before there was a handler like this."""
+    before = {number: signal.signal(number, handler) for number in ending_signals()}
+    try:
+        yield any(isinstance(earlier, _Heard) and earlier.was_told for earlier in before.values())
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 def allow_many_files() -> None:

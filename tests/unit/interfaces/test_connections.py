@@ -1,9 +1,10 @@
-"""Connections that are one too many or too slow are told so, or let go."""
+"""Connections that are one too many or too slow are told so, or let go; a signal to end is heard at any time."""
 
 from __future__ import annotations
 
 import http.client
 import json
+import signal
 import socket
 import threading
 import time
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from whyrank.interfaces.connections import Connection, host_for
+from whyrank.interfaces.connections import Connection, ending_in_order, host_for
 from whyrank.interfaces.gate import Receive, Send
 
 ANSWER_BYTES = 50_000_000  # more than two sockets of one machine hold
@@ -111,3 +112,15 @@ def test_who_takes_an_answer_gets_all_of_it(port: int) -> None:
     assert connection.getresponse().read() == b"ok"
     assert connection.sock is held
     connection.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_told_to_end_before_it_begins_a_server_begins_and_ends(number: signal.Signals) -> None:
+    left: list[bool] = []
+    earlier = signal.getsignal(number)
+    with socket.create_server(("127.0.0.1", 0)) as listening, ending_in_order():
+        signal.raise_signal(number)  # it interrupts nothing
+        assert left == []
+        host_for(app, lambda: left.append(True)).run(sockets=[listening])
+    assert left == [True]
+    assert signal.getsignal(number) is earlier

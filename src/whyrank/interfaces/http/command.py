@@ -44,11 +44,10 @@ def serve(asked: argparse.Namespace) -> int:
         embedding=asked.embedding,
         log_json=asked.log_json,
     )
-    with listen(asked.host, asked.port) as listening, ExitStack() as stack:
+    with listen(asked.host, asked.port) as listening, ending_in_order(), ExitStack() as stack:
         page = address_of(listening, asked.host, "/")
         ticket = None
         if asked.open and _only_token(whom):
-            stack.enter_context(ending_in_order())
             ticket = stack.enter_context(issued(page))
         _say_where(asked, page, whom)
         if asked.open:

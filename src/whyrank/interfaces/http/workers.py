@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...errors import ConfigError, WhyrankError
-from ..connections import LEAVE_SECONDS, allow_many_files, ending_signals
+from ..connections import LEAVE_SECONDS, allow_many_files, heard_by
 
 _METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _AT_ONCE = 64  # connections that are taken before anything else is looked at
@@ -92,14 +92,14 @@ def _signals() -> Iterator[socket.socket]:
     heard, told = socket.socketpair()
     heard.setblocking(False)
     told.setblocking(False)
-    before = {number: signal.signal(number, lambda *_: None) for number in ending_signals()}
     woken = signal.set_wakeup_fd(told.fileno())
     try:
-        yield heard
+        with heard_by(lambda *_: None) as was_told:
+            if was_told:
+                told.send(b"-")
+            yield heard
     finally:
         signal.set_wakeup_fd(woken)
-        for number, handler in before.items():
-            signal.signal(number, handler)
         heard.close()
         told.close()
 

@@ -59,6 +59,7 @@ def _served_over_stdio(door: Door) -> int:
 
 def _served_over_http(asked: argparse.Namespace, stack: ExitStack) -> int:
     """Serve each tenant from a store of its own; which one it is, its token says."""
+    from ..connections import ending_in_order
     from . import transports
     from .server import server_for
 
@@ -75,6 +76,7 @@ def _served_over_http(asked: argparse.Namespace, stack: ExitStack) -> int:
         if asked.json:
             print(json.dumps({"url": url, "token": token, "format": FORMAT}), flush=True)
 
+    stack.enter_context(ending_in_order())
     servers = []
     for one in tenants:
         desk = _desk(asked, one.store, stack)
