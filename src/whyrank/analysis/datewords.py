@@ -37,6 +37,7 @@ AMBIGUOUS = frozenset({"may", "march", "mars", "mai", "mei", "marzo", "jan", "de
 
 _FOUR_DIGITS = re.compile(r"\d{4}")
 _LETTERS = re.compile(r"[^\W\d_]+")
+_ASCII_LETTERS = re.compile(r"[a-z]+")
 _ISO = regex.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _ISO_MONTH = regex.compile(r"(?<![\d/.-])((?:19|20)\d{2})-(0[1-9]|1[0-2])(?![\d-])")
 _SLASHED = regex.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])")
@@ -103,7 +104,8 @@ def _checked(day: int, month: int, year: int) -> Iterator[str]:
 
 def _spoken(text: str) -> Iterator[str]:
     """Yield months by name with the day beside them."""
-    if MONTH_OF.keys().isdisjoint(_LETTERS.findall(fold(text))):
+    folded = fold(text)
+    if MONTH_OF.keys().isdisjoint((_ASCII_LETTERS if folded.isascii() else _LETTERS).findall(folded)):
         return  # as with most texts, which are not taken apart
     words = [word for word in _WORD.findall(compose(text)) if fold(word) not in _BETWEEN]
     for place, word in enumerate(words):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 
 import regex
@@ -17,6 +19,7 @@ WORDS_FOR_ONE_VOTE = 2  # in longer texts than this one function word of a langu
 
 # Words that stand alone: a part of a path, an address or an identifier says nothing about the language.
 _WORD = regex.compile(r"(?<![\w@./:\\-])[\p{L}\p{M}'’]+(?![\w@/:\\]|[.-]\w)")
+_ASCII_WORD = re.compile(r"(?<![\w@./:\\-])[a-z']+(?![\w@/:\\]|[.-]\w)", re.ASCII)
 _SCRIPTS = {
     "ja": regex.compile(r"[\p{Hiragana}\p{Katakana}]"),
     "ko": regex.compile(r"\p{Hangul}"),
@@ -34,11 +37,12 @@ _LATIN = regex.compile(r"\p{Latin}")
 LATIN_LANGUAGES = tuple(language for language in STOP_WORDS if language != "ru")
 LANGUAGES = tuple(sorted({*STOP_WORDS, *_SCRIPTS}))
 
-# Whom a function word speaks for.
+# Whom a function word speaks for; single letters are code.
 _VOTERS: dict[str, list[str]] = {}
 for _language in LATIN_LANGUAGES:
     for _word in STOP_WORDS[_language]:
-        _VOTERS.setdefault(_word, []).append(_language)
+        if len(_word) > 1:
+            _VOTERS.setdefault(_word, []).append(_language)
 
 # Function words elsewhere that are everyday words, or abbreviations, in English: alone they show no other language.
 # "AI" is not "j'ai", "per week" is not "per favore", "45 min" is not "min syster".
@@ -75,40 +79,45 @@ def script_language(text: str) -> str | None:
 @lru_cache(maxsize=256)
 def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Let the stop words vote; the default wins ties and silence."""
-    votes: Counter[str] = Counter()
     words = _words(text)
-    for word, count in Counter(words).items():
-        for side in _voting(word):
-            for language in _VOTERS.get(side, ()):
-                votes[language] += count
+    voices = _voices(words)
+    votes: Counter[str] = Counter()
+    for voice, count in voices.items():
+        for language in _VOTERS[voice]:
+            votes[language] += count
     if not votes:
         return default
     # At equal votes the default wins, then the order of the table. One word alone ("die hard") decides nothing.
     winner = max((default, *LATIN_LANGUAGES), key=lambda language: votes[language])
     is_sure = votes[winner] >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE
-    return winner if is_sure and (default != DEFAULT_LANGUAGE or _is_shown(winner, words)) else default
+    return winner if is_sure and (default != DEFAULT_LANGUAGE or _is_shown(winner, voices, words)) else default
 
 
-def _is_shown(language: str, words: list[str]) -> bool:
+def _is_shown(language: str, voices: Iterable[str], words: list[str]) -> bool:
     """Tell whether a word speaks for a language that English does not have too, or several do and none for English."""
-    voices = {side for word in words for side in _voting(word) if language in _VOTERS.get(side, ())}
-    if voices - _ENGLISH_TOO:
+    its_own = {voice for voice in voices if language in _VOTERS[voice]}
+    if its_own - _ENGLISH_TOO:
         return True
     has_accents = any(not word.isascii() for word in words)
-    is_english = any("en" in _VOTERS.get(side, ()) for word in words for side in _voting(word))
-    return not is_english and len(voices) >= (_DOUBTFUL_VOICES - has_accents)
+    is_english = any("en" in _VOTERS[voice] for voice in voices)
+    return not is_english and len(its_own) >= (_DOUBTFUL_VOICES - has_accents)
 
 
 def _words(text: str) -> list[str]:
-    found: list[str] = _WORD.findall(fold(text).replace("’", "'"))
+    folded = fold(text).replace("’", "'")
+    found: list[str] = (_ASCII_WORD if folded.isascii() else _WORD).findall(folded)
     return found[:_VOTING_WORDS]
 
 
-def _voting(word: str) -> list[str]:
-    """Return a word of two letters or more, and the sides of its apostrophe (don't, qu'il); single letters are code."""
-    if "'" not in word:
-        return [word] if len(word) > 1 else []
-    return [side for side in dict.fromkeys((word, *word.split("'"))) if len(side) > 1]
+def _voices(words: list[str]) -> Counter[str]:
+    """Count the function words, whole or on a side of an apostrophe (don't, qu'il)."""
+    counts = Counter(words)
+    voices = Counter({word: counts[word] for word in counts.keys() & _VOTERS.keys()})
+    for word in [word for word in counts if "'" in word]:
+        for side in {*word.split("'")} - {word}:
+            if side in _VOTERS:
+                voices[side] += counts[word]
+    return voices
 
 
 @lru_cache(maxsize=32_768)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
@@ -19,6 +20,8 @@ MAX_TOKEN_LETTERS = 64  # longer ones are data (hashes, base64), cut so that the
 _WORD = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{UNSPACED}]]+"
 _JOINERS = r"-./:@'\\"
 _RUN = regex.compile(rf"(?V1)[{UNSPACED}]+|(?:{_WORD})(?:[{_JOINERS}]+(?:{_WORD}))*(?:\+\+|\#)?")
+# The same for plain ASCII, which most texts are: five times as fast.
+_ASCII_RUN = re.compile(rf"\w+(?:[{_JOINERS}]+\w+)*(?:\+\+|\#)?", re.ASCII)
 _UNSPACED_START = regex.compile(f"[{UNSPACED}]")
 # Humps of an identifier; the plural of an acronym is one of them (`getURLs`).
 _CAMEL = regex.compile(
@@ -79,17 +82,17 @@ def quoted_tokens(quoted: str, text: str, default_language: str = DEFAULT_LANGUA
 
 def tokens_in(composed: str, latin: str) -> list[Token]:
     """Return the tokens of a composed text that is written in a language, where it is written in Latin letters."""
-    tokens: list[Token] = []
-    for run in runs_in(composed):
-        tokens.extend(bigrams(run) if is_unspaced(run) else run_tokens(run, latin))
-    return tokens
+    runs = runs_in(composed)
+    if composed.isascii():
+        return [token for run in runs for token in run_tokens(run, latin)]
+    return [token for run in runs for token in (bigrams(run) if is_unspaced(run) else run_tokens(run, latin))]
 
 
 def words_meaning(term: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     """Return the words of a text that a term stands for, as they are written; none for what no word says alone."""
     composed = compose(clean(text).text)
     latin = latin_language(composed, default_language)
-    runs = dict.fromkeys(run for run in _RUN.findall(composed) if not is_unspaced(run))
+    runs = dict.fromkeys(runs_of(composed))
     if label_of(term).endswith("*"):
         return (label_of(term),)
     wanted = {token for one in meant(term) for token in one.split(" ")}
@@ -101,7 +104,7 @@ def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[s
     composed = compose(clean(text).text)
     latin = latin_language(composed, default_language)
     found: dict[str, tuple[str, ...]] = {}
-    for run in _RUN.findall(composed):
+    for run in runs_in(composed):
         tokens = run_tokens(run, latin)
         if is_unspaced(run) or len(tokens) != 1 or tokens[0].is_stop_word:
             continue
@@ -114,7 +117,7 @@ def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[s
 
 def runs_in(composed: str) -> list[str]:
     """Return the runs of characters of a composed text that are words, or identifiers."""
-    runs: list[str] = _RUN.findall(composed)
+    runs: list[str] = (_ASCII_RUN if composed.isascii() else _RUN).findall(composed)
     return runs
 
 
@@ -160,6 +163,8 @@ def _with_parts(whole: Token, parts: Iterable[Token]) -> tuple[Token, ...]:
 
 def singular_of(run: str, latin: str) -> str | None:
     """Return an acronym without the s of its plural, `GPUs`; but not where a word like `or` would be left."""
+    if run.islower():
+        return None  # as most words are
     singular = _PLURAL.sub(r"\1", run)
     return None if singular == run or fold(singular) in STOP_WORDS.get(latin, frozenset()) else singular
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from whyrank.analysis.datewords import asked_dates
+from whyrank.analysis.languages import latin_language
 from whyrank.analysis.stopwords import STOP_WORDS
 from whyrank.analysis.words import MAX_TOKEN_LETTERS, Token, all_tokens, parts_of, tokens_of
 
@@ -231,3 +235,30 @@ def test_each_word_of_a_mixed_text_is_stemmed_in_its_own_language() -> None:
 
 def test_digits_of_every_script_are_words() -> None:
     assert tokens_of("room 42 ٤٢") == ("room", "42", "٤٢")
+
+
+PLAIN_PARTS = [
+    "the",
+    "die",
+    "hat",
+    "don't",
+    "night-shift",
+    "C++",
+    "a.b.c",
+    "GPUs",
+    "May 3",
+    "2024-05-01",
+    "v1.2",
+    "'",
+    "x@y",
+    "\\n",
+]
+
+
+@given(st.lists(st.sampled_from(PLAIN_PARTS) | st.text(st.characters(max_codepoint=127), max_size=12), max_size=8))
+def test_a_sign_that_is_no_word_changes_nothing_though_plain_texts_are_read_by_a_faster_way(parts: list[str]) -> None:
+    plain = " ".join(parts).replace("\0", "")
+    signed = f"{plain} →"
+    assert all_tokens(signed) == all_tokens(plain)
+    assert latin_language(signed) == latin_language(plain)
+    assert asked_dates(signed) == asked_dates(plain)

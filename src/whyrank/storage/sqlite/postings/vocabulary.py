@@ -8,6 +8,7 @@ written before there were such pages has no page at FIRST; its texts are looked 
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -65,20 +66,20 @@ def merge(connection: Connection, sources: Sequence[int], target: int, key: int,
     ).fetchone()
     below: int | None = firsts[0] if firsts else None
     start = max(key, 0)
-    words = sorted({word for source in sources for word in _words(connection, source, start, below)})
+    words = sorted(
+        set().union(*(page for source in sources for page in _pages_between(connection, source, start, below)))
+    )
     _write_pages(connection, target, [words[place] for place in np.flatnonzero(is_living(words)).tolist()])
     if below is None:
         close(connection, target)
     return below
 
 
-def _words(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[str]:
-    """Yield the words with keys from `low` to below another."""
+def _pages_between(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[list[str]]:
+    """Yield, page by page, the words with keys from `low` to below another; keys are ordered as words are."""
     for page in _listed(connection, segment, low, below):
-        for word in page:
-            key = key_for(word)
-            if key >= low and (below is None or key < below):
-                yield word
+        end = len(page) if below is None else bisect_left(page, below, key=key_for)
+        yield page[bisect_left(page, low, key=key_for) : end]
 
 
 def _listed(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[list[str]]:
