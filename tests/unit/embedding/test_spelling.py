@@ -14,7 +14,13 @@ from whyrank.embedding.spelling import plainly_spelled
     [
         ("The Invoice of Suzy's boat", "the invoice of suzy's boat"),
         ("Über Käse; Котёл", "über käse; котёл"),
-        ("GitHub, API, iPhone, I and IDs", "GitHub, API, iPhone, I and IDs"),  # these capitals say something
+        ("GitHub, (LinkedIn) and iPhone's IDs", "github, (linkedin) and iphone's ids"),
+        (
+            "I use the API, (NASA) and I/O in the US.",
+            "I use the API, (NASA) and I O in the US.",
+        ),  # nothing but capitals
+        ("TGFb1, GPT4All and 4MyApp", "TGFb1, GPT4All and 4MyApp"),  # capitals beside digits
+        ("使用GitHub和API", "使用github和API"),
         ("tea-pot, snake_case and a/b", "tea pot, snake case and a b"),
         ("Tea › Pots\n\n  holds one litre ", "tea pots holds one litre"),
         ("3.5 €, done? (yes!)", "3.5 €, done? (yes!)"),  # signs that join nothing
@@ -24,7 +30,7 @@ from whyrank.embedding.spelling import plainly_spelled
         ("Tea", "tea"),
     ],
 )
-def test_first_capitals_and_joiners_go(text: str, plain: str) -> None:
+def test_capitals_and_joiners_go(text: str, plain: str) -> None:
     assert plainly_spelled(text) == plain
 
 
