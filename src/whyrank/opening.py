@@ -12,7 +12,7 @@ from . import config as settings
 from .access import served_card, served_embedder, served_llm, served_model
 from .arguments import check_page
 from .embedding.missing import MissingModel
-from .embedding.providers import FETCHED, SERVED, SHAPING, embedder_named
+from .embedding.providers import DEFAULT, FETCHED, SERVED, SHAPING, earlier_embedder, embedder_named
 from .engine import Engine, open_store
 from .errors import ConfigError, MissingExtra, ProviderError
 from .hits import Ranking
@@ -92,6 +92,8 @@ def _makers(config: settings.Config) -> Makers:
     def provider_of(space: str) -> str:
         from .embedding.models import models
 
+        if earlier_embedder(space) is not None:
+            return DEFAULT
         return next((model.name for model in models(config.models, served_card(config)) if model.space == space), "")
 
     return Makers(
@@ -100,6 +102,7 @@ def _makers(config: settings.Config) -> Makers:
         settings=lambda provider: {key: config[key] for key in SHAPING.get(provider, ())},
         make=make,
         provider_of=provider_of,
+        earlier=earlier_embedder,
     )
 
 

@@ -19,6 +19,7 @@ from .types import Notice
 
 NOTE = "spaces"
 _FORMAT = 1
+_EARLIER = "the vectors of these memories are as an earlier whyrank made them, and go on answering"
 _ATTEMPTS = 10  # to change a note that others change at the same time
 
 
@@ -66,6 +67,7 @@ class Makers:
     settings: Callable[[str], Mapping[str, object]] = lambda provider: {}
     make: Callable[[str, Mapping[str, object]], Embedder | None] = lambda provider, settings: None
     provider_of: Callable[[str], str] = lambda space: ""
+    earlier: Callable[[str], Embedder | None] = lambda space: None  # as an earlier whyrank made its vectors
 
 
 class Serving:
@@ -128,9 +130,10 @@ class Serving:
             embedder = self._makers.make(space.provider, space.settings) if space.provider else None
         except WhyrankError as error:
             return MissingModel(space.name, _hinting(error, space))
-        if embedder is None or embedder.fingerprint != space.name:
-            return MissingModel(space.name, _cannot_be_made(space, embedder, self._makers.configured))
-        return embedder
+        if embedder is not None and embedder.fingerprint == space.name:
+            return embedder
+        earlier = self._makers.earlier(space.name)
+        return earlier or MissingModel(space.name, _cannot_be_made(space, embedder, self._makers.configured))
 
     def target(self, provider: str | None) -> tuple[Space, Embedder]:
         """Return the space and the embedder a provider makes here; without a name, what the settings name."""
@@ -168,8 +171,17 @@ class Serving:
                 return wanted
         raise StoreError("the spaces of the store are being changed by somebody else", "try again in a moment")
 
+    def outdated(self) -> str:
+        """Name the provider of the space that answers, if its vectors are as an earlier whyrank made them."""
+        serving = self.roles().serving if self._configured is not None else None
+        return serving.provider if serving is not None and self._makers.earlier(serving.name) is not None else ""
+
     def notices(self) -> tuple[Notice, ...]:
-        """Say that another model answers than the one that was asked for."""
+        """Say that another model answers than the one that was asked for, or the same as an earlier whyrank made it."""
+        outdated = self.outdated()
+        if outdated and outdated == self._makers.configured:
+            text = f"{_EARLIER}; `whyrank model use {outdated}` makes today's, which find more"
+            return (Notice("earlier-vectors", text),)
         if self._agreed or not self._makers.is_chosen or self._configured is None:
             return ()
         serving = self.roles().serving

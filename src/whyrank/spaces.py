@@ -199,6 +199,23 @@ class Spaces(Calibrating):
             return ModelChange(space.name, space.provider, self.space, False, 0, waiting)
         return self._changed(space, embedder, progress, check=check, force=force)
 
+    def has_earlier_vectors(self) -> bool:
+        """Tell whether the vectors that answer are as an earlier whyrank made them."""
+        return bool(self._serving.outdated())
+
+    def vector_notices(self) -> tuple[Notice, ...]:
+        """Say that another model answers than the one asked for, or its vectors are as an earlier whyrank made them."""
+        return self._serving.notices()
+
+    def renew_vectors(self, progress: Progress | None = None) -> int:
+        """Change to the vectors that the model of the store has today, if an earlier whyrank made them; count the new.
+
+        The earlier ones answer until the last is made, and are still there to go back to. Stopped, it goes on when
+        called again.
+        """
+        outdated = self._serving.outdated()
+        return self.change_model(outdated, progress=progress).embedded if outdated else 0
+
     def rollback_model(self, *, progress: Progress | None = None) -> ModelChange:
         """Go back to the model before; what was added since is embedded first."""
         before = self._serving.roles().before

@@ -350,7 +350,7 @@ def test_why_over_tells_what_would_turn_two_notes_round(call: Run, engine: whyra
     for change in told["changes"]:
         assert change["text"] in said
         keys = {"kind", "setting", "key", "before", "after", "text"}
-        assert set(change) == (keys if change["kind"] == "setting" else {"kind", "term", "text"})
+        assert set(change) == (keys if change["kind"] == "setting" else {"kind", "term", "words", "text"})
     assert told["summary"] in said
 
 

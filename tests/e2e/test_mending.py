@@ -23,11 +23,15 @@ def old(workspace: Path) -> str:
 def test_what_an_earlier_whyrank_has_read_is_named_and_mended(call: Run, old: str) -> None:
     found = call("doctor", "--store", old)
     assert found.status == WAITING.exit_status == 17
-    assert found.out == "words: 6 memories were read by an earlier whyrank\nvectors: in order\n"
+    assert found.out == (
+        "words: 6 memories were read by an earlier whyrank\n"
+        "vectors: as an earlier whyrank made them; they go on answering\n"
+    )
     assert "whyrank doctor --repair" in found.err
+    assert "whyrank model use wordllama" in found.err
     mended = call("doctor", "--repair", "--store", old)
     assert mended.status == 0
-    assert mended.out == "6 memories were read anew, 0 texts were embedded\nwords: in order\nvectors: in order\n"
+    assert mended.out == "6 memories were read anew, 6 texts were embedded\nwords: in order\nvectors: in order\n"
     assert call("doctor", "--store", old).out == "words: in order\nvectors: in order\n"
 
 
@@ -35,11 +39,28 @@ def test_the_json_of_the_doctor_tells_all(call: Run, old: str) -> None:
     found = call("doctor", "--json", "--store", old)
     assert found.status == 17
     assert found.data["words"] == {"reader": READER_VERSION, "old": 6, "read_anew": 0}
-    assert [notice["code"] for notice in found.data["notices"]] == ["old-words"]
+    assert [notice["code"] for notice in found.data["notices"]] == ["old-words", "earlier-vectors"]
+    assert found.data["vectors"]["earlier"]
     mended = call("doctor", "--repair", "--json", "--store", old)
     assert (mended.status, mended.data["notices"], mended.data["format"]) == (0, [], 1)
     assert mended.data["words"] == {"reader": READER_VERSION, "old": 0, "read_anew": 6}
-    assert (mended.data["vectors"]["waiting"], mended.data["vectors"]["embedded"]) == (0, 0)
+    vectors = mended.data["vectors"]
+    assert (vectors["waiting"], vectors["earlier"], vectors["embedded"]) == (0, False, 6)
+
+
+def test_a_store_changes_to_the_vectors_of_today_as_to_another_model_and_back(call: Run, old: str) -> None:
+    def told() -> list[str]:
+        return [notice["code"] for notice in call("search", "tea", "--json", "--store", old).data["notices"]]
+
+    assert "earlier-vectors" in told()
+    used = call("model", "use", "wordllama", "--store", old)
+    assert (used.status, used.out.splitlines()[0]) == (0, "6 texts were embedded; vectors of other models stay")
+    assert "earlier-vectors" not in told()
+    assert call("model", "rollback", "--store", old).status == 0
+    assert "earlier-vectors" in told()
+    earlier = call("status", "--json", "--store", old).data["roles"][0]["space"]
+    call("doctor", "--repair", "--store", old)
+    assert call("model", "drop", earlier, "--store", old).out == f"6 vectors of {earlier} were deleted\n"
 
 
 def test_the_doctor_gives_vectors_to_what_waits(call: Run, workspace: Path) -> None:

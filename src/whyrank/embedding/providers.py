@@ -6,14 +6,15 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from ..errors import ConfigError
+from ..errors import ConfigError, WhyrankError
 from ..ports import Embedder
 from .minilm.files import Place, Precision
 
 # Models that are fetched once, and how their weights are stored.
 FETCHED: dict[str, Precision] = {"minilm": "fp16", "minilm-int8": "int8"}
 SERVED = "openai"  # a model behind an OpenAI-compatible server, made from settings
-NAMES = ("wordllama", *FETCHED, SERVED, "none")
+DEFAULT = "wordllama"  # part of the installation
+NAMES = (DEFAULT, *FETCHED, SERVED, "none")
 # Which settings beside its name shape the vectors of a provider: they are kept with a space, so that its embedder
 # can be made again. Never an address or a key, because a store may come from anywhere.
 SHAPING: dict[str, tuple[str, ...]] = {SERVED: ("embedder.model", "embedder.dimension", "embedder.prompt")}
@@ -27,13 +28,26 @@ def embedder_named(name: str, models: Path = Path(), threads: int = 1) -> Embedd
         raise ConfigError(f"{name!r} is not part of the installation", "open an engine with its settings")
     if name == "none":
         return None
-    if name == "wordllama":
+    if name == DEFAULT:
         from .wordllama import WordLlama
 
         return WordLlama()
     from .minilm.embedder import MiniLm
 
     return MiniLm(Place.below(models), FETCHED[name], threads)
+
+
+@cache
+def earlier_embedder(space: str) -> Embedder | None:
+    """Return what makes the vectors of a space as an earlier whyrank made them, or None if none did, or it cannot."""
+    if not space.startswith(f"{DEFAULT}/"):
+        return None
+    from .wordllama import earlier_wordllama
+
+    try:
+        return earlier_wordllama(space)
+    except WhyrankError:  # its package is not here
+        return None
 
 
 def check_name(name: str) -> None:

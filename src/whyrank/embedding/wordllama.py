@@ -1,4 +1,8 @@
-"""The embedded default: WordLlama's static vectors, read straight from its package. No network, no torch."""
+"""The embedded default: WordLlama's static vectors, read straight from its package. No network, no torch.
+
+Texts are spelled plainly before, and what all tokens have in common is taken off after (docs/decisions/0015). Vectors
+as earlier versions made them, who did neither, are still made for the stores that have them.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,14 @@ import importlib.util
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import MissingExtra, ProviderError
 from ..ports import Thresholds
+from .spelling import plainly_spelled
 from .vectors import STATIC_WEIGHT, UNKNOWN_LANGUAGE_WEIGHT, unit_rows
 
 if TYPE_CHECKING:
@@ -25,17 +30,22 @@ DIMENSION = 256
 LANGUAGES = frozenset({"en"})
 _BATCH = 64
 
+# How texts are prepared, as it stands in the name of the space; `no-prompt`: not at all, as the package does it.
+Preparation = Literal["plain-words", "no-prompt"]
+PREPARATIONS: tuple[Preparation, ...] = ("plain-words", "no-prompt")  # today's first
+
 
 class WordLlama:
     """The mean of its tokens' vectors, at unit length."""
 
-    def __init__(self) -> None:
+    def __init__(self, preparation: Preparation = "plain-words") -> None:
         self._folder = _package_folder()
+        self._preparation = preparation
 
     @cached_property
     def fingerprint(self) -> str:
-        """Name the space: provider, model, revision, dimension and prompts."""
-        return f"wordllama/l2_supercat@{importlib.metadata.version('wordllama')}/{DIMENSION}/no-prompt"
+        """Name the space: provider, model, revision, dimension and preparation."""
+        return f"wordllama/l2_supercat@{importlib.metadata.version('wordllama')}/{DIMENSION}/{self._preparation}"
 
     def bytes(self) -> int:
         """Return the room its files take on the disk."""
@@ -52,12 +62,15 @@ class WordLlama:
     def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit vector per text; a text without tokens gets a zero row."""
         means = np.zeros((len(texts), DIMENSION), dtype=np.float32)
+        is_plain = self._preparation == "plain-words"
         for start in range(0, len(texts), _BATCH):
-            batch = list(texts[start : start + _BATCH])
+            batch = [plainly_spelled(text) if is_plain else text for text in texts[start : start + _BATCH]]
             # Fast is without the places of the tokens in the text, which nobody asks for.
             for i, encoding in enumerate(self._tokenizer.encode_batch_fast(batch, add_special_tokens=False), start):
                 if encoding.ids:
-                    means[i] = self._table.take(encoding.ids, axis=0, mode="clip").mean(axis=0)
+                    mean = self._table.take(encoding.ids, axis=0, mode="clip").mean(axis=0)
+                    # Row by row, so that a vector does not depend on the batch in its last bit.
+                    means[i] = mean - np.dot(mean, self._common) * self._common if is_plain else mean
         return unit_rows(means)
 
     def query(self, text: str) -> NDArray[np.float32]:
@@ -76,6 +89,13 @@ class WordLlama:
         return table
 
     @cached_property
+    def _common(self) -> NDArray[np.float32]:
+        """Return the direction of the mean of all tokens: it tells no text from another."""
+        mean: NDArray[np.float32] = self._table.mean(axis=0, keepdims=True)
+        direction: NDArray[np.float32] = unit_rows(mean)[0]
+        return direction
+
+    @cached_property
     def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
@@ -83,6 +103,12 @@ class WordLlama:
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return tokenizer
+
+
+def earlier_wordllama(space: str) -> WordLlama | None:
+    """Return what makes the vectors of a space as an earlier whyrank made them, if one did."""
+    made = (WordLlama(preparation) for preparation in PREPARATIONS[1:])
+    return next((embedder for embedder in made if embedder.fingerprint == space), None)
 
 
 def _package_folder() -> Path:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..analysis.text import clean
 from ..types import Document, Memory, Source
-from .chunks import ChunkSize, chunk
+from .chunks import Chunk, ChunkSize, chunk
 from .dates import parse_date
 from .entries import content_hash, id_for, occurrences
 from .markdown import parse_plain
@@ -41,7 +41,7 @@ def _turn(document: Document, position: int, now: float) -> Memory:
 
 
 def _chunks(document: Document, size: ChunkSize, now: float) -> Iterator[Memory]:
-    pieces = chunk(parse_plain(clean(document.text).text), size)
+    pieces = chunk(parse_plain(clean(document.text).text), size) or _title_only(document.title)
     numbered = occurrences(piece.text for piece in pieces)
     for piece, (text, occurrence) in zip(pieces, numbered, strict=True):
         yield Memory(
@@ -58,3 +58,8 @@ def _chunks(document: Document, size: ChunkSize, now: float) -> Iterator[Memory]
             date=parse_date(document.date),
             trust="ingested",
         )
+
+
+def _title_only(title: str) -> list[Chunk]:
+    """Return what there is of a document that says nothing: it is found by its name."""
+    return [Chunk(title, 1, 1, ())] if title.strip() else []

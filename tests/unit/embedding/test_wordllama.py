@@ -4,23 +4,60 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from whyrank.embedding.providers import embedder_named
+from whyrank.embedding.providers import earlier_embedder, embedder_named
+from whyrank.embedding.spelling import plainly_spelled
 from whyrank.embedding.wordllama import WordLlama
 from whyrank.errors import ConfigError, MissingExtra, ProviderError
 
 TEXTS = ["what does Suzy drink?", "Lärmschutz", "日本語", "a", "x" * 5_000, "\ufffd🙂"]
 
 
-def test_the_vectors_are_those_of_the_package() -> None:
+@pytest.fixture(scope="module")
+def package() -> Any:
+    """Load the model as its own package does."""
     import wordllama
 
-    folder = Path(wordllama.__file__).parent
-    theirs = wordllama.WordLlama.load(cache_dir=folder, disable_download=True).embed(TEXTS, norm=True)
-    assert np.allclose(WordLlama().documents(TEXTS), theirs, atol=1e-6)
+    return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+
+
+def test_unprepared_vectors_are_those_of_the_package(package: Any) -> None:
+    assert np.allclose(WordLlama("no-prompt").documents(TEXTS), package.embed(TEXTS, norm=True), atol=1e-6)
+
+
+def test_vectors_are_those_of_the_package_for_plain_words_without_what_all_tokens_share(package: Any) -> None:
+    means = package.embed([plainly_spelled(text) for text in TEXTS], norm=False)
+    common = package.embedding.mean(axis=0)
+    common /= np.linalg.norm(common)
+    apart = means - np.outer(means @ common, common)
+    ours = WordLlama().documents(TEXTS)
+    assert np.allclose(ours, apart / np.linalg.norm(apart, axis=1, keepdims=True), atol=1e-5)
+    assert np.abs(ours @ common).max() < 1e-5
+
+
+def test_spelling_that_says_nothing_changes_no_vector() -> None:
+    one, other, third = WordLlama().documents(["Tea Pot\ntea-pot\nThe pot", "tea pot\nthe Pot", "tea/pot the pot"])
+    assert one.tolist() == other.tolist() == third.tolist()
+
+
+def test_the_spaces_of_earlier_versions_are_still_made() -> None:
+    today, before = WordLlama(), WordLlama("no-prompt")
+    made = earlier_embedder(before.fingerprint)
+    assert made is not None
+    assert made.query("Tea-Pot").tolist() == before.query("Tea-Pot").tolist() != today.query("Tea-Pot").tolist()
+    assert earlier_embedder(today.fingerprint) is None
+    assert earlier_embedder("wordllama/l2_supercat@0.1/256/no-prompt") is None
+    assert earlier_embedder("minilm/any@1/384/no-prompt") is None
+
+
+def test_without_its_package_nothing_is_made_of_earlier_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = WordLlama("no-prompt").fingerprint
+    monkeypatch.setitem(sys.modules, "wordllama", None)
+    assert earlier_embedder.__wrapped__(space) is None
 
 
 def test_vectors_have_unit_length_and_a_text_without_tokens_none() -> None:
@@ -38,8 +75,8 @@ def test_its_vote_is_worth_less_in_a_language_it_does_not_know() -> None:
     assert (WordLlama().weight("en"), WordLlama().weight("ru")) == (0.6, 0.4)
 
 
-def test_the_space_names_model_revision_and_dimension() -> None:
-    assert WordLlama().fingerprint == "wordllama/l2_supercat@0.4.0.post1/256/no-prompt"
+def test_the_space_names_model_revision_dimension_and_preparation() -> None:
+    assert WordLlama().fingerprint == "wordllama/l2_supercat@0.4.0.post1/256/plain-words"
 
 
 def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,7 +159,7 @@ def status(asked: argparse.Namespace) -> int:
         data = shapes.status(engine.status(), engine.space, calibrations)
         states, behind = engine.spaces(), engine.backlog()
         data |= {"roles": space_shapes.spaces(states), "backlog": space_shapes.backlog(behind)}
-        data["old_words"], words = engine.old_words(), engine.word_notices()
+        data["old_words"], notices = engine.old_words(), (*engine.word_notices(), *engine.vector_notices())
     if asked.json:
         output.say_json(data)
         return OK
@@ -170,7 +170,7 @@ def status(asked: argparse.Namespace) -> int:
     output.show_spaces(states)
     output.show_backlog(behind)
     output.show_calibrations(calibrations, time.time())
-    output.show_notices(words)
+    output.show_notices(notices)
     return OK
 
 

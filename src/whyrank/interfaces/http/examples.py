@@ -23,7 +23,7 @@ from . import sliding
 
 _CREATED = datetime(2026, 3, 14, 9, 30, tzinfo=UTC).timestamp()
 _QUERY = "which tea does Robin prefer?"
-_SPACE = "wordllama/l2_supercat@0.4.0.post1/256/no-prompt"
+_SPACE = "wordllama/l2_supercat@0.4.0.post1/256/plain-words"
 MEMORY = Memory(
     "m_tcvp3fagya7erbvs",
     "Robin prefers green tea",

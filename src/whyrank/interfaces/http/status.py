@@ -27,7 +27,12 @@ def told_status(door: Door, values: Values, version: str) -> dict[str, Any]:
         "backlog": space_shapes.backlog(engine.backlog(scope=share)),
         "old_words": engine.old_words(scopes),
         "notices": shapes.notices(
-            (*engine.config.notices, *engine.waiting_notices(scope=share), *engine.word_notices(scopes))
+            (
+                *engine.config.notices,
+                *engine.waiting_notices(scope=share),
+                *engine.word_notices(scopes),
+                *engine.vector_notices(),
+            )
         ),
         "evaluation": _kept_evaluation(engine.config),
         "version": version,

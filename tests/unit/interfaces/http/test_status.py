@@ -34,7 +34,7 @@ def test_old_words_are_counted_for_who_sees_them(
     # Four memories are everybody's, two are of user:42.
     told = told_status(Door(desk, scopes, is_multi_scope), {}, "1")
     assert told["old_words"] == old
-    assert [notice["code"] for notice in told["notices"]] == ["old-words"]
+    assert [notice["code"] for notice in told["notices"]] == ["old-words", "earlier-vectors"]
     assert f"the words of {old} of these" in told["notices"][0]["message"]
     desk.writing().read_anew()
     assert told_status(Door(desk, scopes, is_multi_scope), {}, "1")["old_words"] == 0

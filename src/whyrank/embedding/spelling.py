@@ -1,0 +1,37 @@
+"""How a text is spelled for a table of static vectors, which knows tokens by their letters alone."""
+
+from __future__ import annotations
+
+import regex
+
+# Signs that only join words, and ends of lines: what stands on both sides are words of their own.
+_JOINERS = str.maketrans(dict.fromkeys("-_/›\n", " "))
+# A word with small letters and capitals; not beside a digit, where capitals are part of a sign (`TGFb1`).
+_MIXED = regex.compile(r"(?<![\p{Lu}\p{Ll}\p{N}])(?>(?:\p{Lu}+\p{Ll}|\p{Ll}+\p{Lu})[\p{Lu}\p{Ll}]*)(?!\p{N})")
+
+
+def plainly_spelled(text: str) -> str:
+    """Return a text without what changes its tokens but not what it says: capitals, joiners, an echo.
+
+    `Invoice` and `invoice` are two tokens, `GitHub` is two and `github` is one, and `tea-pot` has one for its hyphen;
+    only what has nothing but capitals (`API`, `US`) keeps them. What is called `Tea Pot`, and on the next line
+    `tea-pot`, is called so once: in a mean of tokens twice would weigh twice.
+    """
+    first, _, rest = text.partition("\n")
+    second, _, others = rest.partition("\n")
+    is_echo = second != "" and _words(second) <= _words(first)
+    return _spelled(f"{first}\n{others if is_echo else rest}")
+
+
+def _words(line: str) -> frozenset[str]:
+    return frozenset(_spelled(line).casefold().split())
+
+
+def _spelled(text: str) -> str:
+    return " ".join([_small(word) for word in text.translate(_JOINERS).split()])
+
+
+def _small(word: str) -> str:
+    if word.islower() or word.isupper():  # as most words are, and acronyms with the signs around them
+        return word
+    return word.lower() if word.isascii() and word.isalpha() else _MIXED.sub(lambda found: found.group().lower(), word)
