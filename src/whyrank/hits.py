@@ -227,8 +227,8 @@ class Labels(NamedTuple):
 class Likeness(Protocol):
     """Knows how like each other memories are, from 0 to 1."""
 
-    def between(self, ids: Sequence[MemoryId]) -> Callable[[int], NDArray[np.float64]]:
-        """Return a function from the place of one of these memories to how like it each of them is."""
+    def between(self, ids: Sequence[MemoryId]) -> NDArray[np.float64]:
+        """Return how like each other these memories are, a row for each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from tests.unit.ranking.builders import DAY, NOW, context, hit, memory, ranking
 from whyrank.errors import ConfigError
 from whyrank.hits import Hit, Ranking
 from whyrank.matches import NameMatch
-from whyrank.ranking.diversity import Comparison
+from whyrank.ranking.likeness import Comparison
 from whyrank.ranking.stages import (
     Dedup,
     Evidence,
