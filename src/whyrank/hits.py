@@ -224,11 +224,21 @@ class Labels(NamedTuple):
     summary: tuple[str, ...] = ()
 
 
-class Likeness(Protocol):
-    """Knows how like each other memories are, from 0 to 1."""
+class Alike(Protocol):
+    """How like some memories are to each other, from 0 to 1."""
 
-    def between(self, ids: Sequence[MemoryId]) -> NDArray[np.float64]:
-        """Return how like each other these memories are, a row for each."""
+    def __getitem__(self, place: int, /) -> NDArray[np.float64]:
+        """Return how like one of them, by its place, each of them is."""
+
+    def square(self) -> NDArray[np.float64]:
+        """Return the rows of all."""
+
+
+class Likeness(Protocol):
+    """Knows how like each other memories are."""
+
+    def between(self, ids: Sequence[MemoryId]) -> Alike:
+        """Return how like each other these memories are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ Whatever is found is held against the ranking of the whole pool before it is tol
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import combinations
@@ -19,6 +19,7 @@ from ..trail import Key, Part, Step, total
 from ..types import Run, Signal
 from .boosts import Boosts, TokenMatch
 from .diverse import Diverse, Ground, ends_in_diversity
+from .diversity import MMR
 from .fusion import Fuse, Vote, share_out
 from .knobs import Knob, knobs
 from .lineup import behind_of, ids_of
@@ -94,6 +95,14 @@ class Pool:
     def ranked(self, recipe: Recipe) -> Ranking:
         """Rank the whole pool by another recipe."""
         return rank_pool(self.runs, recipe, self.context)
+
+    def ranked_as_far_as(self, wanted: Collection[MemoryId]) -> Ranking:
+        """Rank the pool by its own recipe, but let diversity place no more than it takes for all of these to stand."""
+        *before, last = self.recipe.stages or (None,)
+        if not isinstance(last, MMR):
+            return self.ranked(self.recipe)
+        others = replace(self.recipe, stages=tuple(stage for stage in before if stage is not None))
+        return last.as_far_as(self.ranked(others), self.context, wanted)
 
     @cached_property
     def ground(self) -> Ground:

@@ -13,7 +13,7 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 from ..columns import MemoryId
-from ..hits import Context, Hit, Ranking, content_keys_of, origins_of
+from ..hits import Alike, Context, Hit, Ranking, content_keys_of, origins_of
 from ..trail import Trail, apply
 from ..types import Run
 from .diversity import MMR, relevance_of
@@ -47,14 +47,22 @@ class Ground:
     """What does not change however a pool is ranked: its places, what breaks ties, its files, and who is like whom."""
 
     def __init__(self, runs: Sequence[Run], context: Context) -> None:
-        self.ids = listed_by(runs)
+        self.ids = sorted(listed_by(runs))  # as they are compared
         self.places = {identity: place for place, identity in enumerate(self.ids)}
         self._context = context
+        self._most_alike: dict[int, float] = {}
 
     @cached_property
-    def likeness(self) -> Floats:
+    def likeness(self) -> Alike:
         """Return how like each other the memories are."""
         return likeness_between(self.ids, self._context)
+
+    def most_alike(self, place: int) -> float:
+        """Return how like a memory the one most like it is."""
+        if place not in self._most_alike:
+            row = self.likeness[place]
+            self._most_alike[place] = float(max(row[:place].max(initial=0.0), row[place + 1 :].max(initial=0.0)))
+        return self._most_alike[place]
 
     @cached_property
     def tie_breaks(self) -> list[int]:
@@ -122,18 +130,33 @@ class Diverse:
         return self._is_first(diversity, field, first[0], second[0], by)
 
     def _is_first(self, diversity: MMR, field: _Field, one: int, other: int, by: float) -> bool:
-        """Tell whether diversity places one of two that are shown before the other, and clearly so."""
+        """Tell whether diversity places one of two that are shown before the other, and clearly so.
+
+        Gains only fall, and not below what being most like somebody leaves: often that tells before either is placed.
+        """
         import numpy as np
 
+        ground, tier = self._ground, field.tiers[one]
+        if tier != field.tiers[other]:
+            return bool(tier > field.tiers[other])
         worth = np.where(field.shown, diversity.lambda_ * field.relevance, -np.inf)
-        picks = diversity.placed(
-            field.tiers, worth, self._ground.likeness, lambda place: self._ground.tie_breaks[place]
+        least, least_other = (
+            float(worth[place]) - (1 - diversity.lambda_) * ground.most_alike(place) for place in (one, other)
         )
-        both = ((place, gain) for place, gain in picks if place in (one, other))
-        upper, gain = next(both)
-        if upper != one or not by:
-            return upper == one
-        return field.tiers[one] != field.tiers[other] or gain - next(both)[1] > by
+        is_placed, gains = False, worth
+        picks = diversity.placed(field.tiers, worth, ground.likeness, lambda place: ground.tie_breaks[place])
+        while least - gains[other] <= by:
+            if not is_placed and gains[one] < least_other:
+                return False
+            place, gain, now = next(picks)
+            gains = now if field.tiers[place] == tier else worth  # above their tier nobody asks what they gain
+            if place == other:
+                return is_placed and least - gain > by
+            if place == one:
+                is_placed, least = True, gain
+                if not by:
+                    return True
+        return True
 
     def _field(self, fusion: Fuse, stages: Sequence[Stage]) -> _Field:
         """Return what the stages before leave; most numbers change only one of fusion, stages and diversity."""

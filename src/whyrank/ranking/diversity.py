@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..columns import MemoryId
 from ..errors import ConfigError
-from ..hits import Context, Ranking
+from ..hits import Context, Hit, Ranking
 from ..trail import Step
 from .likeness import likeness_between
-from .lineup import Stepped, chosen, ids_of, scores_of, tiers_of
+from .lineup import Stepped, behind_of, chosen, ids_of, scores_of, tiers_of
 from .stages import WINDOW_LIFT
 
 if TYPE_CHECKING:
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+
+
+class _Rows(Protocol):
+    def __getitem__(self, place: int, /) -> Floats: ...
+
 
 TieBreak = tuple[str, int, str, MemoryId] | int
 
@@ -40,22 +45,32 @@ class MMR:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Give every hit its gain, over the whole pool, so that the limit changes nothing."""
+        return self.as_far_as(ranking, context, None)
+
+    def as_far_as(self, ranking: Ranking, context: Context, wanted: Collection[MemoryId] | None) -> Ranking:
+        """Place hits until all that are wanted stand, or all there are: what comes later moves none before it."""
         import numpy as np
 
         hits, ids = ranking.hits, ids_of(ranking.hits)
         if not ids:
             return ranking
-        likeness = likeness_between(ids, context)
+        alike = likeness_between(ids, context)
+        rows = alike.square() if wanted is None else alike
         tiers = np.array(tiers_of(hits), np.int64)
         relevance = relevance_of(tiers, np.array(scores_of(hits), np.float64))
-        picks = self.placed(tiers, self.lambda_ * relevance, likeness, lambda place: hits[place].memory.content_key)
-        places, gains = zip(*picks, strict=True)
-        nearest, alike = _nearest(places, likeness)
+        picks = self.placed(tiers, self.lambda_ * relevance, rows, lambda place: hits[place].memory.content_key)
+        placed = [*picks] if wanted is None else _until(picks, _standing_for(hits, wanted))
+        places = [pick.place for pick in placed]
+        nearest = _nearest(places, rows)
 
         def step(index: int) -> Step:
-            most_like = ids[nearest[index]] if alike[index] > 0 else ""
-            return self._step(Gain(gains[index], float(relevance[places[index]]), alike[index], most_like))
+            (first, likeness), place = nearest[index], places[index]
+            told = f"{self.lambda_:g} × relevance {relevance[place]:.4f}"
+            if likeness > 0:
+                told += f" − {1 - self.lambda_:g} × {likeness:.4f}, most like {ids[first]}"
+            return Step("mmr", "set", gains[index], told)
 
+        gains = [pick.gain for pick in placed]
         # No gain is above the one before it, and of equals the first by content was placed first: this is the order.
         return Ranking(Stepped(chosen(hits, places), "mmr", step), ranking.dropped, ranking.notices)
 
@@ -63,12 +78,12 @@ class MMR:
         self,
         tiers: NDArray[np.int64],
         worth: Floats,
-        likeness: Floats,
+        likeness: _Rows,
         tie_break: Callable[[int], TieBreak],
-    ) -> Iterator[tuple[int, float]]:
+    ) -> Iterator[Pick]:
         """Place the best, see how like it the others are, place the best of these, and so on as long as asked.
 
-        Yields places with their gains. A worth of minus infinity is never placed.
+        A worth of minus infinity is never placed.
         """
         import numpy as np
 
@@ -77,7 +92,7 @@ class MMR:
         so_far, row = worth, np.empty(len(worth))
         for tier in sorted({*tiers.tolist()}, reverse=True):
             if placed:
-                so_far = worth - others * likeness[placed].max(axis=0)
+                so_far = worth - others * np.max([likeness[place] for place in placed], axis=0)
             gains = np.where(tiers == tier, so_far, -np.inf)
             backwards = gains[::-1]
             while True:
@@ -87,17 +102,11 @@ class MMR:
                     break
                 if best != len(gains) - 1 - int(backwards.argmax()):
                     best = min(np.flatnonzero(gains == gain).tolist(), key=tie_break)
-                yield best, gain
+                yield Pick(best, gain, gains)
                 placed.append(best)
                 np.subtract(worth, np.multiply(likeness[best], others, out=row), out=row)
                 gains[best] = -np.inf
                 np.minimum(gains, row, out=gains)
-
-    def _step(self, gain: Gain) -> Step:
-        told = f"{self.lambda_:g} × relevance {gain.relevance:.4f}"
-        if gain.most_like:
-            told += f" − {1 - self.lambda_:g} × {gain.likeness:.4f}, most like {gain.most_like}"
-        return Step("mmr", "set", gain.value, told)
 
 
 def relevance_of(tiers: NDArray[np.int64], scores: Floats) -> Floats:
@@ -125,20 +134,37 @@ def _scaled(scores: Floats) -> Floats:
     return shares
 
 
-def _nearest(placed: Sequence[int], likeness: Floats) -> tuple[list[int], list[float]]:
+def _standing_for(hits: Sequence[Hit], wanted: Collection[MemoryId]) -> set[int]:
+    """Return the places of these memories, or of the chunk that stands for their file."""
+    shown = {place for place, identity in enumerate(ids_of(hits)) if identity in wanted}
+    return shown | {place for identity, (place, _) in behind_of(hits).items() if identity in wanted}
+
+
+def _until(picks: Iterator[Pick], wanted: set[int]) -> list[Pick]:
+    """Take picks as long as one that is wanted is still to come."""
+    taken: list[Pick] = []
+    while wanted:
+        taken.append(next(picks))
+        wanted = wanted - {taken[-1].place}
+    return taken
+
+
+def _nearest(placed: Sequence[int], likeness: _Rows) -> list[tuple[int, float]]:
     """Return for each place the most similar of those placed before it, of several the first, and how like it is."""
     import numpy as np
 
+    if not placed:
+        return []
     order = np.array(placed)
-    before = np.triu(likeness[order[:, None], order], 1)
+    rows = likeness[order] if isinstance(likeness, np.ndarray) else np.array([likeness[place] for place in placed])
+    before = np.triu(rows[:, order], 1)
     first = before.argmax(axis=0)
-    return order[first].tolist(), before[first, np.arange(len(order))].tolist()
+    return [*zip(order[first].tolist(), before[first, np.arange(len(order))].tolist(), strict=True)]
 
 
-class Gain(NamedTuple):
-    """What a hit adds to those placed before it."""
+class Pick(NamedTuple):
+    """Who is placed next, with what gain, and what each would have gained in its stead."""
 
-    value: float
-    relevance: float
-    likeness: float
-    most_like: str
+    place: int
+    gain: float
+    gains: Floats

@@ -186,7 +186,7 @@ class Grouped(Chosen):
 
 
 class Stepped(Hits):
-    """Hits after one more step each."""
+    """Hits after one more step each, of a kind that leaves the tier as it is."""
 
     def __init__(self, hits: Sequence[Hit], stage: str, step: Callable[[int], Step]) -> None:
         self._hits = hits
@@ -196,6 +196,10 @@ class Stepped(Hits):
     def ids(self) -> list[MemoryId]:
         """Return the ids without making a hit."""
         return ids_of(self._hits)
+
+    def tiers(self) -> Sequence[int]:
+        """Return the tiers without making a hit."""
+        return tiers_of(self._hits)
 
     def behind(self) -> dict[MemoryId, tuple[int, int]]:
         """Return what stands beside a hit: a step puts nothing there."""

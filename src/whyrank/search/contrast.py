@@ -69,7 +69,7 @@ def contrast(searcher: Searcher, query: Query, recipe: Recipe, one: str, other: 
         asked = [asked_about(searcher.store, query, identity) for identity in (one, other)]
         retrieved = searcher.retrieved(query, recipe, Stopwatch())
         pool = _pool(retrieved, searcher.store)
-        ranking = pool.ranked(pool.recipe)
+        ranking = pool.ranked_as_far_as({memory.id for memories in asked for memory in memories})
         pair = [_stands_for(memories, ranking, retrieved) for memories in asked]
         missing = [name for name, memory in zip((one, other), pair, strict=True) if memory is None]
         memory, over = (found or memories[0] for found, memories in zip(pair, asked, strict=True))

@@ -59,7 +59,7 @@ class Pooled:
     def likeness(self) -> list[list[float]]:
         """Return how like each candidate is to each that stands before it."""
         ids = [memory.id for memory in self.memories]
-        alike = likeness_between(ids, self.pool.context)
+        alike = likeness_between(ids, self.pool.context).square()
         return [alike[place, :place].tolist() for place in range(len(ids))]
 
 
