@@ -352,10 +352,15 @@ class Top:
         beyond = [*range(min(self.offset, len(hits))), *range(min(end, len(hits)), len(hits))]
 
         def step(index: int) -> Step:
-            asked = f"results {self.offset + 1} to {end} were asked for"
-            return Step("top", "drop", why=f"ranked {beyond[index] + 1}, and {asked}")
+            return Step("top", "drop", why=f"ranked {beyond[index] + 1}, and {self._asked()}")
 
         page = range(len(hits))[self.offset : end]
         shown = chosen(hits, page) if isinstance(hits, Lineup) else tuple(hits[index] for index in page)
         others = Stepped(chosen(hits, beyond), "top", step)
         return Ranking(shown, Joined(ranking.dropped, others), ranking.notices)
+
+    def _asked(self) -> str:
+        first, last = self.offset + 1, self.offset + self.limit
+        if last < first:
+            return "no results were asked for"
+        return f"results {first} to {last} were asked for" if first < last else f"result {first} was asked for"

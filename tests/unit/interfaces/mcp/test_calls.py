@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from whyrank.errors import ConfigError, NotFound
 from whyrank.interfaces.desk import Desk
 from whyrank.interfaces.door import Door
-from whyrank.interfaces.mcp import calls
+from whyrank.interfaces.mcp import calls, texts
 from whyrank.interfaces.mcp.calls import named, parts_of
 from whyrank.opening import open_engine
 from whyrank.types import Memory
@@ -135,3 +135,18 @@ def test_forgetting_is_all_or_nothing_and_only_of_ones_own(tmp_path: Path, door:
 def test_forgetting_a_part_of_a_file_says_that_it_may_come_back(door: Door) -> None:
     chunk = named(door.desk.reading(), "boat.md", [])[0]
     assert "still stands in boat.md and comes back" in calls.forget(door, {"ids": [chunk.id]}).text
+
+
+def test_a_page_past_the_end_says_how_many_results_there_are_and_says_it_once(door: Door) -> None:
+    found = door.desk.reading().search("boat oars", offset=40)
+    asked = texts.results(found, offset=40)
+    assert asked == (
+        "No results on this page for “boat oars”: "
+        "there is 1 result for this question, and the page asked for begins at 41."
+    )
+    assert texts.with_notices(asked, found.notices).count("begins at 41") == 1
+
+
+def test_a_page_of_none_says_that_none_was_asked_for(door: Door) -> None:
+    found = door.desk.reading().search("boat oars", limit=0)
+    assert texts.results(found, 0).startswith("No results on this page for “boat oars”: a limit of 0 asks for no")
