@@ -95,6 +95,14 @@ def forgotten(identity: MemoryId, scope: Scope) -> Memory:
     return Memory(identity, FORGOTTEN, scope=scope)
 
 
+UNREADABLE = "(not read before its store was closed)"  # the same of what a copy was made of too late
+
+
+def unreadable(identity: MemoryId, scope: Scope) -> Memory:
+    """Return what stays of a memory in a copy that is made when its store can no longer be asked."""
+    return Memory(identity, UNREADABLE, scope=scope)
+
+
 class Hit(NamedTuple):
     """A memory on its way through ranking, with its key and its trail."""
 
