@@ -95,6 +95,14 @@ def forgotten(identity: MemoryId, scope: Scope) -> Memory:
     return Memory(identity, FORGOTTEN, scope=scope)
 
 
+UNREADABLE = "(not read before its store was closed)"  # the same of what a copy was made of too late
+
+
+def unreadable(identity: MemoryId, scope: Scope) -> Memory:
+    """Return what stays of a memory in a copy that is made when its store can no longer be asked."""
+    return Memory(identity, UNREADABLE, scope=scope)
+
+
 class Hit(NamedTuple):
     """A memory on its way through ranking, with its key and its trail."""
 
@@ -224,11 +232,21 @@ class Labels(NamedTuple):
     summary: tuple[str, ...] = ()
 
 
-class Likeness(Protocol):
-    """Knows how like each other memories are, from 0 to 1."""
+class Alike(Protocol):
+    """How like some memories are to each other, from 0 to 1."""
 
-    def between(self, ids: Sequence[MemoryId]) -> Callable[[int], NDArray[np.float64]]:
-        """Return a function from the place of one of these memories to how like it each of them is."""
+    def __getitem__(self, place: int, /) -> NDArray[np.float64]:
+        """Return how like one of them, by its place, each of them is."""
+
+    def square(self) -> NDArray[np.float64]:
+        """Return the rows of all."""
+
+
+class Likeness(Protocol):
+    """Knows how like each other memories are."""
+
+    def between(self, ids: Sequence[MemoryId]) -> Alike:
+        """Return how like each other these memories are."""
 
 
 @dataclass(frozen=True, slots=True)

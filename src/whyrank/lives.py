@@ -46,6 +46,13 @@ class Living(Rereading):
                 raise NotFound(f"there is no memory {identity!r}", "`whyrank list` shows the ids there are")
         return [found[identity] for identity in wanted]
 
+    def saying(self, text: str, *, scope: Scopes = None) -> Memory | None:
+        """Return the fact that says the same, rather one that lives, of these scopes alone in their order."""
+        now = self._clock()
+        wanted, owners = clean(text).text, scopes_of(scope) or [GLOBAL]
+        found = [one for owner in owners for one in self._store.with_text(wanted, owner)]
+        return max(found, key=lambda one: Where(frozenset({one.scope}), now=now).allows(one), default=None)
+
     def meant(self, identity: MemoryId, *, scope: Scopes = None) -> str | None:
         """Return the path or id that is nearest to one that is not there, if one is near and may be seen."""
         from .search.nearly import meant  # of use to those alone who mistyped something

@@ -29,7 +29,7 @@ def test_a_lost_pin_ends_with_its_own_status_and_a_reason(call: Run) -> None:
     done = call("check")
     assert done.status == PINS_LOST.exit_status == 16
     assert "lost  'green tea' → notes/boat.md  within 1" in done.out
-    assert "results 1 to 1 were asked for" in done.out
+    assert "result 1 was asked for" in done.out
     assert done.out.endswith("loses 1 of 2\n")
 
 

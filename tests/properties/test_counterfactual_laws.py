@@ -18,8 +18,18 @@ from tests.properties.worlds import NOW, SEEN, WORDS, World, candidates, fusions
 from whyrank.analysis.words import tokens_of
 from whyrank.errors import NotFound
 from whyrank.hits import Ranking
-from whyrank.ranking.counterfactuals import Change, DroppedTerm, Pool, are_level, changes, is_above, seek, standing
-from whyrank.ranking.diverse import Diverse, ends_in_diversity
+from whyrank.ranking.counterfactuals import (
+    LEVEL,
+    Change,
+    DroppedTerm,
+    Pool,
+    are_level,
+    changes,
+    is_above,
+    seek,
+    standing,
+)
+from whyrank.ranking.diverse import Diverse, Ground, ends_in_diversity
 from whyrank.ranking.diversity import MMR
 from whyrank.ranking.knobs import Knob, knobs
 from whyrank.ranking.nearest import NEARLY
@@ -130,6 +140,23 @@ def test_a_look_at_two_places_sees_what_the_ranking_of_the_whole_pool_shows(
         ranking = rank_pool(world.runs, seen, world.context)
         for one, two in permutations(ids, 2):
             assert looks.is_above(seen, one, two) == is_above(ranking, one, two), (seen, one, two)
+            places = [standing(ranking, key) for key in (one, two)]
+            if all(places) and len({place for place, _ in filter(None, places)}) == 2:
+                clearly = is_above(ranking, one, two) and not are_level(ranking, one, two)
+                assert looks.is_above(seen, one, two, by=LEVEL) == clearly, (seen, one, two)
+
+
+@given(worlds(visible_only=True), diverse_recipes(), st.integers(0, 3))
+@settings(max_examples=100, deadline=None)
+def test_on_the_ground_of_a_larger_pool_a_part_of_it_is_seen_as_if_it_were_alone(
+    world: World, recipe: Recipe, left_out: int
+) -> None:
+    first, *others = world.runs
+    less = (replace(first, candidates=first.candidates[left_out:]), *others)
+    looks = Diverse(less, world.context, Ground(world.runs, world.context))
+    ranking = rank_pool(less, recipe, world.context)
+    for one, two in permutations(sorted(candidates(world)), 2):
+        assert looks.is_above(recipe, one, two) == is_above(ranking, one, two), (one, two)
 
 
 @given(worlds(visible_only=True), st.one_of(diverse_recipes(), any_recipe))

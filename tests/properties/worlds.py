@@ -14,8 +14,9 @@ from whyrank.hits import Context, Labels
 from whyrank.ingest.entries import content_hash
 from whyrank.matches import NameMatch
 from whyrank.ranking.boosts import PRESETS, TokenMatch
-from whyrank.ranking.diversity import MMR, Comparison
+from whyrank.ranking.diversity import MMR
 from whyrank.ranking.fusion import Fuse, Vote
+from whyrank.ranking.likeness import Comparison
 from whyrank.ranking.normalisers import (
     Above,
     Atan,

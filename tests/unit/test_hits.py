@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import whyrank
+from whyrank.errors import StoreError
 from whyrank.hits import Fetched, HeldMemories, Hit, Results, are_open
 from whyrank.interfaces import shapes
 from whyrank.types import GLOBAL, Document, Memory, Scope, Where
@@ -115,6 +116,23 @@ def test_an_answer_can_be_copied_after_a_dropped_hit_was_forgotten(
         assert after.memory.text == "(forgotten since the search)"
         assert after.memory.scope == gone.scope
         assert made == results
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))])
+def test_an_answer_can_be_copied_after_its_engine_was_closed(
+    tmp_path: Path, copied: Callable[[Results], Results]
+) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        engine.add("tea tea tea")
+        late = engine.add("Ann drinks tea out of a cup", scope="user:1")
+        results = engine.search("tea", limit=1, scope="user:1")
+    made = copied(results)
+    [shown], [dropped] = made.hits, made.dropped
+    assert shown.memory.text == "tea tea tea"  # what is shown was read in time
+    assert (dropped.id, dropped.score) == (late.id, results.dropped[0].score)
+    assert (dropped.memory.text, dropped.memory.scope) == ("(not read before its store was closed)", late.scope)
+    with pytest.raises(StoreError, match="was closed"):  # whoever looks at the answer itself is told what to do
+        _ = results.dropped[0].memory
 
 
 def test_an_answer_can_be_shown_whole_after_a_dropped_hit_was_forgotten(tmp_path: Path) -> None:

@@ -95,19 +95,20 @@ def evaluate(dataset: EvaluationSet, engine: Subject, recipes: Sequence[str], ti
     evaluation = Evaluation(dataset.name, dataset.questions, recipes, dataset.judgements, digest(dataset))
     evaluation.notices.update(unknown(dataset))
     names = list(dict.fromkeys((*recipes, *SINGLE_RUNS)))
-    ceiling = Line(CEILING)
+    brought: dict[str, set[str]] = {question.id: set() for question in dataset.questions}
     for step, name in enumerate(names):
         line = evaluation.lines[name] = Line(name)
         for number, question in enumerate(dataset.questions, 1):
             results = engine.search(question.text, limit=DEPTH, recipe=name, scope=question.scope)
-            judged = dataset.judgements[question.id]
-            _record(line, question, documents_in(results), judged)
+            _record(line, question, documents_in(results), dataset.judgements[question.id])
             line.spoken[question.id] = spoken(results)
             _check_trails(evaluation, question, results)
-            if step == 0:
-                _record(ceiling, question, _attainable(results, judged), judged)
+            brought[question.id] |= _candidates(results)
             tick(step * len(dataset.questions) + number, len(names) * len(dataset.questions), f"{dataset.name} {name}")
-    evaluation.lines[CEILING] = ceiling
+    ceiling = evaluation.lines[CEILING] = Line(CEILING)
+    for question in dataset.questions:
+        judged = dataset.judgements[question.id]
+        _record(ceiling, question, _attainable(brought[question.id], judged), judged)
     return evaluation
 
 
@@ -157,9 +158,13 @@ def _record(line: Line, question: Question, ranked: list[str], judged: Judgement
     line.scores[question.id] = score(ranked, judged)
 
 
-def _attainable(results: Results, judged: Judgements) -> list[str]:
-    """Order the candidates of all runs as well as anybody could: the most relevant first."""
-    candidates = {hit.memory.source.path for hit in (*results.hits, *results.dropped) if hit.memory.source}
+def _candidates(results: Results) -> set[str]:
+    """Return the documents of all candidates, shown or dropped."""
+    return {hit.memory.source.path for hit in (*results.hits, *results.dropped) if hit.memory.source}
+
+
+def _attainable(candidates: set[str], judged: Judgements) -> list[str]:
+    """Order what any line brought as well as anybody could, the most relevant first: no line is above that."""
     return sorted(candidates, key=lambda document: (-judged.get(document, 0), document))[:DEPTH]
 
 

@@ -38,11 +38,9 @@ class Door:
         """Return where a call stores a fact: beside what it replaces, if that is in one of the caller's own scopes."""
         replaced, own = values.get("supersedes"), self.seen(values)
         if isinstance(replaced, str) and len(own) > 1:
-            try:
-                scope = str(engine.get(replaced, scope=own).scope)
-            except NotFound:
-                return self.home(values)
-            return scope if scope in own else self.home(values)
+            old = _replaced(engine, replaced, own)
+            if old is not None and str(old.scope) in own:
+                return str(old.scope)
         return self.home(values)
 
     def refuse_others(self, memories: Iterable[Memory], values: Values, done: str = "removed") -> None:
@@ -54,3 +52,11 @@ class Door:
                     f"{memory.id} is {memory.scope}, not this agent's own; nothing was {done}",
                     "whoever looks after the store can do that for everybody, on the command line",
                 )
+
+
+def _replaced(engine: Engine, named: str, own: list[str]) -> Memory | None:
+    """Return the memory that is named by its id or its text."""
+    try:
+        return engine.get(named, scope=own)
+    except NotFound:
+        return engine.saying(named, scope=own)

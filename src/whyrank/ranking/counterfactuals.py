@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations
 
 from ..columns import Listed, MemoryId, by_id
@@ -18,11 +18,11 @@ from ..hits import Context, Hit, Ranking, memory_of, origins_of
 from ..trail import Key, Part, Step, total
 from ..types import Run, Signal
 from .boosts import Boosts, TokenMatch
-from .diverse import Diverse, ends_in_diversity
+from .diverse import Diverse, Ground, ends_in_diversity
 from .diversity import MMR
 from .fusion import Fuse, Vote, share_out
 from .knobs import Knob, knobs
-from .lineup import Lineup, ids_of
+from .lineup import behind_of, ids_of
 from .nearest import DIGITS, NEARLY, along, searched
 from .order import in_order
 from .recipes import Recipe, rank_pool
@@ -90,6 +90,7 @@ class Pool:
     runs: tuple[Run, ...]
     context: Context
     recipe: Recipe
+    whole: Pool | None = field(default=None, repr=False, compare=False)  # that lists all of this one, and maybe more
 
     def ranked(self, recipe: Recipe) -> Ranking:
         """Rank the whole pool by another recipe."""
@@ -103,6 +104,11 @@ class Pool:
         others = replace(self.recipe, stages=tuple(stage for stage in before if stage is not None))
         return last.as_far_as(self.ranked(others), self.context, wanted)
 
+    @cached_property
+    def ground(self) -> Ground:
+        """Return what does not change however the pool is ranked."""
+        return self.whole.ground if self.whole else Ground(self.runs, self.context)
+
     def without(self, term: str, words: Signal) -> Pool:
         """Return the pool as it is when a word is not asked for, and the words say this instead of what they said."""
         analysis = self.context.analysis
@@ -115,7 +121,7 @@ class Pool:
         context = replace(self.context, analysis=asked, signals={**self.context.signals, words.name: words})
         by_rank = any(vote.normaliser.by_rank for vote in self.recipe.fusion.live(self.runs))
         runs = tuple(_reranked(run, words, context, by_rank) if run.name == words.name else run for run in self.runs)
-        return Pool(runs, context, self.recipe)
+        return Pool(runs, context, self.recipe, self)
 
 
 def _reranked(run: Run, signal: Signal, context: Context, by_rank: bool) -> Run:
@@ -151,7 +157,7 @@ def changes(pool: Pool, ranking: Ranking, upper: MemoryId, lower: MemoryId) -> t
 def are_turned(pool: Pool, upper: MemoryId, lower: MemoryId) -> bool:
     """Tell whether the lower is clearly above the upper in this pool, looking at as few of the others as that takes."""
     if ends_in_diversity(pool.recipe):
-        return Diverse(pool.runs, pool.context).is_above(pool.recipe, lower, upper, by=LEVEL)
+        return Diverse(pool.runs, pool.context, pool.ground).is_above(pool.recipe, lower, upper, by=LEVEL)
     ranking = _judges(pool, upper, lower).quick(pool.recipe)
     return is_above(ranking, lower, upper) and not are_level(ranking, lower, upper)
 
@@ -174,15 +180,7 @@ def is_above(ranking: Ranking, one: MemoryId, other: MemoryId) -> bool:
 def standing(ranking: Ranking, identity: MemoryId) -> tuple[int, int] | None:
     """Return where a memory stands: its place, or right behind the chunk that stands for its file; None if nowhere."""
     ids = ids_of(ranking.hits)
-    if identity in ids:
-        return ids.index(identity), 0
-    if isinstance(ranking.hits, Lineup):
-        return None
-    for place, hit in enumerate(ranking.hits):
-        for behind, held in enumerate(hit.beside, 1):
-            if held.id == identity:
-                return place, behind
-    return None
+    return (ids.index(identity), 0) if identity in ids else behind_of(ranking.hits).get(identity)
 
 
 def are_level(ranking: Ranking, one: MemoryId, other: MemoryId) -> bool:
@@ -278,7 +276,7 @@ def _revalued(part: Part, vote: Vote, weight: float) -> Part:
 
 def _by_places(pool: Pool, upper: MemoryId, lower: MemoryId) -> Nearest:
     """Return how to find the nearest value that puts the lower above the upper where diversity has the last word."""
-    diverse = Diverse(pool.runs, pool.context)
+    diverse = Diverse(pool.runs, pool.context, pool.ground)
 
     def nearest(knob: Knob) -> float | None:
         def flips(value: float) -> bool:

@@ -7,17 +7,18 @@ picks need numbers alone: what is fused, what the stages before make of it, and 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 from ..columns import MemoryId
-from ..hits import Context, Hit, Ranking, content_keys_of, origins_of
+from ..hits import Alike, Context, Hit, Ranking, content_keys_of, origins_of
 from ..trail import Trail, apply
 from ..types import Run
-from .diversity import MMR, Pick, likeness_between, relevance_of
+from .diversity import MMR, relevance_of
 from .fusion import Board, Fuse, SignalColumn, Vote, listed_by, share_out
+from .likeness import likeness_between
 from .lineup import ids_of
 from .normalisers import Normaliser
 from .order import Stage
@@ -42,66 +43,120 @@ def ends_in_diversity(recipe: Recipe) -> bool:
     return isinstance(last, MMR) and all(isinstance(stage, _BY_ITSELF) for stage in others)
 
 
-@dataclass(frozen=True)
-class _Field:
-    """What diversity chooses from: places of the pool, with their keys, and who stands behind which of them."""
+class Ground:
+    """What does not change however a pool is ranked: its places, what breaks ties, its files, and who is like whom."""
 
-    shown: NDArray[np.int64]  # rising
-    tiers: NDArray[np.int64]
-    scores: Floats
-    hidden: Mapping[int, tuple[int, int]]  # the place of the chunk that stands for its file, and how far behind it
+    def __init__(self, runs: Sequence[Run], context: Context) -> None:
+        self.ids = sorted(listed_by(runs))  # as they are compared
+        self.places = {identity: place for place, identity in enumerate(self.ids)}
+        self._context = context
+        self._most_alike: dict[int, float] = {}
 
     @cached_property
-    def relevance(self) -> Floats:
-        return relevance_of(self.tiers, self.scores)
+    def likeness(self) -> Alike:
+        """Return how like each other the memories are."""
+        return likeness_between(self.ids, self._context)
+
+    def most_alike(self, place: int) -> float:
+        """Return how like a memory the one most like it is."""
+        if place not in self._most_alike:
+            row = self.likeness[place]
+            self._most_alike[place] = float(max(row[:place].max(initial=0.0), row[place + 1 :].max(initial=0.0)))
+        return self._most_alike[place]
+
+    @cached_property
+    def tie_breaks(self) -> list[int]:
+        """Return where each place stands in the order of content, which breaks ties."""
+        keys = content_keys_of(self._context.memories, self.ids)
+        ranks = [0] * len(keys)
+        for rank, place in enumerate(sorted(range(len(keys)), key=keys.__getitem__)):
+            ranks[place] = rank
+        return ranks
+
+    @cached_property
+    def files(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the places of the files that have several, file by file, and the number of the file of each."""
+        import numpy as np
+
+        origins = origins_of(self._context.memories, self.ids)
+        held = Counter(origins)
+        numbers = {origin: number for number, origin in enumerate(held) if held[origin] > 1}
+        pairs = sorted((numbers[origin], place) for place, origin in enumerate(origins) if origin in numbers)
+        both = np.array(pairs, np.int64).reshape(-1, 2)
+        return both[:, 1].copy(), both[:, 0].copy()
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What diversity chooses from: the places that are shown, with their keys, and who stands behind which of them."""
+
+    shown: NDArray[np.bool_]
+    tiers: NDArray[np.int64]
+    relevance: Floats
+    hidden: Mapping[int, tuple[int, int]]  # the place of the chunk that stands for its file, and how far behind it
 
     def standing(self, place: int | None) -> tuple[int, int] | None:
         """Return which of those shown a place is or stands behind, and how far; None if it does not stand."""
         if place is None:
             return None
-        shown, behind = self.hidden.get(place, (place, 0))
-        index = int(self.shown.searchsorted(shown))
-        return (index, behind) if index < len(self.shown) and self.shown[index] == shown else None
+        return (place, 0) if self.shown[place] else self.hidden.get(place)
 
 
 class Diverse:
-    """Looks at one pool through recipes that end in diversity and differ in a number."""
+    """Looks at one pool through recipes that end in diversity and differ in a number.
 
-    def __init__(self, runs: Sequence[Run], context: Context) -> None:
+    The runs may list less than the ground holds: what they do not list does not stand.
+    """
+
+    def __init__(self, runs: Sequence[Run], context: Context, ground: Ground | None = None) -> None:
         self._runs = runs
         self._context = context
+        self._ground = ground or Ground(runs, context)
         self._ids = listed_by(runs)
-        self._places = {identity: place for place, identity in enumerate(self._ids)}
         self._columns: dict[tuple[str, Normaliser], tuple[SignalColumn, Floats | None]] = {}
         self._seen: tuple[Fuse, Sequence[Stage], _Field] | None = None
         self._touched: dict[int, Hit] | None = None
         self._stepped: tuple[Sequence[Stage], dict[int, Trail | None]] | None = None
-        self._alike = likeness_between(self._ids, context)
 
     def is_above(self, recipe: Recipe, one: MemoryId, other: MemoryId, by: float = 0.0) -> bool:
         """Tell whether one memory stands and the other stands below it, by more than that score, or not at all."""
         *before, diversity = recipe.stages
         field = self._field(recipe.fusion, before)
-        first, second = (field.standing(self._places.get(identity)) for identity in (one, other))
+        first, second = (field.standing(self._ground.places.get(identity)) for identity in (one, other))
         if first is None or second is None or first[0] == second[0]:
             return first is not None and (second is None or first < second)
-        picks = (pick for pick in self._picks(diversity, field) if pick.place in (first[0], second[0]))
-        upper = next(picks)
-        if upper.place != first[0] or not by:
-            return upper.place == first[0]
-        return field.tiers[first[0]] != field.tiers[second[0]] or upper.gain - next(picks).gain > by
-
-    def _picks(self, diversity: Stage, field: _Field) -> Iterator[Pick]:
         if not isinstance(diversity, MMR):
             raise TypeError(f"{diversity!r} is no diversity")
-        shown = field.shown
-        is_whole = len(shown) == len(self._ids)
-        return diversity.placed(
-            field.tiers,
-            field.relevance,
-            self._alike if is_whole else lambda index: self._alike(int(shown[index]))[shown],
-            lambda index: self._tie_breaks[shown[index]],
+        return self._is_first(diversity, field, first[0], second[0], by)
+
+    def _is_first(self, diversity: MMR, field: _Field, one: int, other: int, by: float) -> bool:
+        """Tell whether diversity places one of two that are shown before the other, and clearly so.
+
+        Gains only fall, and not below what being most like somebody leaves: often that tells before either is placed.
+        """
+        import numpy as np
+
+        ground, tier = self._ground, field.tiers[one]
+        if tier != field.tiers[other]:
+            return bool(tier > field.tiers[other])
+        worth = np.where(field.shown, diversity.lambda_ * field.relevance, -np.inf)
+        least, least_other = (
+            float(worth[place]) - (1 - diversity.lambda_) * ground.most_alike(place) for place in (one, other)
         )
+        is_placed, gains = False, worth
+        picks = diversity.placed(field.tiers, worth, ground.likeness, lambda place: ground.tie_breaks[place])
+        while least - gains[other] <= by:
+            if not is_placed and gains[one] < least_other:
+                return False
+            place, gain, now = next(picks)
+            gains = now if field.tiers[place] == tier else worth  # above their tier nobody asks what they gain
+            if place == other:
+                return is_placed and least - gain > by
+            if place == one:
+                is_placed, least = True, gain
+                if not by:
+                    return True
+        return True
 
     def _field(self, fusion: Fuse, stages: Sequence[Stage]) -> _Field:
         """Return what the stages before leave; most numbers change only one of fusion, stages and diversity."""
@@ -113,19 +168,31 @@ class Diverse:
         """Give every place its key, by the sums of fusion and the steps of the stages, and choose who is shown."""
         import numpy as np
 
-        scores = self._sums(fusion)
-        tiers, stands = np.zeros(len(scores), np.int64), np.ones(len(scores), np.bool_)
+        count = len(self._ground.ids)
+        scores, tiers, shown = np.zeros(count), np.zeros(count, np.int64), np.zeros(count, np.bool_)
+        scores[self._listed], shown[self._listed] = self._sums(fusion), True
         for place, steps in self._steps(fusion, stages).items():
             if steps is None:
-                stands[place] = False
+                shown[place] = False
             elif steps:
                 tiers[place], scores[place] = reduce(apply, steps, (0, float(scores[place])))
         hidden: dict[int, tuple[int, int]] = {}
-        if stages and isinstance(stages[-1], GroupBySource) and len(self._files[0]):
-            hidden = self._hidden(tiers, scores, stands, stages[-1].max_per_file)
-            stands[[*hidden]] = False
-        shown = np.flatnonzero(stands)
-        return _Field(shown, tiers[shown], scores[shown], hidden)
+        if stages and isinstance(stages[-1], GroupBySource) and len(self._ground.files[0]):
+            hidden = self._hidden(tiers, scores, shown, stages[-1].max_per_file)
+            shown[[*hidden]] = False
+        relevance = np.zeros(count)
+        if shown.any():
+            relevance[shown] = relevance_of(tiers[shown], scores[shown])
+        return _Field(shown, tiers, relevance, hidden)
+
+    @cached_property
+    def _listed(self) -> NDArray[np.int64] | slice:
+        """Return the places of what the runs list, in their order."""
+        import numpy as np
+
+        places = self._ground.places
+        whole = self._ids == self._ground.ids
+        return slice(None) if whole else np.array([places[identity] for identity in self._ids], np.int64)
 
     def _sums(self, fusion: Fuse) -> Floats:
         """Add up from left to right what each signal gives each place, as fusion does."""
@@ -162,7 +229,7 @@ class Diverse:
                 self._touched = self._hits(fusion, by_name=all(isinstance(stage, NameFirst) for stage in alone))
             ranking = Ranking(tuple(self._touched.values()))
             after = reduce(lambda ranking, stage: stage(ranking, self._context), alone, ranking)
-            places = {hit.id: place for place, hit in self._touched.items()}
+            places = self._ground.places
             steps: dict[int, Trail | None] = {places[hit.id]: hit.trail[1:] for hit in after.hits}
             self._stepped = alone, steps | {places[key]: None for key in ids_of(after.dropped)}
         return self._stepped[1]
@@ -170,52 +237,31 @@ class Diverse:
     def _hits(self, fusion: Fuse, by_name: bool) -> dict[int, Hit]:
         """Return the fused hits that the stages look at: all, or only those whose names matter."""
         names = self._context.names
-        places = {key: place for place, key in enumerate(self._ids) if not by_name or key in names}
+        places = {key: self._ground.places[key] for key in self._ids if not by_name or key in names}
         if not places:
             return {}
         hits = fusion(self._runs, self._context).hits
         return {places[key]: hits[rank] for rank, key in enumerate(ids_of(hits)) if key in places}
 
     def _hidden(
-        self, tiers: NDArray[np.int64], scores: Floats, stands: NDArray[np.bool_], shown: int
+        self, tiers: NDArray[np.int64], scores: Floats, stands: NDArray[np.bool_], most: int
     ) -> dict[int, tuple[int, int]]:
         """Return the places behind the best of their file, the best of it, and how far behind those shown they are."""
         import numpy as np
 
-        places, files = self._files
+        places, files = self._ground.files
         if not stands.all():
             places, files = places[stands[places]], files[stands[places]]
         keys = (-scores[places], -tiers[places], files)
         order = np.lexsort(keys)
         if _has_equals([key[order] for key in keys]):
-            order = np.lexsort((np.array(self._tie_breaks)[places], *keys))
+            order = np.lexsort((np.array(self._ground.tie_breaks)[places], *keys))
         ordered = places[order]
         starts = files.searchsorted(files)  # files rise, so this is where the one of each begins
-        behind = np.arange(1 - shown, len(files) + 1 - shown) - starts
+        behind = np.arange(1 - most, len(files) + 1 - most) - starts
         late = behind > 0
         best = ordered[starts[late]].tolist()
         return dict(zip(ordered[late].tolist(), zip(best, behind[late].tolist(), strict=True), strict=True))
-
-    @cached_property
-    def _files(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the places of the files that have several, file by file, and the number of the file of each."""
-        import numpy as np
-
-        origins = origins_of(self._context.memories, self._ids)
-        held = Counter(origins)
-        numbers = {origin: number for number, origin in enumerate(held) if held[origin] > 1}
-        pairs = sorted((numbers[origin], place) for place, origin in enumerate(origins) if origin in numbers)
-        both = np.array(pairs, np.int64).reshape(-1, 2)
-        return both[:, 1].copy(), both[:, 0].copy()
-
-    @cached_property
-    def _tie_breaks(self) -> list[int]:
-        """Return where each place stands in the order of content, which breaks ties."""
-        keys = content_keys_of(self._context.memories, self._ids)
-        ranks = [0] * len(keys)
-        for rank, place in enumerate(sorted(range(len(keys)), key=keys.__getitem__)):
-            ranks[place] = rank
-        return ranks
 
 
 def _has_equals(keys: Sequence[NDArray[np.generic]]) -> bool:

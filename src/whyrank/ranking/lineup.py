@@ -22,10 +22,26 @@ class Hits(Lazily[Hit]):
         """Make one hit."""
         raise NotImplementedError
 
+    def tiers(self) -> Sequence[int]:
+        """Return the tiers, where that can be without making a hit."""
+        return [hit.tier for hit in self]
+
+    def scores(self) -> Sequence[float]:
+        """Return the scores, where that can be without making a hit."""
+        return [hit.score for hit in self]
+
+    def behind(self) -> dict[MemoryId, tuple[int, int]]:
+        """Return what stands beside a hit: the place of the hit, and how far behind it."""
+        return _behind([[held.id for held in hit.beside] for hit in self])
+
+    def chosen(self, indices: Sequence[int]) -> Hits:
+        """Return some of them, in this order."""
+        return Chosen(self, indices)
+
     @property
     def top_tier(self) -> int:
         """Return the highest tier among them."""
-        return max((hit.tier for hit in self), default=0)
+        return max(self.tiers(), default=0)
 
     def __iter__(self) -> Iterator[Hit]:
         return (self.hit(index) for index in range(len(self)))
@@ -70,9 +86,17 @@ class Lineup(Hits):
         """Return the memories without making a hit."""
         return [self._memories[self._ids[place]] for place in self._places]
 
+    def tiers(self) -> list[int]:
+        """Return no tier for any: fusion lifts nothing."""
+        return [0] * len(self._places)
+
     def scores(self) -> list[float]:
         """Return the scores without making a hit."""
         return [self._scores[place] for place in self._places]
+
+    def behind(self) -> dict[MemoryId, tuple[int, int]]:
+        """Return nothing: fusion puts nothing beside a hit."""
+        return {}
 
     def origins(self) -> list[object]:
         """Return what each hit's source is."""
@@ -102,8 +126,67 @@ class Lineup(Hits):
         return Lineup(self._places, self._ids, self._scores, self._origins, known, self._make)
 
 
+class Chosen(Hits):
+    """Some of other hits, in an order of their own."""
+
+    def __init__(self, hits: Sequence[Hit], indices: Sequence[int]) -> None:
+        self._hits = hits
+        self._indices = indices
+
+    def ids(self) -> list[MemoryId]:
+        """Return the ids without making a hit."""
+        ids = ids_of(self._hits)
+        return [ids[index] for index in self._indices]
+
+    def tiers(self) -> list[int]:
+        """Return the tiers."""
+        tiers = tiers_of(self._hits)
+        return [tiers[index] for index in self._indices]
+
+    def scores(self) -> list[float]:
+        """Return the scores."""
+        scores = scores_of(self._hits)
+        return [scores[index] for index in self._indices]
+
+    def behind(self) -> dict[MemoryId, tuple[int, int]]:
+        """Return what stands beside those chosen."""
+        places = {index: place for place, index in enumerate(self._indices)}
+        found = behind_of(self._hits).items()
+        return {identity: (places[index], far) for identity, (index, far) in found if index in places}
+
+    def hit(self, index: int) -> Hit:
+        """Make one hit."""
+        return self._hits[self._indices[index]]
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+
+class Grouped(Chosen):
+    """The hits that are shown of some, each with the memories that stand beside it from now on."""
+
+    def __init__(self, hits: Sequence[Hit], shown: Sequence[int], beside: Mapping[int, Sequence[int]]) -> None:
+        super().__init__(hits, shown)
+        self._beside = beside  # by the place among those shown
+
+    def behind(self) -> dict[MemoryId, tuple[int, int]]:
+        """Return what stands beside a hit: the place of the hit, and how far behind it."""
+        before, ids = super().behind(), ids_of(self._hits)
+        held: list[list[MemoryId]] = [[] for _ in self._indices]
+        for identity, (place, _) in before.items():  # in order: those of one hit follow each other
+            held[place].append(identity)
+        for place, others in self._beside.items():
+            held[place] += [ids[index] for index in others]
+        return _behind(held)
+
+    def hit(self, index: int) -> Hit:
+        """Make one hit."""
+        found, others = super().hit(index), self._beside.get(index)
+        return found.with_also(*(self._hits[other].held for other in others)) if others else found
+
+
 class Stepped(Hits):
-    """Hits after one more step each."""
+    """Hits after one more step each, of a kind that leaves the tier as it is."""
 
     def __init__(self, hits: Sequence[Hit], stage: str, step: Callable[[int], Step]) -> None:
         self._hits = hits
@@ -113,6 +196,14 @@ class Stepped(Hits):
     def ids(self) -> list[MemoryId]:
         """Return the ids without making a hit."""
         return ids_of(self._hits)
+
+    def tiers(self) -> Sequence[int]:
+        """Return the tiers without making a hit."""
+        return tiers_of(self._hits)
+
+    def behind(self) -> dict[MemoryId, tuple[int, int]]:
+        """Return what stands beside a hit: a step puts nothing there."""
+        return behind_of(self._hits)
 
     @property
     def top_tier(self) -> int:
@@ -153,6 +244,30 @@ class Joined(Hits):
 def ids_of(hits: Sequence[Hit]) -> list[MemoryId]:
     """Return the ids of hits, made or not."""
     return hits.ids() if isinstance(hits, Hits) else [hit.id for hit in hits]
+
+
+def tiers_of(hits: Sequence[Hit]) -> Sequence[int]:
+    """Return the tiers of hits, made or not."""
+    return hits.tiers() if isinstance(hits, Hits) else [hit.tier for hit in hits]
+
+
+def scores_of(hits: Sequence[Hit]) -> Sequence[float]:
+    """Return the scores of hits, made or not."""
+    return hits.scores() if isinstance(hits, Hits) else [hit.score for hit in hits]
+
+
+def behind_of(hits: Sequence[Hit]) -> dict[MemoryId, tuple[int, int]]:
+    """Return what stands beside hits, made or not: the place of the hit, and how far behind it."""
+    return hits.behind() if isinstance(hits, Hits) else _behind([[held.id for held in hit.beside] for hit in hits])
+
+
+def _behind(held: Sequence[Sequence[MemoryId]]) -> dict[MemoryId, tuple[int, int]]:
+    return {identity: (place, behind) for place, others in enumerate(held) for behind, identity in enumerate(others, 1)}
+
+
+def chosen(hits: Sequence[Hit], indices: Sequence[int]) -> Sequence[Hit]:
+    """Return some hits in this order, made no sooner than somebody looks at them."""
+    return hits.chosen(indices) if isinstance(hits, Hits) else tuple(hits[index] for index in indices)
 
 
 def held_by(hits: Sequence[Hit]) -> list[Held]:

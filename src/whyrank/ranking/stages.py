@@ -13,7 +13,7 @@ from ..trail import Step, part_of
 from ..types import Memory, Notice
 from ..wording import counted, which
 from .finite import check_finite
-from .lineup import Joined, Lineup, Stepped
+from .lineup import Grouped, Joined, Lineup, Stepped, chosen, ids_of
 from .order import keep, rescore
 
 SECONDS_PER_DAY = 86_400.0
@@ -243,7 +243,7 @@ class Dedup:
         for place, kept in enumerate(ids):
             if kept in gone:
                 continue
-            alike = likeness(place)
+            alike = likeness[place]
             for later in range(place + 1, len(ids)):
                 if alike[later] >= self.near:
                     gone.setdefault(ids[later], f"{alike[later]:.3f} like {kept}")
@@ -311,14 +311,18 @@ class GroupBySource:
         origins = hits.origins() if isinstance(hits, Lineup) else [hit.held.origin for hit in hits]
         if len(set(origins)) == len(origins):
             return ranking
+        ids = ids_of(hits)
         shown, hidden = self._split(origins)
-        kept = [hits[index] for index in shown]
-        gone: list[Hit] = []
+        beside: dict[int, list[int]] = {}
         for index, best in hidden:
-            hit, first = hits[index], kept[best]
-            gone.append(hit.after(Step("group", "drop", why=f"same file as {first.id}, which is better placed")))
-            kept[best] = first.with_also(hit.held)
-        return Ranking(tuple(kept), Joined(ranking.dropped, gone), ranking.notices)
+            beside.setdefault(best, []).append(index)
+
+        def step(index: int) -> Step:
+            first = ids[shown[hidden[index][1]]]
+            return Step("group", "drop", why=f"same file as {first}, which is better placed")
+
+        gone = Stepped(chosen(hits, [index for index, _ in hidden]), "group", step)
+        return Ranking(Grouped(hits, shown, beside), Joined(ranking.dropped, gone), ranking.notices)
 
     def _split(self, origins: Sequence[object]) -> tuple[list[int], list[tuple[int, int]]]:
         """Return which hits are shown, and which are hidden behind which of the shown."""
@@ -348,14 +352,15 @@ class Top:
         beyond = [*range(min(self.offset, len(hits))), *range(min(end, len(hits)), len(hits))]
 
         def step(index: int) -> Step:
-            asked = f"results {self.offset + 1} to {end} were asked for"
-            return Step("top", "drop", why=f"ranked {beyond[index] + 1}, and {asked}")
+            return Step("top", "drop", why=f"ranked {beyond[index] + 1}, and {self._asked()}")
 
         page = range(len(hits))[self.offset : end]
-        shown, others = _chosen(hits, page), _chosen(hits, beyond)
-        return Ranking(shown, Joined(ranking.dropped, Stepped(others, "top", step)), ranking.notices)
+        shown = chosen(hits, page) if isinstance(hits, Lineup) else tuple(hits[index] for index in page)
+        others = Stepped(chosen(hits, beyond), "top", step)
+        return Ranking(shown, Joined(ranking.dropped, others), ranking.notices)
 
-
-def _chosen(hits: Sequence[Hit], indices: Sequence[int]) -> Sequence[Hit]:
-    """Return some hits, made no sooner than they are looked at."""
-    return hits.chosen(indices) if isinstance(hits, Lineup) else tuple(hits[index] for index in indices)
+    def _asked(self) -> str:
+        first, last = self.offset + 1, self.offset + self.limit
+        if last < first:
+            return "no results were asked for"
+        return f"results {first} to {last} were asked for" if first < last else f"result {first} was asked for"

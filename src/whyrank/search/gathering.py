@@ -13,7 +13,7 @@ from ..analysis.words import tokens_of
 from ..columns import MemoryId
 from ..hits import Context, Labels, memory_of
 from ..ports import Store
-from ..ranking.diversity import Comparison
+from ..ranking.likeness import Comparison
 from ..ranking.recipes import rank_pool
 from ..ranking.reranking import Rerank
 from ..types import Notice

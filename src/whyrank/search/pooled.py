@@ -10,7 +10,7 @@ from typing import Any
 from ..columns import MemoryId
 from ..hits import Ranking, Results, memory_of
 from ..ranking.counterfactuals import Pool
-from ..ranking.diversity import likeness_between
+from ..ranking.likeness import likeness_between
 from ..ranking.order import Stage
 from ..ranking.recipes import Recipe, rank_pool
 from ..ranking.settings import Adjustments, adjusted
@@ -59,8 +59,8 @@ class Pooled:
     def likeness(self) -> list[list[float]]:
         """Return how like each candidate is to each that stands before it."""
         ids = [memory.id for memory in self.memories]
-        alike = likeness_between(ids, self.pool.context)
-        return [alike(place)[:place].tolist() for place in range(len(ids))]
+        alike = likeness_between(ids, self.pool.context).square()
+        return [alike[place, :place].tolist() for place in range(len(ids))]
 
 
 def pooled(

@@ -62,6 +62,16 @@ def test_single_runs_and_ceiling_are_always_beside(folder: Path, engine: whyrank
     engine.close()
 
 
+def test_no_line_is_above_the_ceiling_whatever_recipe_comes_first(folder: Path, engine: whyrank.Engine) -> None:
+    (folder / "queries.jsonl").write_text(lines([{"id": "q1", "text": "hot beverage", "scope": "ann"}]))
+    (folder / "qrels.tsv").write_text("query-id\tdoc-id\trelevance\nq1\ttea\t1\n")
+    evaluation = evaluate(load_set(folder), engine, ["keyword"], lambda *_: None)
+    assert evaluation.lines["keyword"].ranked["q1"] == []  # no word is shared, so words bring no candidate …
+    assert "tea" in evaluation.lines["vector"].ranked["q1"]  # … but vectors do
+    assert evaluation.lines[CEILING].means()["ndcg@10"] == 1.0
+    engine.close()
+
+
 def test_the_run_file_falls_strictly(folder: Path, engine: whyrank.Engine, tmp_path: Path) -> None:
     evaluation = evaluate(load_set(folder), engine, ["default"], lambda *_: None)
     file = tmp_path / "out.run"

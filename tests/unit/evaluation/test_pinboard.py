@@ -127,7 +127,7 @@ def test_a_lost_pin_says_where_it_went(opened: Opener) -> None:
     assert (first.status, second.status) == ("lost", "lost")
     assert first.rank is not None
     assert first.rank > 1
-    assert f"ranked {first.rank}, and results 1 to 1 were asked for" in first.why
+    assert f"ranked {first.rank}, and result 1 was asked for" in first.why
     assert "no run proposed it; keyword: no shared term" in second.why
 
 

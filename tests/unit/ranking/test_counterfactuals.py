@@ -11,8 +11,9 @@ import pytest
 from tests.unit.ranking.builders import DAY, NOW, context, memory
 from whyrank.matches import NameMatch
 from whyrank.ranking.counterfactuals import Change, Pool, changes, is_above, standing
-from whyrank.ranking.diversity import MMR, Comparison
+from whyrank.ranking.diversity import MMR
 from whyrank.ranking.fusion import Fuse, Vote
+from whyrank.ranking.likeness import Comparison
 from whyrank.ranking.normalisers import Theoretical
 from whyrank.ranking.order import Stage
 from whyrank.ranking.recipes import RECIPES, Recipe

@@ -11,7 +11,8 @@ import pytest
 from tests.unit.ranking.builders import context, hit, memory, ranking
 from whyrank.errors import ConfigError
 from whyrank.hits import Context, Hit, Ranking
-from whyrank.ranking.diversity import MMR, Comparison
+from whyrank.ranking.diversity import MMR
+from whyrank.ranking.likeness import Comparison
 from whyrank.ranking.recipes import RECIPES
 from whyrank.ranking.settings import Adjustments, adjusted
 from whyrank.trail import Step, replay

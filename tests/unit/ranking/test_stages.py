@@ -10,7 +10,7 @@ from tests.unit.ranking.builders import DAY, NOW, context, hit, memory, ranking
 from whyrank.errors import ConfigError
 from whyrank.hits import Hit, Ranking
 from whyrank.matches import NameMatch
-from whyrank.ranking.diversity import Comparison
+from whyrank.ranking.likeness import Comparison
 from whyrank.ranking.stages import (
     Dedup,
     Evidence,
@@ -203,6 +203,20 @@ def test_the_page_asked_for_is_cut_and_the_rest_keeps_its_rank() -> None:
         "ranked 1, and results 2 to 3 were asked for",
         "ranked 4, and results 2 to 3 were asked for",
     ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        (0, "ranked 3, and no results were asked for"),
+        (1, "ranked 3, and result 1 was asked for"),
+        (2, "ranked 3, and results 1 to 2 were asked for"),
+    ],
+)
+def test_what_was_asked_for_is_told_as_people_count(limit: int, told: str) -> None:
+    found = [memory(name) for name in "abc"]
+    ranked = Top(limit=limit)(ranking(*(hit(m, 0.5) for m in found)), context(*found))
+    assert reason(ranked.dropped[-1]) == told
 
 
 def test_nearly_the_same_counts_as_the_same_where_it_is_asked_for() -> None:

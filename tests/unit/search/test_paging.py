@@ -72,3 +72,8 @@ def test_a_limit_of_nothing_is_told(engine: whyrank.Engine) -> None:
 
 def test_a_candidate_pool_for_other_rankings_says_the_same(engine: whyrank.Engine) -> None:
     assert "past-the-end" in said(engine.pool("coffee", offset=3, limit=5).results)
+
+
+def test_asked_why_with_a_limit_of_nothing_its_rank_is_told_all_the_same(engine: whyrank.Engine) -> None:
+    first = engine.search("coffee", limit=1)[0].id
+    assert engine.why("coffee", first, limit=0).summary == "it is ranked 1, and no results were asked for"

@@ -21,9 +21,9 @@ from .stories import stories_part
 
 _HOW = (
     f"{MAIN} is between 0 and 1: 1 means that everything relevant comes first. Intervals hold the mean in 95 of 100 "
-    "resamplings of the queries. The ceiling is the best order anybody could make of the candidates; keyword and "
-    "vector are the two halves of the search, each alone. p is how often chance, which flips wins and losses, does "
-    "as well."
+    "resamplings of the queries. The ceiling is the best order anybody could make of all that any of the lines "
+    "brought; keyword and vector are the two halves of the search, each alone. p is how often chance, which flips "
+    "wins and losses, does as well."
 )
 
 

@@ -17,6 +17,7 @@ _VERDICTS = {
     "weak": "Only weak matches for {query}: check before you rely on them. {count}, best first.",
     "nothing": "Nothing relevant is stored for {query}: say so rather than guess.",
 }
+_EMPTY_PAGE = frozenset({"past-the-end", "limit-zero"})  # there are results, and the page shows none of them
 
 
 def results(found: Results, offset: int) -> str:
@@ -25,7 +26,10 @@ def results(found: Results, offset: int) -> str:
     query = f"“{one_line(found.query, _QUERY_CHARACTERS)}”"
     verdict = _VERDICTS[found.verdict].format(count=count, query=query)
     if not found.hits:
-        return verdict if found.verdict == "nothing" else f"No results for {query}."
+        if found.verdict == "nothing":
+            return verdict
+        ended = next((notice.message for notice in found.notices if notice.code in _EMPTY_PAGE), "")
+        return f"No results on this page for {query}: {ended}." if ended else f"No results for {query}."
     nearest = " The nearest all the same:" if found.verdict == "nothing" else ""
     quotes = [_quoted(rank, hit) for rank, hit in enumerate(found.hits, offset + 1)]
     return f"{verdict}{nearest}\n{fenced(quotes)}"
@@ -85,4 +89,4 @@ def explained(told: str) -> str:
 def with_notices(text: str, notices: Iterable[Notice]) -> str:
     """Add what the answer says about itself."""
     said = [one_line(notice.message, 400) for notice in notices if notice.code not in UNREMARKABLE]
-    return "\n".join([text, *(f"notice: {message}" for message in said)])
+    return "\n".join([text, *(f"notice: {message}" for message in said if message not in text)])

@@ -77,7 +77,7 @@ ADD = Tool(
     " supersedes. The same text is not stored twice.",
     (
         Argument("text", TEXT, "The fact", ("content", "fact", "memory", "note", "value", "message"), required=True),
-        Argument("supersedes", TEXT, "Id of the fact it replaces", ("replaces", "replace", "supersede", "update")),
+        Argument("supersedes", TEXT, "Id or text of what it replaces", ("replaces", "replace", "supersede", "update")),
         Argument("tags", TEXTS, "To filter by later", ("tag", "labels")),
         Argument("category", one_of(*CATEGORIES), "What kind of fact", ("type", "kind")),
         Argument("importance", WHOLE, "1 to 5", ("priority",)),

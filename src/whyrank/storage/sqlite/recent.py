@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...columns import MemoryId
-from ...hits import Awaited, ContentKey, Fetched, Held, HeldMemories, forgotten
+from ...errors import StoreError
+from ...hits import Awaited, ContentKey, Fetched, Held, HeldMemories, forgotten, memory_of, unreadable
 from ...types import Memory, Scope
 from .connection import Connection
 from .portions import portions
@@ -39,6 +40,13 @@ class Stored(Awaited):
     def read(self) -> Memory:
         """Return the memory, or what says that it was forgotten since it was found."""
         return self._read(self.id, self._row) or forgotten(self.id, Scope.parse(self._scope))
+
+    def __reduce__(self) -> tuple[Callable[[Held], Memory], tuple[Memory]]:
+        """Return the memory to copy; that of a store that cannot be asked any more says so."""
+        try:
+            return memory_of, (self.read(),)
+        except StoreError:
+            return memory_of, (unreadable(self.id, Scope.parse(self._scope)),)
 
 
 class Places(NamedTuple):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from whyrank.errors import ConfigError, NotFound
 from whyrank.interfaces.desk import Desk
 from whyrank.interfaces.door import Door
-from whyrank.interfaces.mcp import calls
+from whyrank.interfaces.mcp import calls, texts
 from whyrank.interfaces.mcp.calls import named, parts_of
 from whyrank.opening import open_engine
 from whyrank.types import Memory
@@ -118,6 +118,32 @@ def test_a_fact_replaces_another_in_whichever_of_ones_own_scopes_that_is(door: D
         calls.add(own, {"text": "Robin dives", "supersedes": shared.id})
 
 
+def test_a_fact_is_replaced_by_its_text_in_whichever_of_ones_own_scopes_it_lives(door: Door) -> None:
+    engine = door.desk.writing()
+    own = Door(door.desk, ("user:1", "agent:pip", "session:9"))
+    old = engine.add("Robin rows", scope="session:9")
+    done = calls.add(own, {"text": "Robin sails", "supersedes": "robin  ROWS"}).data["memories"][0]
+    assert (done["scope"], done["supersedes"]) == ("session:9", old.id)
+    # Of two that say the same the first scope's is meant, but not if something has replaced it already.
+    mine, theirs = (engine.add("Robin swims", scope=scope) for scope in ("user:1", "agent:pip"))
+    for text, replaced in (("Robin dives", mine), ("Robin floats", theirs)):
+        done = calls.add(own, {"text": text, "supersedes": "Robin swims"}).data["memories"][0]
+        assert (done["scope"], done["supersedes"]) == (str(replaced.scope), replaced.id)
+
+
+def test_a_text_in_somebody_elses_scope_cannot_be_replaced_nor_be_told_from_none(door: Door) -> None:
+    engine = door.desk.writing()
+    own = Door(door.desk, ("user:1", "agent:pip"))
+    foreign = engine.add("Kim rows", scope="user:2")
+    said = []
+    for text in ("Kim rows", "Kim never rows"):
+        with pytest.raises(NotFound) as refused:
+            calls.add(own, {"text": "Kim sails", "supersedes": text})
+        said.append(str(refused.value).replace(text, "…"))
+    assert said[0] == said[1]
+    assert engine.get(foreign.id, scope="user:2").superseded_by is None
+
+
 def test_forgetting_is_all_or_nothing_and_only_of_ones_own(tmp_path: Path, door: Door) -> None:
     engine = door.desk.writing()
     shared, mine = engine.add("tea for all"), engine.add("tea for me", scope="user:42")
@@ -135,3 +161,18 @@ def test_forgetting_is_all_or_nothing_and_only_of_ones_own(tmp_path: Path, door:
 def test_forgetting_a_part_of_a_file_says_that_it_may_come_back(door: Door) -> None:
     chunk = named(door.desk.reading(), "boat.md", [])[0]
     assert "still stands in boat.md and comes back" in calls.forget(door, {"ids": [chunk.id]}).text
+
+
+def test_a_page_past_the_end_says_how_many_results_there_are_and_says_it_once(door: Door) -> None:
+    found = door.desk.reading().search("boat oars", offset=40)
+    asked = texts.results(found, offset=40)
+    assert asked == (
+        "No results on this page for “boat oars”: "
+        "there is 1 result for this question, and the page asked for begins at 41."
+    )
+    assert texts.with_notices(asked, found.notices).count("begins at 41") == 1
+
+
+def test_a_page_of_none_says_that_none_was_asked_for(door: Door) -> None:
+    found = door.desk.reading().search("boat oars", limit=0)
+    assert texts.results(found, 0).startswith("No results on this page for “boat oars”: a limit of 0 asks for no")

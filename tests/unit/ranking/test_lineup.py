@@ -1,0 +1,78 @@
+"""Hits that are made when somebody looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.unit.ranking.builders import hit, memory
+from whyrank.hits import Hit
+from whyrank.ranking.lineup import Chosen, Grouped, Hits, Stepped, behind_of, chosen, ids_of, scores_of, tiers_of
+from whyrank.trail import Step
+
+A, B, C = memory("a"), memory("b"), memory("c")
+
+
+class Watched(Hits):
+    """Three hits that say which of them were made."""
+
+    def __init__(self) -> None:
+        self.made: list[int] = []
+        self._hits = (hit(A, 0.9), hit(B, 0.8), hit(C, 0.5))
+
+    def ids(self) -> list[str]:
+        return ["a", "b", "c"]
+
+    def scores(self) -> list[float]:
+        return [0.9, 0.8, 0.5]
+
+    def tiers(self) -> list[int]:
+        return [0, 0, 0]
+
+    def behind(self) -> dict[str, tuple[int, int]]:
+        return {}
+
+    def hit(self, index: int) -> Hit:
+        self.made.append(index)
+        return self._hits[index]
+
+    def __len__(self) -> int:
+        return 3
+
+
+def stepped(hits: Hits) -> Iterator[Hits]:
+    yield Chosen(hits, [2, 0])
+    yield Grouped(hits, [2, 0], {0: [1]})
+    yield Stepped(Chosen(hits, [2, 0]), "mmr", lambda index: Step("mmr", "set", float(index)))
+
+
+def test_ids_and_tiers_are_told_without_making_a_hit() -> None:
+    watched = Watched()
+    for hits in stepped(watched):
+        assert (ids_of(hits), [*tiers_of(hits)], len(hits)) == (["c", "a"], [0, 0], 2)
+    assert watched.made == []
+
+
+def test_one_that_is_looked_at_is_made_alone() -> None:
+    watched = Watched()
+    assert chosen(watched, [2, 0])[1].id == "a"
+    assert watched.made == [0]
+
+
+def test_scores_after_a_step_are_those_of_the_step() -> None:
+    _, _, after = stepped(Watched())
+    assert [*scores_of(after)] == [0.0, 1.0]
+    assert [found.score for found in after] == [0.0, 1.0]
+
+
+def test_what_stands_beside_a_hit_is_told_alike_made_or_not() -> None:
+    grouped = Grouped(Watched(), [2, 0], {0: [1]})
+    assert behind_of(grouped) == {"b": (0, 1)} == behind_of(tuple(grouped))
+    assert behind_of(Chosen(grouped, [1, 0])) == {"b": (1, 1)}
+    assert behind_of(Chosen(grouped, [1])) == {}
+    assert [held.id for held in grouped[0].also] == ["b"]
+
+
+def test_a_second_grouping_keeps_what_stood_beside_before() -> None:
+    once = Grouped(Watched(), [0, 2], {0: [1]})
+    twice = Grouped(once, [0], {0: [1]})
+    assert behind_of(twice) == {"b": (0, 1), "c": (0, 2)} == behind_of(tuple(twice))
