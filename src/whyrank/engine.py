@@ -27,6 +27,7 @@ from .arguments import (
 )  # fmt: skip
 from .background import Background
 from .columns import MemoryId
+from .doctoring import Doctoring
 from .errors import ConfigError, ProviderUnavailable, StoreError
 from .extracting import Extracting
 from .hits import Results
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from .search.pooled import Pooled
 
 
-class Engine(Remembering, Extracting, Pinning):
+class Engine(Remembering, Extracting, Pinning, Doctoring):
     """A memory that can be searched and can say why."""
 
     def __init__(
