@@ -276,6 +276,11 @@ def version_of(database: Database, migrations: Sequence[Migration] = MIGRATIONS)
     return found
 
 
+def check_file(path: Path) -> None:
+    """Refuse a file that is no store, or a newer one, without touching it."""
+    version_of(Database(path))
+
+
 def _version(database: Database) -> int:
     """Look at a file through a connection that cannot write, not even on closing: it may be somebody else's."""
     if not database.path.exists():

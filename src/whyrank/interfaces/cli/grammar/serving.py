@@ -7,6 +7,7 @@ import argparse
 from .parts import Family, verb
 
 CLIENTS = ("claude-code", "claude-desktop", "cursor", "openclaw", "vscode")
+HOST = "127.0.0.1"
 MCP_PORT = 8642
 HTTP_PORT = 8643
 
@@ -34,6 +35,7 @@ def _mcp(parser: argparse.ArgumentParser) -> None:
     _whose(parser, "agent", "tool")
     parser.add_argument("--http", action="store_true", help="listen for HTTP instead of speaking over standard input")
     _where(parser, MCP_PORT)
+    parser.set_defaults(host=None, port=None, usual_place=(HOST, MCP_PORT))  # unsaid, and so not to be refused
     parser.add_argument(
         "--tenants", metavar="FILE", help="serve several, each from a store of its own: a TOML table for each (--http)"
     )
@@ -76,7 +78,7 @@ def _whose(parser: argparse.ArgumentParser, caller: str, offer: str) -> None:
 
 
 def _where(parser: argparse.ArgumentParser, port: int) -> None:
-    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="where to listen (127.0.0.1)")
+    parser.add_argument("--host", default=HOST, metavar="H", help=f"where to listen ({HOST})")
     parser.add_argument("--port", type=int, default=port, metavar="N", help=f"the port, 0 for any ({port})")
     parser.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="another name clients may ask for it by"
