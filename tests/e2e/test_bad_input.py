@@ -206,7 +206,9 @@ class Refused(NamedTuple):
 
 ARGUMENTS = [
     Refused(["search", "tea", "--limit", "-1"], "config", "limit is -1", "give 0 or more"),
-    Refused(["search", "tea", "--limit", "many"], "config", "invalid int value: 'many'", "whyrank search --help"),
+    Refused(
+        ["search", "tea", "--limit", "many"], "config", "--limit: 'many' is no whole number", "whyrank search --help"
+    ),
     Refused(["search", "tea", "--offset", "-1"], "config", "offset is -1", "give 0 or more"),
     Refused(["list", "--limit", "-1"], "config", "limit is -1", "give 0 or more"),
     Refused(["search", "tea", "--recipe", "soup"], "config", "no recipe 'soup'", "default, rrf"),

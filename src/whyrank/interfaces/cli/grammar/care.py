@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .parts import Family, verb
+from .parts import Family, one_of, verb
 
 
 def add_verbs(family: Family) -> None:
@@ -88,7 +88,8 @@ def _config(parser: argparse.ArgumentParser) -> None:
 
 def _model(parser: argparse.ArgumentParser) -> None:
     actions = ("list", "use", "fetch", "rollback", "drop")
-    parser.add_argument("action", nargs="?", choices=actions, default="list", help="what to do (list)")
+    shown, read = f"{{{','.join(actions)}}}", one_of("action", actions)
+    parser.add_argument("action", nargs="?", type=read, metavar=shown, default="list", help="what to do (list)")
     parser.add_argument("name", nargs="?", help="the model")
     parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
     parser.add_argument("--check", action="store_true", help="compare with the model before, and keep it if pins go")
