@@ -6,8 +6,8 @@ The public names are these; they are loaded when first used, so that importing w
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all of this
 if TYPE_CHECKING:
     from .checkups import Checkup, Finding
     from .engine import Engine
