@@ -6,13 +6,14 @@ The public names are these; they are loaded when first used, so that importing w
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all of this
 if TYPE_CHECKING:
+    from .checkups import Checkup, Finding
     from .engine import Engine
     from .errors import WhyrankError
     from .hits import Hit, Ranking, Results
-    from .opening import AsyncEngine, fetch_model, rank
+    from .opening import AsyncEngine, doctor, fetch_model, rank
     from .opening import open_engine as open
     from .opening import open_engine_async as open_async
     from .ranking.recipes import RECIPES, Recipe
@@ -26,9 +27,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "open": ("opening", "open_engine"),
     "open_async": ("opening", "open_engine_async"),
+    "doctor": ("opening", "doctor"),
     "fetch_model": ("opening", "fetch_model"),
     "rank": ("opening", "rank"),
+    "Checkup": ("checkups", "Checkup"),
     "Engine": ("engine", "Engine"),
+    "Finding": ("checkups", "Finding"),
     "AsyncEngine": ("opening", "AsyncEngine"),
     "WhyrankError": ("errors", "WhyrankError"),
     "RECIPES": ("ranking.recipes", "RECIPES"),
@@ -47,8 +51,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "RECIPES", "AsyncEngine", "Contrast", "Engine", "Hit", "Memory", "Part", "Ranking", "Recipe", "Results", "Run",
-    "Scope", "Step", "Why", "WhyrankError", "fetch_model", "open", "open_async", "rank", "replay",
+    "RECIPES", "AsyncEngine", "Checkup", "Contrast", "Engine", "Finding", "Hit", "Memory", "Part", "Ranking", "Recipe",
+    "Results", "Run", "Scope", "Step", "Why", "WhyrankError", "doctor", "fetch_model", "open", "open_async", "rank",
+    "replay",
 ]  # fmt: skip
 
 

@@ -132,6 +132,9 @@ def load(
 ) -> Config:
     """Gather the settings: arguments, then environment, workspace file, user file, defaults."""
     place = (workspace or Path(environment.get(WORKSPACE_VARIABLE) or ".")).absolute()
+    if not place.is_dir():
+        said = f"--workspace or {WORKSPACE_VARIABLE}"
+        raise ConfigError(f"there is no folder {place}", f"make it, or name another one with {said}")
     values = {key: Value(setting.default, "default") for key, setting in SETTINGS.items()}
     sources = list(_sources(place, environment, arguments or {}))
     for origin, given in sources:

@@ -27,6 +27,7 @@ from .arguments import (
 )  # fmt: skip
 from .background import Background
 from .columns import MemoryId
+from .doctoring import Doctoring
 from .errors import ConfigError, ProviderUnavailable, StoreError
 from .extracting import Extracting
 from .hits import Results
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from .search.pooled import Pooled
 
 
-class Engine(Remembering, Extracting, Pinning):
+class Engine(Remembering, Extracting, Pinning, Doctoring):
     """A memory that can be searched and can say why."""
 
     def __init__(
@@ -344,12 +345,29 @@ def open_store(path: Path, keyword: str, cache_megabytes: int) -> Store:
     """Open the store in a file, or make it."""
     from .storage.sqlite.store import SqliteStore
 
+    with _usable(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return SqliteStore(path, keyword, cache_megabytes)
+
+
+def check_store(path: Path) -> None:
+    """Refuse what can be no store, without touching it; one that is not there yet can become one."""
+    from .storage.sqlite.schema import check_file
+
+    with _usable(path):
+        is_there = path.exists()
+    if is_there:
+        check_file(path)
+
+
+@contextmanager
+def _usable(path: Path) -> Iterator[None]:
+    """Refuse a path that can be no file, or leads nowhere."""
     try:
         if path.exists() and not path.is_file():
             kind = "a folder" if path.is_dir() else "no regular file"
             raise StoreError(f"{path} is {kind}", "name a file for the store, for instance memory.db")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         raise StoreError(f"{path} cannot be used: {said}", "choose another place with --store") from error
-    return SqliteStore(path, keyword, cache_megabytes)

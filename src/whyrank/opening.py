@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from . import config as settings
 from .access import served_card, served_embedder, served_llm, served_model
 from .arguments import check_page
+from .checkups import Checkup, Finding
+from .doctoring import is_usable, looked_at
 from .embedding.missing import MissingModel
 from .embedding.providers import DEFAULT, FETCHED, SERVED, SHAPING, earlier_embedder, embedder_named
 from .engine import Engine, open_store
-from .errors import ConfigError, MissingExtra, ProviderError
+from .errors import ConfigError, MissingExtra, ProviderError, StoreDamaged, StoreError
 from .hits import Ranking
 from .ports import Embedder, Llm, Reranker
 from .ranking.foreign import rank_foreign
@@ -79,6 +81,30 @@ def open_engine(
         llm=_language_models(config, llm),
         makers=_makers(config),
     )
+
+
+def doctor(
+    store: str | Path | None = None,
+    *,
+    workspace: str | Path | None = None,
+    repair: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Checkup:
+    """Look whether a store is in order, also one too damaged to be opened; with `repair`, mend what can be mended."""
+    given = {} if store is None else {"store": str(Path(store).expanduser().absolute())}
+    place = settings.load(given, workspace=Path(workspace) if workspace is not None else None).store
+    if not place.is_file():
+        raise StoreError(f"there is no store at {place}", "name the file of a store")
+    findings, kept = looked_at(place, repair, progress)
+    if not is_usable(findings):
+        return Checkup(findings, kept=kept)
+    try:
+        with open_engine(store, workspace=workspace, **options) as engine:
+            return engine.cared_for(repair, progress)._replace(findings=findings, kept=kept)
+    except StoreDamaged as error:
+        unread = Finding("unusable", f"the store cannot be used as it is: {error.message}", error.hint, derived=False)
+        return Checkup((*findings, unread), kept=kept)
 
 
 def _makers(config: settings.Config) -> Makers:

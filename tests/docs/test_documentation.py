@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks import comparison
+from tests.damage import told as tell
 from tests.minilm import MODELS, installed
 from whyrank import errors
 from whyrank.bench.kept import read
 from whyrank.bench.page import page_of
 from whyrank.bench.report import as_markdown as benchmark_page
 from whyrank.bench.writing import DATA, PAGE
+from whyrank.checkups import CODES
 from whyrank.config import WORKSPACE_FILE, load
 from whyrank.embedding.prompts import PROMPTS
 from whyrank.evaluation.kept import read as evaluation_results
@@ -88,6 +90,22 @@ def test_the_page_on_upgrading_says_what_it_says(
         main(["doctor", *repair, "--store", "old.db"])
         command = " ".join(["whyrank doctor", *repair])
         assert f"$ {command}\n{capsys.readouterr().out}" in told
+
+
+def test_the_page_on_damage_runs_and_shows_what_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = ROOT / "docs/how-to/damaged-store.md"
+    monkeypatch.chdir(tmp_path)
+    told = page.read_text(encoding="utf-8")
+    [code] = python_in(page)
+    assert f"```text\n{run(code)}```" in told
+    tell(tmp_path / "memory.db", "UPDATE records SET records = zeroblob(length(records))")
+    for repair in ([], ["--repair"]):
+        main(["doctor", *repair, "--store", "memory.db"])
+        assert f"$ {' '.join(['whyrank doctor', *repair])}\n{capsys.readouterr().out}" in told
+    rows = re.findall(r"^\| (`[a-z`, ]+) \|", told, flags=re.M)
+    assert set(re.findall(r"`([a-z]+)`", " ".join(rows))) == CODES
 
 
 def test_the_page_on_nothing_relevant_says_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,7 +206,9 @@ class Refused(NamedTuple):
 
 ARGUMENTS = [
     Refused(["search", "tea", "--limit", "-1"], "config", "limit is -1", "give 0 or more"),
-    Refused(["search", "tea", "--limit", "many"], "config", "invalid int value: 'many'", "whyrank search --help"),
+    Refused(
+        ["search", "tea", "--limit", "many"], "config", "--limit: 'many' is no whole number", "whyrank search --help"
+    ),
     Refused(["search", "tea", "--offset", "-1"], "config", "offset is -1", "give 0 or more"),
     Refused(["list", "--limit", "-1"], "config", "limit is -1", "give 0 or more"),
     Refused(["search", "tea", "--recipe", "soup"], "config", "no recipe 'soup'", "default, rrf"),
@@ -496,8 +498,8 @@ BAD_STORES = {
     "a text file": BadStore(_text, "store-damaged", "is not a whyrank store", "name another file with --store"),
     "a foreign database": BadStore(_foreign, "store-damaged", "but not a whyrank store", "name another file"),
     "a newer schema": BadStore(_newer, "schema-too-new", "has schema 99", "upgrade whyrank"),
-    "a damaged store": BadStore(_damaged, "store-damaged", "or is damaged", "ingest again"),
-    "half a store": BadStore(_cut_off, "store-damaged", "or is damaged", "ingest again"),
+    "a damaged store": BadStore(_damaged, "store-damaged", "or is damaged", "look for a copy"),
+    "half a store": BadStore(_cut_off, "store-damaged", "or is damaged", "look for a copy"),
     "a folder": BadStore(Path.mkdir, "store", "is a folder", "name a file for the store"),
     "a loop of links": BadStore(lambda store: store.symlink_to(store), "store", "unable to open", "permissions"),
 }
@@ -541,6 +543,17 @@ def test_a_bad_store_is_an_error_object_in_json(name: str, call: Run, bad_store:
     assert error["code"] == BAD_STORES[name].code
     assert str(bad_store) in error["message"]
     assert BAD_STORES[name].advice in error["hint"]
+
+
+@pytest.mark.parametrize("name", ["a text file", "a foreign database", "a newer schema", "half a store", "a folder"])
+@pytest.mark.parametrize("door", [["serve"], ["mcp", "--http"]], ids=["serve", "mcp"])
+def test_no_server_starts_on_a_bad_store(name: str, door: list[str], run: Run, bad_store: Path) -> None:
+    BAD_STORES[name].make(bad_store)
+    done = run(*door, "--port", "0", "--store", "bad.db")
+    assert (done.status, done.out) == (EXIT[BAD_STORES[name].code], "")
+    assert done.err.startswith(f"whyrank: {bad_store} ")
+    assert BAD_STORES[name].advice in done.err
+    assert not list(bad_store.parent.glob("bad.db-*"))
 
 
 @bad_stores

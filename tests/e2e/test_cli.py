@@ -47,7 +47,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "config": (["config"], "limit = 6", {"settings", "workspace", "notices"}),
     "recipes": (["recipes"], "default", {"recipes"}),
     "model": (["model", "list"], "wordllama", {"models", "folder"}),
-    "doctor": (["doctor"], "words: in order", {"words", "vectors", "notices"}),
+    "doctor": (["doctor"], "words: in order", {"file", "words", "vectors", "notices"}),
     "embed": (["embed"], "0 texts were embedded", {"space", "embedded", "waiting", "refused", "error", "next_try"}),
     "calibrate": (["calibrate", "--store", "BIG"], "20 memories, en", {"calibrations"}),
     "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),

@@ -54,7 +54,7 @@ def test_every_line_is_a_fact_and_a_bad_one_keeps_no_other_from_being_stored(wor
     assert [line.partition("  ")[2] for line in done.stdout.decode().splitlines()] == [
         "the boat is blue", "the mast is oak", "the boat is blue",
     ]  # fmt: skip
-    assert "line 3 was not stored" in done.stderr.decode()
+    assert "line 3 was not stored: it is no UTF-8 (byte 0xff); convert it" in done.stderr.decode()
 
 
 def test_what_belongs_to_one_fact_is_not_given_to_many(call: Run) -> None:

@@ -562,7 +562,7 @@ def test_a_port_that_is_taken_is_named(server: Listening, call: Run) -> None:
     (["--scope", "nobody"], "'nobody' is no scope"),
     (["--http", "--token-file", "missing.txt"], "missing.txt cannot be read"),
     (["--http", "--port", "99999999"], "there is no port 99999999"),
-    (["--print-config", "emacs"], "invalid choice"),
+    (["--print-config", "emacs"], "there is no client 'emacs'"),
     (["--print-config", "claude-desktop", "--http"], "leave --http out"),
 ])  # fmt: skip
 def test_what_cannot_be_served_is_refused_at_the_start(call: Run, arguments: list[str], message: str) -> None:

@@ -10,7 +10,8 @@ import pytest
 from whyrank.ingest.entries import READER_VERSION
 from whyrank.interfaces.failures import WAITING
 
-from .conftest import Run
+from ..damage import cut, pages_of, told, zero
+from .conftest import STORE, Run
 
 OLD = Path(__file__).parent.parent / "golden/readers/reader3.db"
 
@@ -24,20 +25,23 @@ def test_what_an_earlier_whyrank_has_read_is_named_and_mended(call: Run, old: st
     found = call("doctor", "--store", old)
     assert found.status == WAITING.exit_status == 17
     assert found.out == (
-        "words: 6 memories were read by an earlier whyrank\n"
+        "file: in order\nwords: 6 memories were read by an earlier whyrank\n"
         "vectors: as an earlier whyrank made them; they go on answering\n"
     )
     assert "whyrank doctor --repair" in found.err
     assert "whyrank model use wordllama" in found.err
     mended = call("doctor", "--repair", "--store", old)
     assert mended.status == 0
-    assert mended.out == "6 memories were read anew, 6 texts were embedded\nwords: in order\nvectors: in order\n"
-    assert call("doctor", "--store", old).out == "words: in order\nvectors: in order\n"
+    assert mended.out == (
+        "file: in order\n6 memories were read anew, 6 texts were embedded\nwords: in order\nvectors: in order\n"
+    )
+    assert call("doctor", "--store", old).out == "file: in order\nwords: in order\nvectors: in order\n"
 
 
 def test_the_json_of_the_doctor_tells_all(call: Run, old: str) -> None:
     found = call("doctor", "--json", "--store", old)
     assert found.status == 17
+    assert found.data["file"] == {"sound": True, "findings": [], "kept": None}
     assert found.data["words"] == {"reader": READER_VERSION, "old": 6, "read_anew": 0}
     assert [notice["code"] for notice in found.data["notices"]] == ["old-words", "earlier-vectors"]
     assert found.data["vectors"]["earlier"]
@@ -67,8 +71,8 @@ def test_the_doctor_gives_vectors_to_what_waits(call: Run, workspace: Path) -> N
     store = str(workspace / "new.db")
     call("add", "Robin waters the plants", "--store", store, "--embedding", "none")
     found = call("doctor", "--store", store)
-    assert (found.status, found.out) == (17, "words: in order\nwaiting for a vector: 1\n")
-    assert "1 texts were embedded" in call("doctor", "--repair", "--store", store).out
+    assert (found.status, found.out) == (17, "file: in order\nwords: in order\nwaiting for a vector: 1\n")
+    assert "1 text was embedded" in call("doctor", "--repair", "--store", store).out
     assert call("doctor", "--store", store).status == 0
 
 
@@ -86,3 +90,50 @@ def test_status_and_answers_say_it_until_it_is_done(call: Run, old: str) -> None
 def test_the_doctor_of_a_store_that_is_not_there_makes_none(call: Run, workspace: Path) -> None:
     assert call("doctor", "--store", str(workspace / "none.db")).status == 8
     assert not (workspace / "none.db").exists()
+
+
+def test_a_damaged_file_is_named_and_mended_and_kept_as_it_was(call: Run, workspace: Path) -> None:
+    zero(workspace / STORE, pages_of(workspace / STORE, "names")[0])
+    found = call("doctor")
+    assert found.status == 6
+    assert found.out.startswith("file: damaged\n")
+    assert "\n  pages: the table names has damaged pages, which can be made anew" in found.out
+    assert "`whyrank doctor --repair` writes the store anew" in found.out
+    as_data = call("doctor", "--json")
+    assert (as_data.status, as_data.data["file"]["sound"], as_data.data["words"]) == (6, False, None)
+    pages = [one for one in as_data.data["file"]["findings"] if one["code"] == "pages"]
+    assert {(one["derived"], one["mended"], tuple(one["names"])) for one in pages} == {(True, False, ())}
+    mended = call("doctor", "--repair")
+    assert mended.status == 0
+    assert mended.out.startswith("file: mended\n")
+    assert "memory.db.damaged.bak; delete it when nothing is missing" in mended.out
+    assert call("doctor").out == "file: in order\nwords: in order\nvectors: in order\n"
+    assert "notes/tea.md" in call("search", "green tea").out
+
+
+def test_a_damaged_memory_is_named_until_it_is_given_up(call: Run, workspace: Path) -> None:
+    identity = call("add", "Robin hides the key", "--json").data["memories"][0]["id"]
+    call("status")  # which indexes it
+    told(workspace / STORE, "UPDATE memories SET tags = 'oops' WHERE id = ?", identity)
+    broken = call("search", "who hides the key")
+    assert (broken.status, "whyrank doctor --repair" in broken.err) == (6, True)
+    mended = call("doctor", "--repair")
+    assert mended.status == 6
+    assert f"unreadable: 1 memory cannot be read: {identity}" in mended.out
+    assert "cannot be read any more" in call("search", "who hides the key").err
+    assert f"aside: 1 memory was damaged and set aside: {identity}" in call("doctor").out
+    assert call("doctor", "--give-up").out == f"gave up 1 damaged memory\n  {identity}\n"
+    assert call("doctor", "--give-up", "--json").data == {"given_up": [], "format": 1}
+    assert call("doctor").status == 0
+
+
+def test_a_store_too_damaged_to_open_says_what_to_do(call: Run, workspace: Path) -> None:
+    cut(workspace / STORE, 30)
+    refused = call("search", "tea")
+    assert refused.status == 6
+    assert "facts may be lost: keep the file, look for a copy of it" in refused.err
+    assert call("doctor").status == 6
+    (workspace / STORE).write_bytes(b"SQLite format 3\0 and nothing more")
+    refused = call("doctor", "--repair")
+    assert refused.status == 6
+    assert "look for a copy" in refused.err

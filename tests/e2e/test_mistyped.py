@@ -18,6 +18,12 @@ from tests.e2e.conftest import Run
         (["search", "tea", "--limt=3"], "did you mean --limit?"),
         (["why", "--expain"], "did you mean --expand?"),  # before anything that is missing
         (["list", "--offfset", "1"], "did you mean --offset?"),
+        (["model", "lst"], "did you mean 'list'?"),
+        (["model", "zebra"], "give list, use, fetch, rollback or drop"),
+        (["list", "--sort", "dat"], "did you mean 'date'?"),
+        (["mcp", "--print-config", "cursr"], "did you mean 'cursor'?"),
+        (["list", "--limit", "x"], "whyrank: --limit: 'x' is no whole number"),
+        (["search", "tea", "--as-of"], "whyrank: --as-of: expected one argument"),
         (["status", "--zebra"], "`whyrank status --help` shows what can be typed"),
     ],
 )
@@ -134,3 +140,15 @@ def test_what_a_fact_replaced_is_brought_back(call: Run) -> None:
     assert call("show", old, "--json").data["superseded_by"] is None
     shown = call("show", new, "--json").data
     assert (shown["supersedes"], shown["history"][0]["was"]) == (None, {"supersedes": old})
+
+
+def test_a_filter_that_leaves_nothing_is_told_by_what_it_counts(call: Run) -> None:
+    assert "paths are those `whyrank list` shows" in call("search", "tea", "--path", "zebra/*").err
+    by_time = call("search", "tea", "--as-of", "2001-01-01").err
+    assert "counts by when a memory was stored" in by_time
+    assert "paths" not in by_time
+    assert "count by the date of a memory" in call("search", "tea", "--since", "2101-01-01").err
+
+
+def test_the_space_that_answers_is_said_once(call: Run) -> None:
+    assert call("status").out.count("space: ") == 1

@@ -115,7 +115,7 @@ def test_until_the_other_model_is_filled_the_old_one_answers_and_says_so(call: R
         (("use", "minilmm"), "did you mean 'minilm'?"),
         (("use",), "the models are wordllama, minilm"),
         (("list", "minilm"), "`whyrank model use minilm` changes to one"),
-        (("melt", "minilm"), "invalid choice: 'melt'"),
+        (("melt", "minilm"), "there is no action 'melt'"),
         (("rollback", "minilm"), "`whyrank model use minilm` changes to one"),
         (("list", "--check"), "belong to `model use`"),
         (("use", "minilm", "--background", "--check"), "--background shows nothing"),

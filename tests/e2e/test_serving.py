@@ -325,14 +325,36 @@ def test_a_question_makes_no_store(tmp_path: Path) -> None:
 
 
 def test_a_damaged_store_is_named_and_left_alone(tmp_path: Path) -> None:
-    (tmp_path / STORE).parent.mkdir()
-    (tmp_path / STORE).write_bytes(b"this is no database " * 400)
-    with serving(tmp_path) as server:
+    with serving(tmp_path) as server:  # one that is damaged at the start is refused
+        (tmp_path / STORE).parent.mkdir()
+        (tmp_path / STORE).write_bytes(b"this is no database " * 400)
         for answer in (searched(server, "tea"), server.client.post("/v1/memories", json={"text": "tea"})):
             assert (answer.status_code, code_of(answer)) == (503, "store-damaged")
         health = httpx.get(f"{server.url}/health")
         assert (health.status_code, health.json()["status"]) == (503, "failing")
     assert (tmp_path / STORE).read_bytes() == b"this is no database " * 400
+
+
+def test_the_status_names_the_place_where_the_store_will_be(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        told = server.client.get("/v1/status").json()
+        assert (told["store"], told["memories"]) == (str(tmp_path / STORE), 0)
+        assert not (tmp_path / STORE).exists()
+        server.client.post("/v1/memories", json={"text": "Robin prefers tea"})
+        told = server.client.get("/v1/status").json()
+        assert (told["store"], told["memories"]) == (str(tmp_path / STORE), 1)
+
+
+def test_a_tenant_that_cannot_be_served_keeps_nobody_else_from_it(tmp_path: Path) -> None:
+    for name in ("alice", "bob"):
+        (tmp_path / f"{name}.token").write_text(f"the-token-of-{name}-here", encoding="utf-8")
+    tables = (f'[{name}]\nstore = "{name}.db"\ntoken_file = "{name}.token"\n' for name in ("alice", "bob"))
+    (tmp_path / "tenants.toml").write_text("\n".join(tables), encoding="utf-8")
+    (tmp_path / "bob.db").write_text("no store at all", encoding="utf-8")
+    with serving(tmp_path, "--tenants", "tenants.toml") as server:
+        alice, bob = ({"Authorization": f"Bearer the-token-of-{name}-here"} for name in ("alice", "bob"))
+        assert server.client.get("/v1/status", headers=alice).status_code == 200
+        assert code_of(server.client.get("/v1/status", headers=bob)) == "store-damaged"
 
 
 def test_tenants_have_stores_and_files_of_their_own(workspace: Path) -> None:

@@ -8,8 +8,9 @@ import sys
 import whyrank
 
 PUBLIC = {
-    "RECIPES", "AsyncEngine", "Contrast", "Engine", "Hit", "Memory", "Part", "Ranking", "Recipe", "Results", "Run",
-    "Scope", "Step", "Why", "WhyrankError", "fetch_model", "open", "open_async", "rank", "replay",
+    "RECIPES", "AsyncEngine", "Checkup", "Contrast", "Engine", "Finding", "Hit", "Memory", "Part", "Ranking", "Recipe",
+    "Results", "Run", "Scope", "Step", "Why", "WhyrankError", "doctor", "fetch_model", "open", "open_async", "rank",
+    "replay",
 }  # fmt: skip
 
 

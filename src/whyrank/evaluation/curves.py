@@ -51,7 +51,8 @@ def draw(tuning: Tuning) -> str:
     parts += [part for kind, points in curves.items() for part in _curve(kind, points, x, y)]
     place = f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {place}>'
-    return "\n".join((head, f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>', *parts, "</svg>", ""))
+    made_by = "<desc>drawn by whyrank</desc>"  # and so known as one that may be drawn over
+    return "\n".join((head, made_by, f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>', *parts, "</svg>", ""))
 
 
 def _values(tuning: Tuning, name: str) -> list[Choice]:

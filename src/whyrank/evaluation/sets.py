@@ -17,6 +17,7 @@ from ..types import GLOBAL, Document, Scope
 
 _COLUMNS = 3  # of a judgement: query, document, gain
 _SHOWN_CHARACTERS = 80
+_EACH_LINE = "each line is an object with id and text"
 
 
 class Question(NamedTuple):
@@ -132,10 +133,23 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
             continue
         try:
             row = json.loads(line)
-            row["id"], row["text"], (row.get("meta") or {}).get("scope")
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise BadDataset(f"{file}:{number}: {error!r}", "each line is an object with id and text") from error
+        except (ValueError, RecursionError) as error:
+            said = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else "too deep"
+            raise BadDataset(f"{file}:{number} is no JSON: {said}", _EACH_LINE) from error
+        if (wrong := _slip(row)) is not None:
+            raise BadDataset(f"{file}:{number} {wrong}", _EACH_LINE)
         yield row
+
+
+def _slip(row: object) -> str | None:
+    """Say what a line lacks, if it lacks something."""
+    if not isinstance(row, dict):
+        return "is no object"
+    lacking = [name for name in ("id", "text") if name not in row]
+    if lacking:
+        return f"has no {' and no '.join(lacking)}"
+    meta = row.get("meta") or {}
+    return None if isinstance(meta, dict) else f"has a meta that is no object: {str(meta)[:_SHOWN_CHARACTERS]!r}"
 
 
 def _documents(file: Path) -> Iterator[Document]:

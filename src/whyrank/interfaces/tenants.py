@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any, NamedTuple
 
 from .. import config as settings
 from ..arguments import scope_of
-from ..errors import ConfigError
+from ..engine import check_store
+from ..errors import ConfigError, StoreError
 from .gate import token_from
 
 _KEYS = ("store", "token_file", "scopes", "multi_scope", "read_only")
@@ -49,6 +51,17 @@ def served_to(asked: argparse.Namespace) -> Served:
     scopes = tuple(str(scope_of(scope)) for scope in asked.scope or ())
     only = Tenant("", settings_of(asked).store, token.text, scopes, asked.multi_scope, asked.read_only)
     return Served([only], token.is_new)
+
+
+def check_stores(whom: Served) -> None:
+    """Refuse to serve what can be no store; of several tenants, the others are served, and it is said who is not."""
+    for one in whom.tenants:
+        try:
+            check_store(one.store)
+        except StoreError as error:
+            if not one.name:
+                raise
+            print(f"whyrank: {one.name} cannot be served: {error}", file=sys.stderr, flush=True)
 
 
 def settings_of(asked: argparse.Namespace) -> settings.Config:

@@ -11,7 +11,7 @@ from ..ports import NOT_INDEXED, Embedder, Store
 from ..ranking.lineup import Lineup
 from ..ranking.order import keep
 from ..ranking.recipes import Recipe, guarded, rank
-from ..types import Notice, Query
+from ..types import Notice, Query, Where
 from .budget import within_budget
 from .calibration import Calibration, calibration_for, notices_about
 from .confidence import judged
@@ -20,7 +20,6 @@ from .paging import page_notices
 from .retrieval import Retrieved, Stopwatch, retrieve
 
 EMPTY = Notice("nothing-stored", "there is no memory in this scope yet; `whyrank ingest PATH` adds files")
-NOTHING_PASSES = Notice("nothing-passes", "no memory passes the filters; paths are those `whyrank list` shows")
 MAX_LIMIT = 1_000  # more is browsing, not searching
 
 
@@ -57,7 +56,7 @@ class Searcher:
             # What is stored and not indexed yet was said already.
             said += [] if any(notice.code == NOT_INDEXED for notice in said) else [EMPTY]
         elif not self.store.browse(retrieved.context.query.where, 1):
-            said.append(NOTHING_PASSES)
+            said.append(_nothing_passes(query.where))
         return retrieved, Results(
             query=query.text,
             hits=tuple(ranking.hits),
@@ -117,3 +116,14 @@ def within_limits(query: Query) -> tuple[Query, tuple[Notice, ...]]:
         return query, ()
     notice = Notice("limit-cut", f"limit {query.limit} was cut to {MAX_LIMIT}")
     return replace(query, limit=MAX_LIMIT), (notice,)
+
+
+def _nothing_passes(where: Where) -> Notice:
+    """Say that the filters leave nothing, and what those count by that were given."""
+    known = {
+        "paths are those `whyrank list` shows": where.path is not None,
+        "the time asked about counts by when a memory was stored": where.as_of is not None,
+        "since and before count by the date of a memory": where.since is not None or where.before is not None,
+    }
+    advice = [said for said, is_given in known.items() if is_given]
+    return Notice("nothing-passes", "; ".join(["no memory passes the filters", *advice]))

@@ -93,9 +93,11 @@ def test_as_data_holds_every_line(folder: Path, engine: whyrank.Engine) -> None:
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
-        ("corpus.jsonl", "{not json", "corpus.jsonl:1"),
-        ("corpus.jsonl", '{"text": "no id"}', "corpus.jsonl:1"),
-        ("queries.jsonl", "[]", "queries.jsonl:1"),
+        ("corpus.jsonl", "{not json", "corpus.jsonl:1 is no JSON: Expecting property name"),
+        ("corpus.jsonl", '{"text": "no id"}', "corpus.jsonl:1 has no id"),
+        ("corpus.jsonl", "{}", "corpus.jsonl:1 has no id and no text"),
+        ("corpus.jsonl", '{"id": 1, "text": "a", "meta": "b"}', "corpus.jsonl:1 has a meta that is no object: 'b'"),
+        ("queries.jsonl", "[]", "queries.jsonl:1 is no object"),
         ("qrels.tsv", "query\tdocument\tgain\nq1\ttea\n", "qrels.tsv:2"),
         ("qrels.tsv", "query\tdocument\tgain\nq1\ttea\tmuch\n", "qrels.tsv:2"),
         ("qrels.tsv", "query\tdocument\tgain\n", "no query"),

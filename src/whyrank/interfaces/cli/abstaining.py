@@ -14,6 +14,7 @@ from ...wording import counted
 from ..failures import OK
 from . import output
 from .evaluations import say_curve, say_uncalibrated
+from .files import check_picture
 from .reporting import Report
 from .verbs import thrown_away
 
@@ -26,6 +27,7 @@ def measure_abstention(asked: argparse.Namespace, report: Report) -> int:
         raise ConfigError("--plot takes one set", "call `whyrank eval` once for each set")
     if asked.plot:
         check_drawable(Path(asked.plot))
+        check_picture(Path(asked.plot))
     names = asked.recipe or ["default"]
     if len(names) > 1:
         raise ConfigError("--abstention takes one recipe", "call `whyrank eval` once for each")

@@ -18,6 +18,7 @@ from .verbs import open_existing, open_or_make, suggesting
 
 STANDARD_INPUT = "-"
 _NOTHING = "none"
+_BYTES_FROM = 0xDC00  # where half characters stand for bytes (PEP 383)
 _TOLD = {
     "known": "it was stored already",
     "merged": "the new fact was merged into this one, which says almost the same",
@@ -61,6 +62,8 @@ def update(asked: argparse.Namespace) -> int:
     text = asked.text
     if text == STANDARD_INPUT:
         text = sys.stdin.buffer.read().decode("utf-8", errors="surrogateescape")
+        if (wrong := _undecoded(text)) is not None:
+            raise ConfigError(f"standard input cannot be read: {wrong}", "nothing was changed")
     with open_existing(asked) as engine:
         with suggesting(engine, asked, asked.id, asked.supersedes):
             memory = engine.update(
@@ -93,10 +96,19 @@ def _from_lines(
         text = line.decode("utf-8", errors="surrogateescape").strip()
         if not text:
             continue
+        if (wrong := _undecoded(text)) is not None:
+            refused.append(Refused(number, wrong))
+            continue
         try:
             yield _added(engine, asked, text, fields)
         except ConfigError as error:
             refused.append(Refused(number, error.message))
+
+
+def _undecoded(text: str) -> str | None:
+    """Say which byte of a line is no UTF-8, if one is; such bytes stand in the text as half characters."""
+    byte = next((ord(letter) - _BYTES_FROM for letter in text if "\udc80" <= letter <= "\udcff"), None)
+    return None if byte is None else f"it is no UTF-8 (byte 0x{byte:02x}); convert it, for instance with iconv"
 
 
 def _added(engine: Engine, asked: argparse.Namespace, text: str, fields: dict[str, Any]) -> Added:

@@ -11,6 +11,7 @@ from ...errors import ConfigError
 from ...pages.document import is_page
 from . import output
 
+_MADE_BY = b"whyrank"
 _LOOKED_AT = 2_000  # characters: what a file is stands at its beginning
 
 
@@ -30,6 +31,33 @@ def check(file: Path, is_ours: Callable[[], bool], kind: str) -> None:
         raise ConfigError(f"{file} cannot be written", "name a file in a folder that is there")
     if file.is_file() and file.stat().st_size and not is_ours():
         raise ConfigError(f"{file} is there already, and is not {kind}", "name another file, or move that one away")
+
+
+def check_picture(file: Path) -> None:
+    """Do the same for a picture; those that whyrank draws name it."""
+    check(file, lambda: _MADE_BY in file.read_bytes()[:_LOOKED_AT], "a picture that whyrank drew")
+
+
+def check_run(file: Path) -> None:
+    """Do the same for a TREC run, whose lines end with the name of who made it."""
+    check(file, lambda: " whyrank-" in _beginning(file).partition("\n")[0], "a run that whyrank wrote")
+
+
+def check_export(file: Path, scope: str) -> None:
+    """Do the same for an export, which may take the place of an earlier one of the same scope alone."""
+    if file.exists() and not file.is_file():
+        return  # it is said of in its own words
+    check(file, lambda: _scope_of(file) == scope, f"an export of {scope}")
+
+
+def _scope_of(file: Path) -> object:
+    """Return the scope of the memory in the first line, if there is one."""
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        try:
+            record = json.loads(lines.readline())
+        except (ValueError, RecursionError):
+            return None
+    return record.get("scope") if isinstance(record, dict) and "history" in record else None
 
 
 def tell_written(files: Iterable[Path | str]) -> None:

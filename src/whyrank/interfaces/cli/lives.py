@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from ...arguments import scope_of
 from ...engine import Engine
 from ...errors import ConfigError
 from ...lives import Forgotten
@@ -15,6 +17,7 @@ from ...wording import counted
 from .. import fact_shapes, shapes
 from ..failures import OK
 from . import output
+from .files import check_export
 from .verbs import open_existing, suggesting
 
 _PRUNED_SHOWN = 20
@@ -124,6 +127,8 @@ def _say_some(memories: Sequence[Memory]) -> None:
 
 def export(asked: argparse.Namespace) -> int:
     """Write everything of one scope as lines of JSON."""
+    if asked.out:
+        check_export(Path(asked.out), str(scope_of(asked.scope)))
     quiet = asked.json or (asked.out is None and sys.stdout.isatty())
     with open_existing(asked) as engine, output.progress("export", quiet=quiet) as tick:
         count = engine.export(asked.out or sys.stdout, scope=asked.scope, progress=tick)

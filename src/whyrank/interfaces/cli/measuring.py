@@ -14,6 +14,7 @@ from ...ranking.recipes import recipe_named
 from ..failures import OK, TRAIL_BROKEN
 from . import output
 from .evaluations import say_set
+from .files import check_run
 from .reporting import Report, is_story_wanted
 from .verbs import thrown_away
 
@@ -32,6 +33,8 @@ def evaluate_sets(asked: argparse.Namespace) -> int:
     recipes = list(dict.fromkeys(recipe_named(name).name for name in asked.recipe or ["default"]))
     if asked.run_out and len(asked.sets) > 1:
         raise ConfigError("--run-out takes one set", "call `whyrank eval` once for each set")
+    if asked.run_out:
+        check_run(Path(asked.run_out))
     measured = []
     for folder in asked.sets:
         evaluation, stories = _evaluate(Path(folder), recipes, asked)

@@ -3,39 +3,101 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Sequence
+from typing import Any
 
+from ...checkups import Checkup, Finding
+from ...errors import StoreDamaged, StoreError
 from ...ingest.entries import READER_VERSION
+from ...opening import doctor as looked_after
+from ...wording import counted
 from .. import shapes, space_shapes
-from ..failures import OK, WAITING
+from ..failures import OK, WAITING, failure_of
 from . import output
-from .verbs import open_existing
+from .verbs import open_or_make, settings_of
+
+_EARLIER = "read by an earlier whyrank"
 
 
 def doctor(asked: argparse.Namespace) -> int:
-    """Look whether the words and vectors of a store are those of today; with `--repair`, make them so."""
-    read, embedded = 0, 0
-    with open_existing(asked) as engine:
-        if asked.repair:
-            with output.progress("reading words anew", quiet=asked.json) as tick:
-                read = engine.read_anew(tick)
-            with output.progress("embedding", quiet=asked.json) as tick:
-                embedded = engine.renew_vectors(tick) + engine.embed(tick).embedded
-        old, behind, earlier = engine.old_words(), engine.backlog(), engine.has_earlier_vectors()
-        notices = (*engine.word_notices(), *engine.vector_notices())
-    is_whole = not old and not behind.waiting and not earlier
+    """Look whether the file, the words and the vectors of a store are in order; with `--repair`, make them so."""
+    place = settings_of(asked).store
+    if not os.path.lexists(place):
+        raise StoreError(f"there is no store at {place}", "`whyrank ingest PATH` makes one; --store names another")
+    if not place.is_file():
+        open_or_make(asked).close()  # which says what it is instead
+    if asked.give_up:
+        return _give_up(asked)
+    with output.progress("repairing" if asked.repair else "looking", quiet=asked.json) as tick:
+        found = looked_after(
+            asked.store, workspace=asked.workspace, repair=asked.repair, progress=tick, embedding=asked.embedding
+        )
+    (_say_json if asked.json else _say)(asked, found)
+    if not found.is_sound:
+        return failure_of(StoreDamaged("")).exit_status
+    return OK if found.is_whole else WAITING.exit_status
+
+
+def _give_up(asked: argparse.Namespace) -> int:
+    """Forget what was set aside, and say what that was: it is the last that will be heard of it."""
+    with open_or_make(asked) as engine:
+        gone = engine.give_up_damaged()
     if asked.json:
-        words = {"reader": READER_VERSION, "old": old, "read_anew": read}
-        vectors = {**space_shapes.backlog(behind), "earlier": earlier, "embedded": embedded}
-        told = {"words": words, "vectors": vectors, "notices": shapes.notices(notices), "format": shapes.FORMAT}
-        output.say_json(told)
-        return OK if is_whole else WAITING.exit_status
+        output.say_json({"given_up": list(gone), "format": shapes.FORMAT})
+    else:
+        output.say(f"gave up {counted(len(gone), 'damaged memory', 'damaged memories')}")
+        for identity in gone:
+            output.say(f"  {identity}")
+    return OK
+
+
+def _say_json(asked: argparse.Namespace, found: Checkup) -> None:
+    damage = [{**finding._asdict(), "names": list(finding.names)} for finding in found.findings]
+    told: dict[str, Any] = {
+        "file": {"sound": found.is_sound, "findings": damage, "kept": found.kept or None},
+        "words": None,
+        "vectors": None,
+        "notices": [],
+        "format": shapes.FORMAT,
+    }
+    if found.looked_inside:
+        with open_or_make(asked) as engine:
+            behind, notices = engine.backlog(), (*engine.word_notices(), *engine.vector_notices())
+        told["words"] = {"reader": READER_VERSION, "old": found.old_words, "read_anew": found.read_anew}
+        told["vectors"] = {**space_shapes.backlog(behind), "earlier": found.has_earlier_vectors, "embedded": found.embedded}
+        told["notices"] = shapes.notices(notices)
+    output.say_json(told)
+
+
+def _say(asked: argparse.Namespace, found: Checkup) -> None:
+    _say_file(found.findings, found.kept)
+    if not found.looked_inside:
+        return
+    with open_or_make(asked) as engine:
+        behind, notices = engine.backlog(), (*engine.word_notices(), *engine.vector_notices())
     if asked.repair:
-        output.say(f"{read} memories were read anew, {embedded} texts were embedded")
-    output.say("words: in order" if not old else f"words: {old} memories were read by an earlier whyrank")
-    if earlier:
+        read = counted(found.read_anew, "memory was", "memories were")
+        output.say(f"{read} read anew, {counted(found.embedded, 'text was', 'texts were')} embedded")
+    old = found.old_words
+    output.say("words: in order" if not old else f"words: {counted(old, 'memory was', 'memories were')} {_EARLIER}")
+    if found.has_earlier_vectors:
         output.say("vectors: as an earlier whyrank made them; they go on answering")
     elif not behind.waiting:
         output.say("vectors: in order")
     output.show_backlog(behind)
     output.show_notices(notices)
-    return OK if is_whole else WAITING.exit_status
+
+
+def _say_file(findings: Sequence[Finding], kept: str) -> None:
+    """Print what is wrong with the file: each thing on a line, with what to do about it."""
+    if not findings:
+        output.say("file: in order")
+        return
+    left = [finding for finding in findings if not finding.mended]
+    output.say("file: damaged" if left else "file: mended")
+    for finding in findings:
+        what_next = "mended" if finding.mended else finding.hint
+        output.say(f"  {finding.code}: {finding.message}" + (f" ({what_next})" if what_next else ""))
+    if kept:
+        output.say(f"the store as it was is kept as {kept}; delete it when nothing is missing")

@@ -135,6 +135,8 @@ def show_calibrations(calibrations: Sequence[Calibration], now: float) -> None:
 
 def show_spaces(states: Sequence[SpaceState]) -> None:
     """Print the spaces of a store, each with what it is for and how far it is."""
+    if not states:
+        say("space: –")
     for state in states:
         waiting = f", {counted(state.waiting, 'memory waits', 'memories wait')} for one" if state.waiting else ""
         about = f"{state.role}, {counted(state.vectors, 'vector')}{waiting}" + (

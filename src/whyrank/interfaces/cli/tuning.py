@@ -12,6 +12,7 @@ from ...wording import counted
 from .. import shapes
 from ..failures import OK
 from . import output
+from .files import check_picture
 from .verbs import open_existing, settings_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ _HOW = (
 
 def tune(asked: argparse.Namespace) -> int:
     """Try other settings on questions made of the memories, and write the better one only if told to."""
+    if asked.plot:
+        check_picture(Path(asked.plot))
     with open_existing(asked) as engine, output.progress("tune", quiet=asked.json) as tick:
         tuning = engine.tune(
             scope=asked.scope,

@@ -25,6 +25,7 @@ from . import output
 if TYPE_CHECKING:
     from ...search.contrast import Contrast
 
+_TOLD_OTHERWISE = frozenset({"format", "calibrations", "space", "spaces", "roles", "backlog", "without_vector"})
 _TAKE_PATHS = frozenset({"why", "pin"})  # verbs that take the path of a file for any of its memories
 
 
@@ -164,7 +165,7 @@ def status(asked: argparse.Namespace) -> int:
         output.say_json(data)
         return OK
     for key, value in data.items():
-        if key not in ("format", "calibrations", "spaces", "roles", "backlog", "without_vector"):
+        if key not in _TOLD_OTHERWISE:
             text = ", ".join(f"{name} {count}" for name, count in value.items()) if isinstance(value, dict) else value
             output.say(f"{key.replace('_', ' ')}: {'–' if text in (None, '') else text}")
     output.show_spaces(states)

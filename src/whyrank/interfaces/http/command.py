@@ -18,7 +18,7 @@ from ..failures import OK
 from ..gate import LOOPBACK
 from ..listening import address_of, listen
 from ..shapes import FORMAT
-from ..tenants import Served, served_to, settings_of
+from ..tenants import Served, check_stores, served_to, settings_of
 from .serving import Plan, served
 from .tickets import Ticket, issued
 
@@ -35,6 +35,7 @@ def serve(asked: argparse.Namespace) -> int:
     if asked.workers < 1:
         raise ConfigError(f"there are {asked.workers} workers", "give 1 or more")
     whom = served_to(asked)
+    check_stores(whom)
     if asked.no_token:
         whom = Served([tenant._replace(token=None) for tenant in whom.tenants], False)
     plan = Plan(

@@ -63,7 +63,8 @@ def _read(field: Argument, value: object) -> Any:
     try:
         return field.kind.read(value)
     except ValueError as error:
-        raise ConfigError(f"{field.name} is {repr(value)[:_SHOWN]}", f"give {error}; {field.about}") from error
+        hint = f"give {error} ({field.about[:1].lower()}{field.about[1:]})"
+        raise ConfigError(f"{field.name} is {repr(value)[:_SHOWN]}", hint) from error
 
 
 def parameters(fields: Sequence[Argument], query: bytes) -> dict[str, object]:

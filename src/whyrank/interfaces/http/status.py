@@ -42,7 +42,8 @@ def told_status(door: Door, values: Values, version: str) -> dict[str, Any]:
 def held_for(door: Door, values: Values) -> StoreStatus:
     """Return what a caller sees of a store; the size of the file is told where nobody was given a scope of it."""
     engine, share = door.desk.reading(), _share(door, values)
-    seen = engine.status(scope=share)
+    # As long as there is no store, an empty one answers, which lies elsewhere.
+    seen = replace(engine.status(scope=share), location=str(door.desk.store))
     return replace(seen, bytes=engine.status("").bytes) if share == [] else seen
 
 

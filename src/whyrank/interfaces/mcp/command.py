@@ -13,19 +13,21 @@ from pathlib import Path
 from ...arguments import scope_of
 from ...errors import ConfigError, MissingExtra
 from ...opening import open_engine
+from ...wording import which
 from ..desk import Desk
 from ..door import Door
 from ..failures import OK
 from ..gate import gate_for
 from ..listening import address_of, listen
 from ..shapes import FORMAT
-from ..tenants import served_to, settings_of
+from ..tenants import check_stores, served_to, settings_of
 from .clients import Start, snippet
 
 
 def serve(asked: argparse.Namespace) -> int:
     """Serve agents until the client leaves or the process is told to end."""
     scopes = tuple(str(scope_of(scope)) for scope in asked.scope or ())
+    _check_place(asked)
     if asked.print_config:
         return _print_config(asked, scopes)
     if importlib.util.find_spec("mcp") is None:
@@ -33,10 +35,24 @@ def serve(asked: argparse.Namespace) -> int:
     with ExitStack() as stack:
         if asked.http:
             return _served_over_http(asked, stack)
-        if asked.tenants is not None:
-            raise ConfigError("--tenants is for servers that listen", "add --http")
         door = Door(_desk(asked, settings_of(asked).store, stack), scopes, asked.multi_scope, asked.read_only)
         return _served_over_stdio(door)
+
+
+def _check_place(asked: argparse.Namespace) -> None:
+    """Refuse what says where and to whom to listen, if nothing listens; what is unsaid is as usual."""
+    given = {
+        "--host": asked.host,
+        "--port": asked.port,
+        "--allow-host": asked.allow_host or None,
+        "--token-file": asked.token_file,
+        "--tenants": asked.tenants,
+    }
+    said = [option for option, value in given.items() if value is not None]
+    if said and not asked.http:
+        raise ConfigError(f"{' and '.join(said)} {which(len(said), 'is', 'are')} for servers that listen", "add --http")
+    host, port = asked.usual_place
+    asked.host, asked.port = host if asked.host is None else asked.host, port if asked.port is None else asked.port
 
 
 def _desk(asked: argparse.Namespace, store: Path, stack: ExitStack) -> Desk:
@@ -63,7 +79,9 @@ def _served_over_http(asked: argparse.Namespace, stack: ExitStack) -> int:
     from . import transports
     from .server import server_for
 
-    tenants, is_new_token = served_to(asked)
+    whom = served_to(asked)
+    check_stores(whom)
+    tenants, is_new_token = whom
     transports.log_to_stderr()
     listening = listen(asked.host, asked.port)
     url = address_of(listening, asked.host, transports.PATH)

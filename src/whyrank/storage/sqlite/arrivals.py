@@ -100,7 +100,9 @@ def _read(own: Sequence[Any], rest: str) -> Memory:
     try:
         said = {**dict(zip(_OWN, own, strict=True)), **(json.loads(rest) if rest else {})}
     except ValueError as error:
-        raise StoreDamaged(f"{own[0]} waits to be indexed and cannot be read: {error}", "restore a backup") from error
+        raise StoreDamaged(
+            f"{own[0]} waits to be indexed and cannot be read: {error}", "take it from a copy"
+        ) from error
     return to_memory(tuple(said.get(name, blank) for name, blank in zip(COLUMNS, _BLANK, strict=True)))
 
 

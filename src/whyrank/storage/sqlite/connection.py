@@ -36,7 +36,13 @@ PAUSE_SECONDS = 2.0
 WRITER_CACHE_KILOBYTES = 65_536  # ids and hashes fall anywhere in their indexes; SQLite's two megabytes would thrash
 WAL_BYTES_KEPT = 64 * 1024 * 1024
 
+SAVE = (
+    "facts may be lost: keep the file, look for a copy of it, and let `whyrank doctor` say what can be saved "
+    "(`whyrank doctor --repair` saves it)"
+)
+
 Connection = sqlite3.Connection
+SqlError = sqlite3.Error
 connect = sqlite3.connect
 version = sqlite3.sqlite_version_info
 Row = tuple[Any, ...]
@@ -51,8 +57,9 @@ _NESTED = nullcontext()  # a block inside another, which holds the snapshot
 class Database:
     """One SQLite file: a reading connection per thread, one writing connection behind a lock file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, forgiving: bool = False) -> None:
         self.path = path
+        self.forgiving = forgiving  # of damage: what can be read of the file is read
         self.read_only = not _is_writable(path)
         self._side_file = f"{path}.lock"
         self._turn = threading.RLock()
@@ -71,11 +78,16 @@ class Database:
         held: _Held | None = getattr(self._local, "held", None)
         if held is None:
             with translated(self.path):
-                held = _Held(_connect_read_only(self.path) if self.read_only else _connect(_address(self.path)))
+                held = _Held(self._connected_to_read())
                 held.connection.execute("PRAGMA query_only=ON")
             self._local.held = held
             self._held.add(held)
         return held.connection
+
+    def _connected_to_read(self) -> Connection:
+        if self.read_only:
+            return _connect_read_only(self.path, self.forgiving)
+        return _connect(_address(self.path), self.forgiving)
 
     def reading(self, latest: bool = True) -> AbstractContextManager[None]:
         """Hold one snapshot for all reads of this thread inside the block; blocks may nest.
@@ -99,7 +111,7 @@ class Database:
                 yield
             finally:
                 if connection.in_transaction:
-                    connection.execute("COMMIT")
+                    connection.execute("ROLLBACK")  # of what was only read; of a damaged page no COMMIT gets rid
 
     def _catch_up(self, held: _Held) -> None:
         """Index what has arrived and look at that very moment; who may not write, or not soon, sees what is indexed."""
@@ -201,6 +213,16 @@ class Database:
         finally:
             leave()
 
+    @contextmanager
+    def alone(self) -> Iterator[Connection]:
+        """Be the only writer, in no transaction yet."""
+        leave = self._enter(FOREVER, LOCK_SECONDS)
+        try:
+            with translated(self.path):
+                yield self._write_connection()
+        finally:
+            leave()
+
     def _locked(self, seconds: float) -> Callable[[], None]:
         try:
             return take(self._side_file, seconds)
@@ -219,7 +241,7 @@ class Database:
 
     def _write_connection(self) -> Connection:
         if self._writer is None:
-            self._writer = _connect(_address(self.path))
+            self._writer = _connect(_address(self.path), self.forgiving)
             self._writer.execute("PRAGMA journal_mode=WAL")
             self._writer.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KILOBYTES}")
         return self._writer
@@ -292,21 +314,23 @@ def _is_writable(path: Path) -> bool:
     return os.access(path if path.exists() else path.parent, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
-def _connect_read_only(path: Path) -> Connection:
+def _connect_read_only(path: Path, forgiving: bool) -> Connection:
     """Open a file we may not write: shared with those who may, or as it lies where SQLite cannot even read along."""
     try:
-        connection = _connect(f"{path.absolute().as_uri()}?mode=ro")
+        connection = _connect(f"{path.absolute().as_uri()}?mode=ro", forgiving)
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except sqlite3.OperationalError:
         # WAL needs shared memory beside the file, which a read-only disk does not give.
-        return _connect(untouched_address(path))
+        return _connect(untouched_address(path), forgiving)
     return connection
 
 
-def _connect(address: str) -> Connection:
+def _connect(address: str, forgiving: bool) -> Connection:
     connection = sqlite3.connect(
         address, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
     )
+    if forgiving:
+        forgive(connection)
     connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
     for setting in (
         "synchronous=FULL",
@@ -320,6 +344,11 @@ def _connect(address: str) -> Connection:
     ):
         connection.execute(f"PRAGMA {setting}")
     return connection
+
+
+def forgive(connection: Connection) -> None:
+    """Let a connection read a file that is shorter than it says, or whose tables are not all told."""
+    connection.execute("PRAGMA writable_schema=ON")
 
 
 def _address(path: Path) -> str:
@@ -351,7 +380,7 @@ def _told(path: Path, error: sqlite3.Error) -> StoreError:
     if any(word in text for word in ("not a database", "malformed", "encrypted", "vtable constructor")):
         return StoreDamaged(
             f"{path} is not a whyrank store, or is damaged: {error}",
-            "name another file with --store, or move this one away and ingest again",
+            f"name another file with --store; if this is your store, {SAVE}",
         )
     if "readonly" in text or "unable to open" in text:
         return StoreError(

@@ -20,6 +20,7 @@ COLUMNS = (
     "session", "speaker", "position", "decay", "recalls", "recalled", "expires_given",
 )  # fmt: skip
 _NOTHING = "[]"
+_MEND = "`whyrank doctor --repair` sets it aside, so that the others answer; then ingest its file again"
 DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash", "text_key")
 
 _LIMITS = ("valid_from", "valid_until", "expires", "superseded_by")
@@ -83,7 +84,7 @@ def to_memory(row: Row) -> Memory:
 
 
 def _damaged(row: Row, error: Exception) -> StoreDamaged:
-    return StoreDamaged(f"the memory {row[0]!r} cannot be read: {error}", "ingest its file again")
+    return StoreDamaged(f"the memory {row[0]!r} cannot be read: {error}", _MEND)
 
 
 def _check(row: Row) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...analysis.text import text_key
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
-from .connection import Connection, Database, connect, run_script, translated, untouched_address
+from .connection import Connection, Database, connect, forgive, run_script, translated, untouched_address
 
 APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's databases
 
@@ -244,19 +244,9 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Bring a file to the newest schema; refuse what is newer, or not ours, without touching it."""
-    found = _version(database)
-    newest = migrations[-1].version
-    if found > newest:
-        raise SchemaTooNew(
-            f"{database.path} has schema {found}; this whyrank knows up to {newest}", "upgrade whyrank to open it"
-        )
+    found, newest = version_of(database, migrations), migrations[-1].version
     if found == newest:
         return
-    if 0 < found < migrations[0].version:
-        raise StoreError(
-            f"{database.path} has schema {found}, from before the first release of whyrank",
-            "move it away and ingest its files again",
-        )
     with database.writing() as connection:
         # Another process may have migrated between our look and our lock.
         current = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -270,6 +260,27 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
         connection.execute(f"PRAGMA user_version={newest}")
 
 
+def version_of(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """Return the schema of a file; one that is newer, too old, or not ours is refused without touching it."""
+    found = _version(database)
+    newest = migrations[-1].version
+    if found > newest:
+        raise SchemaTooNew(
+            f"{database.path} has schema {found}; this whyrank knows up to {newest}", "upgrade whyrank to open it"
+        )
+    if 0 < found < migrations[0].version:
+        raise StoreError(
+            f"{database.path} has schema {found}, from before the first release of whyrank",
+            "move it away and ingest its files again",
+        )
+    return found
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that is no store, or a newer one, without touching it."""
+    version_of(Database(path))
+
+
 def _version(database: Database) -> int:
     """Look at a file through a connection that cannot write, not even on closing: it may be somebody else's."""
     if not database.path.exists():
@@ -277,6 +288,8 @@ def _version(database: Database) -> int:
     with translated(database.path):
         connection = connect(untouched_address(database.path), uri=True)
         try:
+            if database.forgiving:
+                forgive(connection)
             version: int = connection.execute("PRAGMA user_version").fetchone()[0]
             application: int = connection.execute("PRAGMA application_id").fetchone()[0]
             tables: int = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]

@@ -49,6 +49,12 @@ def test_what_nobody_knows_is_refused_with_what_may_have_been_meant() -> None:
     assert (refused.value.message, refused.value.hint) == (
         "POST /v1/search does not know 'limitt'", "did you mean 'limit'?",
     )  # fmt: skip
+    with pytest.raises(ConfigError) as refused:
+        strictly("here", KNOWN, {"query": "a", "limit": "x"})
+    assert refused.value.message == "limit is 'x'"
+    assert refused.value.hint.startswith("give a whole number from ")
+    assert refused.value.hint.endswith(")")
+    assert ";" not in refused.value.hint
     with pytest.raises(ConfigError, match="needs query"):
         strictly("here", KNOWN, {})
     with pytest.raises(ConfigError, match="not the caller's to choose"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .parts import Family, verb
+from .parts import Family, one_of, verb
 
 
 def add_verbs(family: Family) -> None:
@@ -56,10 +56,17 @@ its words meanwhile, and waits: the next write that succeeds takes some of it al
 also what was put off for later. `whyrank status` shows what waits, and what the embedder failed with.
 
   whyrank embed"""
-_DOCTOR = """Look whether the words and vectors of a store are those that this whyrank would make. The words of what
-was stored by an earlier one are read anew with the writes that come, some at a time, and all with the next ingest; what
-the embedder could not embed waits. With --repair all of it is done at once, in short steps: searches go on, and
-stopped, it goes on where it was when called again. The exit status is 17 as long as something is left to do.
+_DOCTOR = """Look whether a store is in order: every page of its file, every memory, and all that was made from them
+(words, names, vectors, with their checksums). What is wrong is named, with what is lost by it. Also looked at: whether
+words and vectors are those that this whyrank would make; what an earlier one has read is read anew with the writes that
+come, what the embedder could not embed waits.
+
+With --repair everything is mended that can be made anew, in short steps: stopped, it goes on when called again. Where
+pages of the file are damaged, the store is written anew with all that can be read, and kept as it was beside it
+(memory.db.damaged.bak). Memories that cannot be read are set aside and named until they are stored again: ingest their
+files, or take them from a copy. --give-up forgets them.
+
+The exit status is 6 as long as something is damaged, 17 as long as something waits.
 
   whyrank doctor
   whyrank doctor --repair"""
@@ -81,7 +88,8 @@ def _config(parser: argparse.ArgumentParser) -> None:
 
 def _model(parser: argparse.ArgumentParser) -> None:
     actions = ("list", "use", "fetch", "rollback", "drop")
-    parser.add_argument("action", nargs="?", choices=actions, default="list", help="what to do (list)")
+    shown, read = f"{{{','.join(actions)}}}", one_of("action", actions)
+    parser.add_argument("action", nargs="?", type=read, metavar=shown, default="list", help="what to do (list)")
     parser.add_argument("name", nargs="?", help="the model")
     parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
     parser.add_argument("--check", action="store_true", help="compare with the model before, and keep it if pins go")
@@ -91,6 +99,7 @@ def _model(parser: argparse.ArgumentParser) -> None:
 
 def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repair", action="store_true", help="mend what can be made anew")
+    parser.add_argument("--give-up", action="store_true", help="forget memories that were set aside as unreadable")
 
 
 def _recipes(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ....types import ORDERS
-from .parts import Family, Once, filters, paging, verb
+from .parts import Family, Once, filters, one_of, paging, verb, whole_number
 
 
 def add_verbs(family: Family) -> None:
@@ -77,7 +77,9 @@ def _search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--recipe", metavar="R", help="how results are ranked; `whyrank recipes` lists them")
     parser.add_argument("--strict", action="store_true", help="no results at all when nothing relevant was found")
     parser.add_argument("--explain", action="store_true", help="show how every score was made, and what was dropped")
-    parser.add_argument("--max-tokens", type=int, metavar="N", help="stop before the texts exceed about N tokens")
+    parser.add_argument(
+        "--max-tokens", type=whole_number, metavar="N", help="stop before the texts exceed about N tokens"
+    )
     _expand(parser)
 
 
@@ -85,7 +87,7 @@ def _why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", help="the question that was asked")
     parser.add_argument("id", metavar="ID-OR-PATH", help="the memory in question, or its file")
     parser.add_argument("--over", metavar="ID-OR-PATH", help="another one: say what would make the two change places")
-    parser.add_argument("--limit", type=int, metavar="N", help="how many results were asked for")
+    parser.add_argument("--limit", type=whole_number, metavar="N", help="how many results were asked for")
     _advanced(parser)
     filters(parser)
     parser.add_argument("--recipe", metavar="R", help="how results are ranked")
@@ -110,4 +112,7 @@ def _list(parser: argparse.ArgumentParser) -> None:
     filters(parser)
     parser.add_argument("--superseded", action="store_true", help="only what has been replaced")
     parser.add_argument("--expired", action="store_true", help="only what has expired")
-    parser.add_argument("--sort", choices=ORDERS, default="place", help="by what, the most first (place)")
+    shown = f"{{{','.join(ORDERS)}}}"
+    parser.add_argument(
+        "--sort", type=one_of("order", ORDERS), metavar=shown, default="place", help="by what, the most first (place)"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .parts import Family, verb
+from .parts import Family, verb, whole_number
 
 BESIDE_THE_STORE = ""  # where `--keep` keeps when it names no file
 
@@ -109,7 +109,9 @@ def _eval(parser: argparse.ArgumentParser) -> None:
 def _pin(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="?", help="the question")
     parser.add_argument("id", nargs="?", metavar="ID-OR-PATH", help="the memory that answers it, or its file")
-    parser.add_argument("--within", type=int, metavar="N", help="among how many results it shall be (5, or as it is)")
+    parser.add_argument(
+        "--within", type=whole_number, metavar="N", help="among how many results it shall be (5, or as it is)"
+    )
     parser.add_argument("--list", action="store_true", help="print the pins")
     parser.add_argument("--remove", action="store_true", help="take out the pins of the query, or that of the id")
     parser.add_argument("--recipe", metavar="R", help="how results are ranked when the present rank is looked up")
@@ -129,8 +131,10 @@ def _pin_scopes(parser: argparse.ArgumentParser) -> None:
 def _tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scope", action="append", metavar="S", help="whose memories besides the global ones")
     parser.add_argument("--recipe", metavar="R", help="the recipe to fit (the one in the settings)")
-    parser.add_argument("--queries", type=int, default=600, metavar="N", help="questions at most, of all kinds (600)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of questions and folds (1)")
+    parser.add_argument(
+        "--queries", type=whole_number, default=600, metavar="N", help="questions at most, of all kinds (600)"
+    )
+    parser.add_argument("--seed", type=whole_number, default=1, metavar="N", help="the seed of questions and folds (1)")
     parser.add_argument("--plot", metavar="FILE", help="draw what every setting gains, as SVG")
     parser.add_argument("--apply", action="store_true", help="write a better setting into whyrank.toml")
 
@@ -140,9 +144,13 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--peers", metavar="NAMES", help="which other engines, with commas between; none for none (all)"
     )
-    parser.add_argument("--queries", type=int, default=60, metavar="N", help="how many questions (60)")
-    parser.add_argument("--words", type=int, default=200, metavar="N", help="about how many words a note has (200)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of notes, vectors and questions (1)")
+    parser.add_argument("--queries", type=whole_number, default=60, metavar="N", help="how many questions (60)")
+    parser.add_argument(
+        "--words", type=whole_number, default=200, metavar="N", help="about how many words a note has (200)"
+    )
+    parser.add_argument(
+        "--seed", type=whole_number, default=1, metavar="N", help="the seed of notes, vectors and questions (1)"
+    )
     parser.add_argument(
         "--patience", type=float, default=600.0, metavar="S", help="seconds another engine may take to build (600)"
     )
@@ -160,7 +168,7 @@ def _conformance(parser: argparse.ArgumentParser) -> None:
         "--engine", action="append", metavar="NAME", help="an engine, all, or module:Class; may be repeated (whyrank)"
     )
     parser.add_argument("--list", action="store_true", help="name the engines there are adapters for")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of the everyday notes (1)")
+    parser.add_argument("--seed", type=whole_number, default=1, metavar="N", help="the seed of the everyday notes (1)")
     parser.add_argument("--html", metavar="FILE", help="write a page that opens without network")
     parser.add_argument(
         "--out", metavar="FOLDER", help="keep each engine's report there, and write FOLDER.md of all that are kept"

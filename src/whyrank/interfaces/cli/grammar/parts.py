@@ -3,9 +3,40 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn
 
 from ....errors import ConfigError
+
+_OF_ARGUMENT = re.compile(r"^argument (?=[^:]+: )")  # what argparse says before the name of what it complains of
+
+
+def whole_number(text: str) -> int:
+    """Read a whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+
+
+def one_of(what: str, names: Sequence[str]) -> Callable[[str], str]:
+    """Return what reads one of a few names; another is refused as all we do not know, with the one that was meant."""
+
+    def read(text: str) -> str:
+        if text in names:
+            return text
+        close = get_close_matches(text, names, n=1)
+        raise ConfigError(
+            f"there is no {what} {text!r}", f"did you mean {close[0]!r}?" if close else f"give {_listed(names)}"
+        )
+
+    return read
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 class Parser(argparse.ArgumentParser):
@@ -17,7 +48,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage and leaving."""
         dash = "; put -- before a text that begins with -" if "required" in message else ""
-        raise ConfigError(message, f"`{self.prog} --help` shows what can be typed{dash}")
+        raise ConfigError(_OF_ARGUMENT.sub("", message), f"`{self.prog} --help` shows what can be typed{dash}")
 
 
 class Verbs(argparse.HelpFormatter):
@@ -55,7 +86,9 @@ def common_options() -> Parser:
     common = Parser(add_help=False)
     common.add_argument("--store", metavar="PATH", help="the store (else WHYRANK_STORE, else .whyrank/memory.db)")
     common.add_argument("--workspace", metavar="DIR", help="the workspace (else WHYRANK_WORKSPACE, else this folder)")
-    common.add_argument("--embedding", metavar="NAME", help="the embedder: wordllama, minilm, minilm-int8 or none")
+    common.add_argument(
+        "--embedding", metavar="NAME", help="the embedder: wordllama, minilm, minilm-int8, openai or none"
+    )
     common.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     return common
 
@@ -80,7 +113,9 @@ def filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tag", action="append", default=[], metavar="T", help="only with this tag; may be repeated")
     parser.add_argument("--category", metavar="C", help="only of this category")
     parser.add_argument("--decay", metavar="CLASS", help="only of this decay class")
-    parser.add_argument("--min-importance", type=int, metavar="1-5", help="only what matters so much (3 if not said)")
+    parser.add_argument(
+        "--min-importance", type=whole_number, metavar="1-5", help="only what matters so much (3 if not said)"
+    )
     parser.add_argument("--path", metavar="GLOB", help="only from files whose path matches")
     parser.add_argument("--since", metavar="D", help="only from this date on (2026-03-14)")
     parser.add_argument("--before", metavar="D", help="only from before this date")
@@ -90,5 +125,5 @@ def filters(parser: argparse.ArgumentParser) -> None:
 
 def paging(parser: argparse.ArgumentParser, what: str) -> None:
     """Add how many, and from where on."""
-    parser.add_argument("--limit", type=int, metavar="N", help=f"how many {what}")
-    parser.add_argument("--offset", type=int, default=0, metavar="N", help=f"skip the first {what}")
+    parser.add_argument("--limit", type=whole_number, metavar="N", help=f"how many {what}")
+    parser.add_argument("--offset", type=whole_number, default=0, metavar="N", help=f"skip the first {what}")

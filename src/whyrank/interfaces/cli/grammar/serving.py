@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from .parts import Family, verb
+from .parts import Family, one_of, verb, whole_number
 
 CLIENTS = ("claude-code", "claude-desktop", "cursor", "openclaw", "vscode")
+HOST = "127.0.0.1"
 MCP_PORT = 8642
 HTTP_PORT = 8643
 
@@ -34,10 +35,13 @@ def _mcp(parser: argparse.ArgumentParser) -> None:
     _whose(parser, "agent", "tool")
     parser.add_argument("--http", action="store_true", help="listen for HTTP instead of speaking over standard input")
     _where(parser, MCP_PORT)
+    parser.set_defaults(host=None, port=None, usual_place=(HOST, MCP_PORT))  # unsaid, and so not to be refused
     parser.add_argument(
         "--tenants", metavar="FILE", help="serve several, each from a store of its own: a TOML table for each (--http)"
     )
-    parser.add_argument("--print-config", choices=CLIENTS, metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}")
+    parser.add_argument(
+        "--print-config", type=one_of("client", CLIENTS), metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}"
+    )
 
 
 _SERVE = """Serve the store over HTTP: JSON for programs (/v1/search, /v1/why, /v1/memories …; /openapi.json says all of
@@ -56,9 +60,11 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     _whose(parser, "caller", "route")
     _where(parser, HTTP_PORT)
     parser.add_argument("--no-token", action="store_true", help="ask for no token; on this machine alone")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="how many processes answer (1)")
+    parser.add_argument("--workers", type=whole_number, default=1, metavar="N", help="how many processes answer (1)")
     parser.add_argument("--log-json", action="store_true", help="write the log as lines of JSON")
-    parser.add_argument("--open", action="store_true", help="open the page in a browser, the token shown to nobody")
+    parser.add_argument(
+        "--open", action="store_true", help="open the page in a browser, with the token off its command line"
+    )
     parser.add_argument(
         "--tenants", metavar="FILE", help="serve several, each from a store of its own: a TOML table for each"
     )
@@ -76,8 +82,8 @@ def _whose(parser: argparse.ArgumentParser, caller: str, offer: str) -> None:
 
 
 def _where(parser: argparse.ArgumentParser, port: int) -> None:
-    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="where to listen (127.0.0.1)")
-    parser.add_argument("--port", type=int, default=port, metavar="N", help=f"the port, 0 for any ({port})")
+    parser.add_argument("--host", default=HOST, metavar="H", help=f"where to listen ({HOST})")
+    parser.add_argument("--port", type=whole_number, default=port, metavar="N", help=f"the port, 0 for any ({port})")
     parser.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="another name clients may ask for it by"
     )

@@ -1,0 +1,59 @@
+"""What a look at a store found: what is wrong, what is lost by it, and whether it can be made again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+NAMED = 5  # ids that a message names; all of them stand in `names`
+
+CODES = frozenset(
+    {
+        "pages", "postings", "words", "records", "scopes", "names", "vectors", "signs", "embedded", "orphans", "texts",
+        "altered", "unreadable", "lost", "books", "aside", "hopeless", "unusable",
+    }
+)  # fmt: skip
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong with a store.
+
+    What is derived can be made anew from the memories. What is not is named, kept as far as it can be read, and waits
+    for somebody who has a copy.
+    """
+
+    code: str
+    message: str
+    hint: str = ""
+    derived: bool = True
+    names: tuple[str, ...] = ()
+    mended: bool = False
+
+
+class Checkup(NamedTuple):
+    """The state of a store: what is damaged, whose words are old, what waits for a vector, and what was done."""
+
+    findings: tuple[Finding, ...] = ()
+    looked_inside: bool = False  # words and vectors are looked at only where the file can be used
+    old_words: int = 0
+    waiting: int = 0
+    read_anew: int = 0
+    embedded: int = 0
+    has_earlier_vectors: bool = False  # as an earlier whyrank made them; they answer, and newer ones find more
+    kept: str = ""  # where the store lies as it was before it was mended, if it was written anew
+
+    @property
+    def is_sound(self) -> bool:
+        """Tell whether nothing is damaged, or nothing any more."""
+        return all(finding.mended for finding in self.findings)
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether nothing is left to do."""
+        is_of_today = not (self.old_words or self.waiting or self.has_earlier_vectors)
+        return self.is_sound and self.looked_inside and is_of_today
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")

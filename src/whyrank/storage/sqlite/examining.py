@@ -1,0 +1,258 @@
+"""A look at a whole store: its pages, every memory it holds, and all that was made from them.
+
+Nothing is changed. Each thing that is wrong is a finding of its own, which says what is lost by it: what is derived is
+made anew by a repair, what is not is named.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+from ...analysis.entries import READER_VERSION
+from ...analysis.names import names_of
+from ...checkups import Finding, listed
+from ...wording import counted
+from .connection import Connection, Database, SqlError, translated
+from .judging import Judged, has_sound_embedding, judged, memory_rows, missing
+from .readers import KEY as READERS
+from .readers import stretches_in
+from .salvaging import Rows, columns_of, known_of, lenient
+from .schema import MIGRATIONS, version_of
+from .soundness import Check, checks
+
+Tick = Callable[[int, int, str], None]
+
+MESSAGES = 1_000  # of SQLite's own check; more of them say no more
+_TICK_ROWS = 500
+SOURCES = {
+    "memories": "memories",
+    "arrivals": "facts that wait to be indexed",
+    "history": "what memories were before",
+    "write_keys": "the keys of writes",
+    "meta": "notes: which model answers, calibration, counters",
+    "files": "which files were read",
+}
+_KEYS = {"memories": "row", "arrivals": "entry", "history": "entry"}
+_REPAIR = "`whyrank doctor --repair` writes the store anew with all that can be read"
+COPY = "ingest their files again, or take them from a copy of the store"
+_TREE = re.compile(r"^Tree (\d+)")
+_NAMED = re.compile(r"(?:index|in|table) (?:main\.)?(\w+)")
+
+
+def examine(database: Database, tick: Tick) -> list[Finding]:
+    """Look at everything a store holds; a newer one, or what is none, is refused."""
+    version = version_of(database)
+    with _moment(database) as connection:
+        tick(0, 0, "pages")
+        broken = _broken_tables(connection)
+        found = [*_pages(broken), *_memories(connection, tick), *_aside(connection), *_past(connection)]
+        if version == MIGRATIONS[-1].version:
+            found += _derived(connection, broken, tick)
+    return found
+
+
+@contextmanager
+def _moment(database: Database) -> Iterator[Connection]:
+    """Hold one moment of a file, whatever can be read of it."""
+    with translated(database.path):
+        connection = database.reader()
+        lenient(connection)
+        connection.execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            with suppress(SqlError):  # nothing was written, and damage is said of already
+                connection.execute("ROLLBACK")
+
+
+# -- pages -----------------------------------------------------------------------------------------------------------
+
+
+def _broken_tables(connection: Connection) -> Counter[str]:
+    """Return what SQLite finds wrong with the file, by the table it is in; the empty name is the file's own."""
+    schema = known_of(connection, "SELECT name, tbl_name, type, rootpage FROM sqlite_schema")
+    said = _said(connection, "") or [
+        "no whole look is possible",
+        *(line for name, _, kind, root in schema if kind == "table" and root for line in _said(connection, name)),
+    ]
+    trees = {root: owner if kind == "table" else f"index of {owner}" for _, owner, kind, root in schema}
+    owners = {name: owner if kind == "table" else f"index of {owner}" for name, owner, kind, _ in schema}
+    found = Counter[str]()
+    for line in "\n".join(said).splitlines():
+        if line not in ("ok", "") and not line.startswith("*** in database"):
+            found[_owner(line, trees, owners)] += 1
+    return found
+
+
+def _said(connection: Connection, table: str) -> list[str]:
+    """Return what SQLite says of a table, or of the whole file; nothing of a file that it cannot get through."""
+    said: list[str] = []
+    try:
+        said.extend(row[0] for row in connection.execute(f"PRAGMA integrity_check({table or MESSAGES})"))
+    except SqlError as error:
+        return [f"table {table}: {error}", *said] if table else []
+    return said
+
+
+def _owner(line: str, trees: dict[int, str], owners: dict[str, str]) -> str:
+    tree = _TREE.match(line)
+    if tree:
+        return trees.get(int(tree[1]), "")
+    return next((owners[name] for name in _NAMED.findall(line) if name in owners), "")
+
+
+def _pages(broken: Counter[str]) -> Iterator[Finding]:
+    """Say which tables are damaged; of what is no derived data it is said by itself what is lost."""
+    for table in sorted(broken):
+        what = f"the table {table}" if table and not table.startswith("index") else table and f"an {table}"
+        what = what or "the file's own order of pages"
+        lost = SOURCES.get(table, "")
+        is_lost = f": of {lost} some may be lost" if lost else ", which can be made anew"
+        yield Finding("pages", f"{what} has damaged pages{is_lost}", _REPAIR)
+
+
+# -- memories --------------------------------------------------------------------------------------------------------
+
+
+def _memories(connection: Connection, tick: Tick) -> Iterator[Finding]:
+    rows = memory_rows(connection, columns_of(connection, "memories"))
+    known, stale, seen = _named_keys(connection), 0, set[int]()
+    wrong: list[Judged] = []
+    misnamed = 0
+    total = _count(connection, "memories")
+    for number, (row, *columns) in enumerate(rows):
+        if number % _TICK_ROWS == 0:
+            tick(number, total, "memories")
+        seen.add(row)
+        one = judged(tuple(columns))
+        if one.wrong:
+            wrong.append(one)
+        elif not has_sound_embedding(tuple(columns)):
+            stale += 1
+        if one.memory is not None and known is not None and row >= known[0]:
+            misnamed += {name.key for name in names_of(one.memory)} != known[1].get(row, set())
+    yield from _wrong(wrong)
+    if lost := missing(connection, seen):
+        names = tuple(one.id for one in lost)
+        yield _lost("lost", names, "cannot be read from the file any more, only known by name")
+    elif not rows.is_whole:
+        yield Finding("lost", "memories may be lost whose names cannot be read either", COPY, derived=False)
+    if stale:
+        texts = f"the embedded text of {counted(stale, 'memory', 'memories')}"
+        yield Finding("embedded", f"{texts} is not the one that was embedded", _REPAIR)
+    if misnamed:
+        yield Finding("names", f"{counted(misnamed, 'memory has', 'memories have')} lost names", _REPAIR)
+
+
+def _wrong(wrong: Iterable[Judged]) -> Iterator[Finding]:
+    """Tell memories that can be restored from those that can be read only in part, or not at all."""
+    by_state: dict[str, list[str]] = {"restored": [], "altered": [], "unreadable": []}
+    for one in wrong:
+        is_restored = "restored" in one.wrong
+        by_state["restored" if is_restored else "unreadable" if one.memory is None else "altered"].append(one.id)
+    restored, altered, unreadable = (tuple(names) for names in by_state.values())
+    if restored:
+        texts = f"{counted(len(restored), 'text was', 'texts were')} altered"
+        yield Finding("texts", f"{texts} and can be restored: {listed(restored)}", _REPAIR, names=restored)
+    if altered:
+        yield _lost("altered", altered, "can be read, but not as it was stored")
+    if unreadable:
+        yield _lost("unreadable", unreadable, "cannot be read")
+
+
+def _lost(code: str, names: tuple[str, ...], why: str) -> Finding:
+    return Finding(code, f"{counted(len(names), 'memory', 'memories')} {why}: {listed(names)}", COPY, False, names)
+
+
+def _named_keys(connection: Connection) -> tuple[int, dict[int, set[str]]] | None:
+    """Return the keys of names by row, and from which row on they are those of today's reader; None if unknown."""
+    try:
+        found = connection.execute("SELECT value FROM meta WHERE key = ?", (READERS,)).fetchone()
+        last = stretches_in(found[0] if found else None)[-1]
+        keys: dict[int, set[str]] = {}
+        for row, key in connection.execute("SELECT memory, key FROM names"):
+            keys.setdefault(row, set()).add(key)
+    except SqlError:
+        return None
+    return (last.first, keys) if last.reader == READER_VERSION else None
+
+
+def _count(connection: Connection, table: str) -> int:
+    try:
+        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+    except SqlError:
+        return 0
+
+
+# -- what else is nowhere but here -----------------------------------------------------------------------------------
+
+
+def _aside(connection: Connection) -> Iterator[Finding]:
+    """Name the facts that were set aside because they cannot be read, and those that are about to be."""
+    columns = columns_of(connection, "arrivals")
+    if not columns:
+        return
+    rows = Rows(connection, "arrivals", ["id", "text", "rest"], "entry")
+    names = tuple(str(identity) for entry, identity, text, rest in rows if entry < 0 or not _is_sound(text, rest))
+    if names:
+        memories = counted(len(names), "memory was", "memories were")
+        told = f"{memories} damaged and set aside: {listed(names)}"
+        hint = "store them again, ingest their files again, or give them up with `whyrank doctor --give-up`"
+        yield Finding("aside", told, hint, False, names)
+
+
+def _is_sound(text: object, rest: object) -> bool:
+    try:
+        return isinstance(text, str) and isinstance(rest, str) and isinstance(json.loads(rest or "{}"), dict)
+    except ValueError:
+        return False
+
+
+def _past(connection: Connection) -> Iterator[Finding]:
+    """Look at what memories were, the keys of writes, the notes and the manifest: nothing else knows them."""
+    for table in ("history", "write_keys", "meta", "files"):
+        columns = columns_of(connection, table)
+        if not columns:
+            continue
+        rows = Rows(connection, table, [name for name in columns if name != _KEYS.get(table)], _KEYS.get(table, ""))
+        wrong = sum(any(isinstance(value, bytes) for value in row) or not _is_told(table, row) for row in rows)
+        if wrong or not rows.is_whole:
+            how_many = f"{wrong:,} of " if rows.is_whole else "some of "
+            told = f"{how_many}{SOURCES[table]} cannot be read"
+            is_derived = table == "files"  # the next ingest reads them anew
+            yield Finding("books", told, _REPAIR if is_derived else "take them from a copy of the store", is_derived)
+
+
+def _is_told(table: str, row: tuple[object, ...]) -> bool:
+    if table != "history":
+        return True
+    try:
+        json.loads(str(row[-1]))
+    except ValueError:
+        return False
+    return True
+
+
+# -- what is derived -------------------------------------------------------------------------------------------------
+
+
+def _derived(connection: Connection, broken: Counter[str], tick: Tick) -> Iterator[Finding]:
+    try:
+        planned = checks(connection)
+    except SqlError:
+        return  # which index there is cannot be read: it is said above that these notes are damaged
+    for number, check in enumerate(planned):
+        tick(number, len(planned), check.code)
+        try:
+            yield from check.look(connection)
+        except (SqlError, ValueError, TypeError) as error:
+            if not _is_said(check, broken):
+                yield Finding(check.code, f"what is derived cannot be read: {error}", _REPAIR)
+
+
+def _is_said(check: Check, broken: Counter[str]) -> bool:
+    return any(table in broken or f"index of {table}" in broken for table in check.tables)

@@ -1,0 +1,117 @@
+"""Whether a stored memory is still what was stored: it can be read, and its text has the hash it was stored with."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...analysis.entries import content_hash
+from ...errors import StoreDamaged
+from ...types import Memory
+from .connection import Connection, Row
+from .rows import COLUMNS, to_memory
+from .salvaging import Rows, known_of
+
+_TEXT, _EMBEDDED, _EMBED_HASH = COLUMNS.index("text"), len(COLUMNS), len(COLUMNS) + 1
+_ID, _SCOPE, _PATH, _HASH = (COLUMNS.index(name) for name in ("id", "scope", "path", "content_hash"))
+_HASH_LETTERS = 32
+READ = [*COLUMNS, "embed_text", "embed_hash"]
+
+
+class Judged(NamedTuple):
+    """A stored row: what it is called, the memory it holds if it can be read, and what is wrong with it."""
+
+    id: str
+    scope: str
+    path: str
+    memory: Memory | None
+    wrong: str = ""
+    row: Row = ()
+
+
+def judged(row: Row) -> Judged:
+    """Judge a row of the columns READ; a text that was altered is restored from what was embedded of it, if it can."""
+    identity, scope, path = (_shown(row[place]) for place in (_ID, _SCOPE, _PATH))
+    said = Judged(identity, scope, path, None, row=row)
+    if not _is_text(row):
+        restored = _restored(row)
+        if restored is None:
+            return said._replace(wrong="holds bytes that are no text")
+        return said._replace(memory=restored, wrong="altered, and restored from what was embedded of it")
+    try:
+        memory = to_memory(row)
+    except StoreDamaged as error:
+        return said._replace(wrong=error.message)
+    if _is_as_stored(row):
+        return said._replace(memory=memory)
+    restored = _restored(row)
+    if restored is not None:
+        return said._replace(memory=restored, wrong="altered, and restored from what was embedded of it")
+    return said._replace(memory=memory, wrong="its text is not the one that was stored")
+
+
+def _is_text(row: Row) -> bool:
+    return not any(isinstance(value, bytes) for value in row[: len(COLUMNS)])
+
+
+def _is_as_stored(row: Row) -> bool:
+    """Tell whether a text has its hash; what was stored without one is believed."""
+    kept = row[_HASH]
+    return not isinstance(kept, str) or len(kept) != _HASH_LETTERS or content_hash(row[_TEXT]) == kept
+
+
+def _restored(row: Row) -> Memory | None:
+    """Return the memory with the text as it stands at the end of what was embedded, if that has the right hash."""
+    embedded, kept = row[_EMBEDDED], row[_HASH]
+    if not isinstance(embedded, str):
+        return None
+    starts = [0, *(place + 1 for place, letter in enumerate(embedded) if letter == "\n")]
+    text = next((embedded[start:] for start in starts if content_hash(embedded[start:]) == kept), None)
+    mended = (*row[:_TEXT], text, *row[_TEXT + 1 :])
+    if text is None or not _is_text(mended):
+        return None
+    try:
+        return to_memory(mended)
+    except StoreDamaged:
+        return None
+
+
+def has_sound_embedding(row: Row) -> bool:
+    """Tell whether what was embedded of a memory has its hash."""
+    embedded, kept = row[_EMBEDDED], row[_EMBED_HASH]
+    return isinstance(embedded, str) and content_hash(embedded) == kept
+
+
+def _shown(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def memory_rows(connection: Connection, columns: list[str]) -> Rows:
+    """Return the rows of all memories that can be read; columns that the file does not have yet are empty."""
+    wanted = [column if column in columns else _blank(column) for column in READ]
+    return Rows(connection, "memories", wanted, "row")
+
+
+def _blank(column: str) -> str:
+    return {"decay": "''", "recalls": "0", "expires_given": "0"}.get(column, "NULL")
+
+
+class Missing(NamedTuple):
+    """A memory that an index still knows and its table does not."""
+
+    row: int
+    id: str
+    scope: str
+    path: str
+
+
+def missing(connection: Connection, read: set[int]) -> list[Missing]:
+    """Return the memories that only indexes know any more: which they were, and the file they came from."""
+    ids = dict(known_of(connection, "SELECT row, id FROM memories INDEXED BY sqlite_autoindex_memories_1"))
+    places = {
+        row: (scope, path)
+        for row, scope, path in known_of(
+            connection, "SELECT row, scope, path FROM memories INDEXED BY memories_by_path ORDER BY scope, path"
+        )
+    }
+    gone = sorted((ids.keys() | places.keys()) - read)
+    return [Missing(row, _shown(ids.get(row, f"row {row}")), *map(_shown, places.get(row, ("", "")))) for row in gone]

@@ -1,0 +1,203 @@
+"""A damaged store written anew: what can be read of it is copied, and what is derived is made again.
+
+The new store is made beside the old one and then laid over it by SQLite itself, in one transaction: others who have the
+store open see the old one or the new one, and a kill leaves the old one. The file as it was is kept under a name of its
+own. What cannot be read is set aside, so that it is named until somebody stores it again or gives it up.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from ...analysis.entries import entry_for
+from ...errors import StoreDamaged, StoreFull
+from ...types import Memory
+from .arrivals import Arrived
+from .catalogue import BLOCK
+from .connection import Connection, Database, Row
+from .examining import Tick
+from .indexes import DEFAULT, INDEXES, prepare_index
+from .judging import judged, memory_rows, missing
+from .keyword import KeywordIndex
+from .names import NameIndex
+from .rows import COLUMNS
+from .salvaging import Rows, columns_of, known_of, lenient
+from .schema import prepare
+from .vectors import VectorIndex
+from .writing import Writing
+
+_ROWS_AT_ONCE = 500
+_LANGUAGE = "en"  # of texts that do not show theirs, where the store does not say it
+_COPIED = {"files": "", "history": "entry", "write_keys": "", "embedding_failures": "", "arrivals": "entry"}
+_MADE_ANEW = ("keyword", "keyword-since", "keyword-to-come", "keyword-moved", "readers")
+_TAKEN_OVER = "INSERT INTO {} ({}) VALUES ({}) ON CONFLICT DO NOTHING"
+_ASIDE = (
+    "INSERT INTO arrivals (entry, id, scope, text_key, text, content_hash, created, date, rest, language, space) "
+    "VALUES ((SELECT min(0, coalesce(min(entry), 0)) - 1 FROM arrivals), ?, ?, ?, ?, '', 0, NULL, ?, '', '') "
+    "ON CONFLICT DO NOTHING"
+)
+
+
+class _Aside(NamedTuple):
+    """A memory that cannot be put into the new store."""
+
+    id: str
+    scope: str
+    path: str
+    row: Row = ()
+
+
+def rebuild(database: Database, tick: Tick) -> Path:
+    """Write a store anew with all that can be read of it; return where it lies as it was before."""
+    folder, name = database.path.parent, database.path.name
+    with (
+        database.alone() as damaged,
+        tempfile.TemporaryDirectory(prefix=f".{name}-anew-", dir=folder) as place,
+        closing(Database(Path(place) / "memory.db")) as fresh,
+    ):
+        _fill(database.reader(), fresh, tick)
+        _refuse_nothing(fresh)
+        kept = _kept(database.path)
+        fresh.reader().backup(damaged)
+        damaged.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return kept
+
+
+def _refuse_nothing(fresh: Database) -> None:
+    """A store of which no memory can be read is left as it lies: somebody else may get more out of it."""
+    held = fresh.reader().execute(
+        "SELECT (SELECT count(*) FROM memories) + (SELECT count(*) FROM arrivals WHERE entry > 0)"
+    )
+    if not held.fetchone()[0]:
+        raise StoreDamaged("no memory can be read from the file", "take a copy of the store; this one is left as it is")
+
+
+def _kept(path: Path) -> Path:
+    """Copy a file and its log, byte for byte, to a name nobody has."""
+    names = (f"{path.name}.damaged{number}.bak" for number in chain([""], (f".{i}" for i in count(1))))
+    target = next(place for place in map(path.with_name, names) if not place.exists())
+    try:
+        shutil.copy2(path, target)
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            shutil.copy2(log, target.with_name(f"{target.name}-wal"))
+    except OSError as error:
+        raise StoreFull(f"no copy of {path} can be made: {error.strerror}", "make room; nothing was changed") from error
+    return target
+
+
+def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
+    lenient(damaged)
+    notes = {key: value for key, value in known_of(damaged, "SELECT key, value FROM meta") if isinstance(value, str)}
+    prepare(fresh)
+    index = notes.get("keyword", DEFAULT)
+    index = prepare_index(fresh, index if index in INDEXES else DEFAULT)
+    with fresh.writing() as connection:
+        _take_over(damaged, connection, notes)
+    keyword, names, vectors = INDEXES[index](0), NameIndex(), VectorIndex()
+    aside: list[_Aside] = []
+    seen: set[int] = set()
+    language = notes.get("language", _LANGUAGE)
+    memories = _memories(damaged, seen, aside, tick)
+    while part := list(islice(memories, _ROWS_AT_ONCE)):
+        with fresh.writing() as connection:
+            arrived = [Arrived(entry_for(memory, language), "", None) for memory in part]
+            Writing(connection, keyword, names, vectors).take_in(arrived)
+    aside += [_Aside(*one[1:]) for one in missing(damaged, seen)]
+    with fresh.writing() as connection:
+        _finish(connection, damaged, aside, vectors)
+        _settle(connection, keyword)
+
+
+def _take_over(damaged: Connection, fresh: Connection, notes: dict[str, str]) -> None:
+    """Copy what is nowhere but here, and vectors that are sound; numbers go on where they were."""
+    generation = notes.get("generation", "")
+    notes = {**notes, "generation": str(int(generation) + 1 if generation.isdigit() else 1)}
+    fresh.executemany(
+        "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+        [(key, value) for key, value in notes.items() if key not in _MADE_ANEW],
+    )
+    # What another process keeps in memory goes by these numbers: none may ever mean something else.
+    for name, last in known_of(damaged, "SELECT name, seq FROM sqlite_sequence"):
+        fresh.execute("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
+        fresh.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, last))
+    for table, key in _COPIED.items():
+        _copy(fresh, table, columns_of(damaged, table), (row for row in _rows(damaged, table, key)))
+    columns = columns_of(damaged, "vectors")
+    sums = columns.index("checksum"), columns.index("vector")
+    sound = (row for row in _rows(damaged, "vectors", "entry") if _is_sound(row[sums[0]], row[sums[1]]))
+    _copy(fresh, "vectors", columns, sound)
+
+
+def _rows(connection: Connection, table: str, key: str) -> Iterator[Row]:
+    columns = [name for name in columns_of(connection, table) if name != key]
+    return iter(Rows(connection, table, columns, key)) if columns else iter(())
+
+
+def _copy(connection: Connection, table: str, columns: Sequence[str], rows: Iterator[Row]) -> None:
+    if columns:
+        connection.executemany(_TAKEN_OVER.format(table, ", ".join(columns), ", ".join("?" * len(columns))), rows)
+
+
+def _is_sound(checksum: object, blob: object) -> bool:
+    return isinstance(blob, bytes) and zlib.crc32(blob) == checksum
+
+
+def _memories(damaged: Connection, seen: set[int], aside: list[_Aside], tick: Tick) -> Iterator[Memory]:
+    """Yield the memories that can be read, in their order; the others go aside.
+
+    A chunk that is not as it was stored goes aside too: its file has it as it was.
+    """
+    columns = columns_of(damaged, "memories")
+    total = next((row[0] for row in known_of(damaged, "SELECT count(*) FROM memories")), 0)
+    for row, *values in memory_rows(damaged, columns):
+        seen.add(row)
+        if len(seen) % _ROWS_AT_ONCE == 0:
+            tick(len(seen), total, "memories")
+        one = judged(tuple(values))
+        is_altered = one.wrong and "restored" not in one.wrong
+        if one.memory is None or (is_altered and one.memory.kind == "chunk"):
+            aside.append(_Aside(one.id, one.scope, one.path, one.row))
+        else:
+            yield one.memory
+
+
+def _finish(connection: Connection, damaged: Connection, aside: Sequence[_Aside], vectors: VectorIndex) -> None:
+    """Set aside what could not be read, have its files read anew, and make the signs of the vectors."""
+    for one in aside:
+        told = dict(zip(COLUMNS, map(_shown, one.row), strict=False))
+        # Under its id: no text is another's while it waits here.
+        rest = json.dumps({**told, "path": one.path}, ensure_ascii=False)
+        connection.execute(_ASIDE, (one.id, one.scope, f"aside {one.id}", told.get("text") or "", rest))
+        connection.execute("DELETE FROM files WHERE scope = ? AND path = ?", (one.scope, one.path))
+    connection.execute("DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM memories WHERE embed_hash = vectors.hash)")
+    connection.execute(
+        "DELETE FROM embedding_failures WHERE hash <> '' AND hash NOT IN (SELECT embed_hash FROM memories)"
+    )
+    spaces = connection.execute("SELECT DISTINCT space FROM vectors").fetchall()
+    scopes = dict(connection.execute("SELECT scope, numbers FROM scopes").fetchall())
+    for (space,) in spaces:
+        vectors.close(connection, space, {scope: range(0, size, BLOCK) for scope, size in scopes.items()})
+    epoch = next((row[0] for row in known_of(damaged, "SELECT max(epoch) FROM scopes")), None) or 0
+    raised = connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation' RETURNING value")
+    generation = int(raised.fetchone()[0])
+    connection.execute("UPDATE scopes SET epoch = ?, changed = ?", (epoch + 1, generation))
+    connection.execute("UPDATE records SET changed = ?", (generation,))
+    connection.execute("INSERT INTO meta VALUES ('keyword-since', ?)", (str(generation),))
+
+
+def _settle(connection: Connection, keyword: KeywordIndex) -> None:
+    for (scope,) in connection.execute("SELECT scope FROM scopes").fetchall():
+        keyword.settle(connection, scope)
+
+
+def _shown(value: object) -> object:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

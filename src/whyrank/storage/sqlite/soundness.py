@@ -1,0 +1,257 @@
+"""Whether what is derived from the memories is whole: checksums hold, nothing is missing, nothing belongs to nobody."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ...analysis.names import name_key, words_key
+from ...checkups import Finding
+from ...wording import counted
+from .connection import Connection
+from .indexes import index_in
+from .postings import vocabulary
+from .postings.pages import read
+from .postings.segments import LIVE, Segment
+from .postings.texts import unpack
+from .queue import dimensions_key
+from .records import BLOCK, GONE, decoded
+from .sealed import BrokenSeal, unseal
+
+Place = tuple[str, int]
+_REPAIR = "`whyrank doctor --repair` makes it anew from the memories"
+
+
+class Check(NamedTuple):
+    """One thing to look at, the tables it is in, and what is found there."""
+
+    code: str
+    tables: frozenset[str]
+    look: Callable[[Connection], Iterable[Finding]]
+
+
+def _found(code: str, count: int, one: str, several: str, why: str) -> Iterator[Finding]:
+    """Say how many of something are wrong, if any are."""
+    if count:
+        yield Finding(code, f"{counted(count, one, several)} {why}", _REPAIR)
+
+
+# -- records ---------------------------------------------------------------------------------------------------------
+
+
+def broken_records(connection: Connection) -> list[Place]:
+    """Return the blocks of records that fail their checksum, are missing, or do not say what the memories say."""
+    wanted: dict[Place, dict[int, int]] = defaultdict(dict)
+    for scope, number, row in connection.execute("SELECT scope, number, row FROM memories"):
+        wanted[scope, number - number % BLOCK][number % BLOCK] = row
+    broken = []
+    for scope, first, blob in connection.execute("SELECT scope, first, records FROM records"):
+        if _said(blob) != wanted.pop((scope, first), {}):
+            broken.append((scope, first))
+    return [*broken, *wanted]
+
+
+def _said(blob: bytes) -> dict[int, int] | None:
+    """Return which memory stands at which place of a block; None if it cannot be read."""
+    try:
+        records = decoded(blob)
+    except (BrokenSeal, ValueError, TypeError):
+        return None
+    places = np.flatnonzero(records["unit"] != GONE).tolist()
+    return dict(zip(places, records["row"][places].tolist(), strict=True))
+
+
+def _records(connection: Connection) -> Iterator[Finding]:
+    broken = len(broken_records(connection))
+    yield from _found("records", broken, "block of records is", "blocks of records are", "damaged or missing")
+
+
+def _scopes(connection: Connection) -> Iterator[Finding]:
+    wrong = connection.execute(
+        "SELECT count(*) FROM (SELECT scope, max(number) AS last FROM memories GROUP BY scope) AS m "
+        "LEFT JOIN scopes AS s ON s.scope = m.scope WHERE s.numbers IS NULL OR s.numbers <= m.last"
+    ).fetchone()[0]
+    yield from _found("scopes", wrong, "scope holds", "scopes hold", "more memories than it says")
+
+
+# -- words -----------------------------------------------------------------------------------------------------------
+
+
+def broken_segments(connection: Connection) -> list[tuple[str, Segment, bool]]:
+    """Return the segments of the keyword index with a page that fails its checksum, and whether each answers."""
+    broken: dict[int, None] = {}
+    for segment, field, blob in connection.execute("SELECT segment, field, page FROM posting_pages"):
+        if segment not in broken and not _is_page(field, blob):
+            broken[segment] = None
+    known = {
+        segment: (scope, Segment(segment, first, last, memories), state == LIVE)
+        for segment, scope, first, last, memories, state in connection.execute(
+            "SELECT segment, scope, first, last, memories, state FROM posting_segments"
+        )
+    }
+    return [known[segment] for segment in broken if segment in known]
+
+
+def _is_page(field: int, blob: bytes) -> bool:
+    try:
+        if field == vocabulary.FIELD:
+            zlib.decompress(unseal(blob))
+        else:
+            read(blob)
+    except (BrokenSeal, zlib.error, ValueError, TypeError, IndexError):
+        return False
+    return True
+
+
+def _postings(connection: Connection) -> Iterator[Finding]:
+    broken = len(broken_segments(connection))
+    yield from _found(
+        "postings", broken, "segment of the keyword index has", "segments of the keyword index have", "a damaged page"
+    )
+
+
+def _uncovered(connection: Connection) -> Iterator[Finding]:
+    """Look whether every memory whose words were flushed lies in a segment that has pages."""
+    missing = connection.execute(
+        "SELECT count(*) FROM memories AS m JOIN posting_scopes AS f ON f.scope = m.scope AND m.number < f.flushed "
+        "WHERE m.length > 0 AND NOT EXISTS (SELECT 1 FROM posting_segments AS s WHERE s.scope = m.scope "
+        "AND s.state = ? AND m.number BETWEEN s.first AND s.last "
+        "AND EXISTS (SELECT 1 FROM posting_pages AS p WHERE p.segment = s.segment))",
+        (LIVE,),
+    ).fetchone()[0]
+    orphans = connection.execute(
+        "SELECT count(*) FROM posting_pages WHERE segment NOT IN (SELECT segment FROM posting_segments)"
+    ).fetchone()[0]
+    yield from _found("words", missing, "memory is", "memories are", "in no segment of the keyword index")
+    yield from _found("words", orphans, "page of the keyword index belongs", "pages belong", "to no segment")
+
+
+def _tokens(connection: Connection) -> Iterator[Finding]:
+    """Look whether every memory has its words, as many as were counted, and no words are of nobody."""
+    wrong = 0
+    for length, blob in connection.execute(
+        "SELECT m.length, t.tokens FROM memories AS m LEFT JOIN posting_tokens AS t "
+        "ON t.scope = m.scope AND t.number = m.number"
+    ):
+        wrong += not _are_tokens(blob, length)
+    yield from _found("words", wrong, "memory has", "memories have", "damaged words or none in the keyword index")
+    orphans = connection.execute(
+        "SELECT count(*) FROM posting_tokens AS t WHERE NOT EXISTS "
+        "(SELECT 1 FROM memories AS m WHERE m.scope = t.scope AND m.number = t.number)"
+    ).fetchone()[0]
+    yield from _found("words", orphans, "list of words belongs", "lists of words belong", "to no memory")
+
+
+def _are_tokens(blob: bytes | None, length: int) -> bool:
+    try:
+        return blob is not None and len(unpack(blob)) == length
+    except (BrokenSeal, TypeError):
+        return False
+
+
+def _fts5(connection: Connection) -> Iterator[Finding]:
+    wrong = connection.execute(
+        "SELECT (SELECT count(*) FROM memories WHERE row NOT IN (SELECT rowid FROM words)) + "
+        "(SELECT count(*) FROM words WHERE rowid NOT IN (SELECT row FROM memories))"
+    ).fetchone()[0]
+    yield from _found("words", wrong, "memory and its words do", "memories and their words do", "not go together")
+
+
+# -- names -----------------------------------------------------------------------------------------------------------
+
+
+def _names(connection: Connection) -> Iterator[Finding]:
+    wrong, words = 0, Counter[int]()
+    spoken: dict[int, set[str]] = defaultdict(set)
+    for memory, text, key, said, ordered in connection.execute(
+        "SELECT memory, text, key, words, sorted_words FROM names"
+    ):
+        is_text = all(isinstance(value, str) for value in (text, key, said, ordered))
+        wrong += not is_text or name_key(text) != key or words_key(said.split()) != ordered
+        if is_text:
+            spoken[memory].update(said.split())
+    for memory, count in connection.execute("SELECT memory, count(*) FROM name_words GROUP BY memory"):
+        words[memory] = count
+    wrong += sum(words[memory] != len(spoken[memory]) for memory in spoken.keys() | words.keys())
+    yield from _found("names", wrong, "name is", "names are", "damaged, or without its words")
+
+
+# -- vectors ---------------------------------------------------------------------------------------------------------
+
+
+def broken_vectors(connection: Connection) -> dict[str, list[str]]:
+    """Return the hashes of texts whose vectors fail their checksum or do not fit, by space."""
+    sizes: dict[str, int | None] = {}
+    broken: dict[str, list[str]] = defaultdict(list)
+    for space, text_hash, checksum, blob in connection.execute("SELECT space, hash, checksum, vector FROM vectors"):
+        if space not in sizes:
+            sizes[space] = _size(connection, space)
+        is_blob = isinstance(blob, bytes)
+        if not is_blob or zlib.crc32(blob) != checksum or len(blob) != (sizes[space] or len(blob)):
+            broken[space].append(text_hash)
+    return broken
+
+
+def _size(connection: Connection, space: str) -> int | None:
+    """Return how many bytes a vector of a space has, if that is known."""
+    known = connection.execute("SELECT value FROM meta WHERE key = ?", (dimensions_key(space),)).fetchone()
+    return 4 * int(known[0]) if known and str(known[0]).isdigit() else None
+
+
+def _vectors(connection: Connection) -> Iterator[Finding]:
+    broken = sum(map(len, broken_vectors(connection).values()))
+    yield from _found("vectors", broken, "vector fails", "vectors fail", "its checksum")
+    unowned = "FROM {} AS o WHERE NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = o.hash)"
+    orphans = connection.execute(f"SELECT count(*) {unowned.format('vectors')}").fetchone()[0]
+    failures = f"SELECT count(*) {unowned.format('embedding_failures')} AND o.hash <> ''"
+    orphans += connection.execute(failures).fetchone()[0]
+    yield from _found("orphans", orphans, "vector belongs", "vectors belong", "to no memory, and only take room")
+
+
+def broken_signs(connection: Connection) -> list[tuple[str, str, int]]:
+    """Return the blocks of signs that fail their checksum."""
+    broken = []
+    for space, scope, first, entries, signs in connection.execute(
+        "SELECT space, scope, first, entries, signs FROM sign_blocks"
+    ):
+        try:
+            unseal(entries), unseal(signs)
+        except (BrokenSeal, TypeError):
+            broken.append((space, scope, first))
+    return broken
+
+
+def _signs(connection: Connection) -> Iterator[Finding]:
+    broken = len(broken_signs(connection))
+    yield from _found("signs", broken, "block of signs fails", "blocks of signs fail", "its checksum")
+
+
+def _unowned(connection: Connection) -> Iterator[Finding]:
+    rows = connection.execute("PRAGMA foreign_key_check").fetchall()
+    yield from _found("names", len(rows), "name belongs", "names belong", "to no memory")
+
+
+def checks(connection: Connection) -> list[Check]:
+    """Return what there is to be looked at, by the index the file has."""
+    named = index_in(connection)
+    by_index = {
+        "postings": [
+            Check("postings", frozenset({"posting_pages", "posting_segments"}), _postings),
+            Check("words", frozenset({"posting_tokens"}), _tokens),
+            Check("words", frozenset({"posting_segments", "posting_pages", "posting_scopes"}), _uncovered),
+        ],
+        "fts5": [Check("words", frozenset({"words"}), _fts5)],
+    }
+    return [
+        Check("records", frozenset({"records"}), _records),
+        Check("scopes", frozenset({"scopes"}), _scopes),
+        *by_index.get(named[0] if named else "", ()),
+        Check("names", frozenset({"names", "name_words"}), _names),
+        Check("names", frozenset({"names", "name_words"}), _unowned),
+        Check("vectors", frozenset({"vectors", "embedding_failures"}), _vectors),
+        Check("signs", frozenset({"sign_blocks"}), _signs),
+    ]
