@@ -7,7 +7,7 @@ text that a provider will not take, or (under an empty hash) for a provider that
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -53,6 +53,13 @@ class Attempt:
     def wrong(self) -> str:
         """Say what went wrong first, if something did."""
         return self.error or next((failure.error for failure in self.failures.values() if failure), "")
+
+
+class Lack(NamedTuple):
+    """Texts that have no vector, by their hashes, and what has failed before, the provider's own failure first."""
+
+    texts: Mapping[str, str]
+    failures: Sequence[Failure]
 
 
 @dataclass(frozen=True)
@@ -114,32 +121,36 @@ class Desk:
         failure = Failure(text_hash, attempts, said, now, now + wait)
         return Attempt(failures={text_hash: failure}, error=said if text_hash == PROVIDER else "")
 
-    def _put_off(self) -> Failure | None:
+    def _put_off(self, known: Sequence[Failure]) -> Failure | None:
         """Return the provider's failure of a moment ago, while it should not be asked again."""
-        failure = self.failure()
+        failure = _of_the_provider(known)
         return failure if failure is not None and failure.next_try > self.clock() else None
 
     def failure(self) -> Failure | None:
         """Return the provider's failure, as long as texts wait because of it."""
-        first = next(iter(self.store.failures(self.space)), None)
-        return first if first is not None and first.hash == PROVIDER else None
+        return _of_the_provider(self.store.failures(self.space))
 
     def is_due(self) -> bool:
         """Tell whether something failed before whose time to be tried again has come."""
         return any(failure.next_try <= self.clock() for failure in self.store.failures(self.space))
 
-    def store_with_vectors(self, changes: Changes) -> Attempt:
-        """Embed what is put and has no vector, then write it all; what got none waits and is stored all the same."""
+    def lack(self, changes: Changes) -> Lack:
+        """Look which of the texts that are put have no vector, and what has failed in this space."""
         texts = {entry.embed_hash: entry.embed_text for entry in changes.put}
         with self.store.reading():
             known = self.store.known_vectors(texts, self.space) | changes.vectors.keys() | changes.failures.keys()
             missing = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
-            failed = changes.failures.get(PROVIDER) or (self._put_off() if missing else None)
+            return Lack(missing, self.store.failures(self.space))
+
+    def store_with_vectors(self, changes: Changes, lack: Lack | None = None) -> Attempt:
+        """Embed what is put and has no vector, then write it all; what got none waits and is stored all the same."""
+        missing, failures = lack or self.lack(changes)
+        failed = changes.failures.get(PROVIDER) or (self._put_off(failures) if missing else None)
         return self.write(changes, Attempt(error=failed.error) if failed else self.attempt(missing))
 
     def attempt_in_time(self, texts: Mapping[str, str]) -> Attempt:
         """Embed texts unless the provider has failed a moment ago."""
-        put_off = self._put_off() if texts else None
+        put_off = self._put_off(self.store.failures(self.space)) if texts else None
         return Attempt(error=put_off.error) if put_off else self.attempt(texts)
 
     def write(self, changes: Changes, done: Attempt) -> Attempt:
@@ -186,6 +197,10 @@ def embed_all(store: Store, embedder: Embedder, progress: Progress, clock: Clock
     """Embed whatever is missing in the embedder's space, vectors that are damaged among it."""
     store.drop_damaged_vectors(embedder.fingerprint)
     return Desk(store, embedder, clock).fill(progress)
+
+
+def _of_the_provider(failures: Sequence[Failure]) -> Failure | None:
+    return failures[0] if failures and failures[0].hash == PROVIDER else None
 
 
 def _is_about_a_text(error: Exception) -> bool:

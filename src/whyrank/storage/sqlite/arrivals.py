@@ -107,7 +107,7 @@ def _read(own: Sequence[Any], rest: str) -> Memory:
 def waiting(connection: Connection) -> list[Arrived]:
     """Analyse all that wait, in the order in which they came; what cannot be read is set aside."""
     # An older version that had the file open knows nothing of what waits, and may have stored the same.
-    connection.execute("DELETE FROM arrivals WHERE id IN (SELECT id FROM memories)")
+    connection.execute("DELETE FROM arrivals WHERE EXISTS (SELECT 1 FROM memories AS m WHERE m.id = arrivals.id)")
     rows = connection.execute(
         f"SELECT entry, language, space, vector, rest, {', '.join(_OWN)} FROM arrivals WHERE entry > 0 ORDER BY entry"
     ).fetchall()
@@ -139,8 +139,10 @@ def clear(connection: Connection) -> None:
 
 def drop(connection: Connection, ids: Collection[MemoryId], scopes: Collection[Scope]) -> None:
     """Delete what was set aside of these, which are to be forgotten."""
-    connection.executemany("DELETE FROM arrivals WHERE id = ?", ((identity,) for identity in ids))
-    connection.executemany("DELETE FROM arrivals WHERE scope = ?", ((str(scope),) for scope in scopes))
+    for identity in ids:
+        connection.execute("DELETE FROM arrivals WHERE id = ?", (identity,))
+    for scope in scopes:
+        connection.execute("DELETE FROM arrivals WHERE scope = ?", (str(scope),))
 
 
 def saying(connection: Connection, text: str, scope: Scope) -> list[Memory]:

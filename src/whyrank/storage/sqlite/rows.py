@@ -20,6 +20,7 @@ COLUMNS = (
     "session", "speaker", "position", "decay", "recalls", "recalled", "expires_given",
 )  # fmt: skip
 _NOTHING = "[]"
+_as_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: `dumps` makes another for every text
 DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash", "text_key")
 
 _LIMITS = ("valid_from", "valid_until", "expires", "superseded_by")
@@ -120,4 +121,4 @@ def _texts(stored: str) -> tuple[str, ...]:
 
 
 def _list(values: tuple[str, ...]) -> str:
-    return json.dumps(values, ensure_ascii=False) if values else _NOTHING
+    return _as_json(values) if values else _NOTHING

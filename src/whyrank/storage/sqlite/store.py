@@ -82,15 +82,15 @@ class SqliteStore(Bookkeeping):
         """Apply changes in one transaction; return only when they are durable."""
         with self._database.writing() as connection:
             self._index_arrivals(connection)
-            self._writing(connection).apply(changes)
-            self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
+            writing = self._writing(connection)
+            writing.apply(changes)
+            self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
         if self._is_untidy:
             self._tidy(len(changes.put))
 
     def _writing(self, connection: Connection) -> Writing:
-        writing = Writing(connection, self._index(connection), self._names, self._vectors)
-        writing.mend(self._catalogue.broken())
-        return writing
+        broken = self._catalogue.broken()
+        return Writing(connection, self._index(connection), self._names, self._vectors).mend(broken)
 
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact as a row that waits to be indexed; return only when it is durable."""
