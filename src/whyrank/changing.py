@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from .arguments import Scopes, fact_text
 from .columns import MemoryId
 from .errors import Conflict
-from .facts import Fields, read_fields, with_fields, with_text
+from .facts import NOTHING_CHANGED, Changed, Fields, read_fields, unseen, with_fields, with_text
 from .remembering import UNSAID, Remembering, tried
 from .types import Memory
 
@@ -30,19 +30,32 @@ class Changing(Remembering):
 
         With `supersedes=None` it replaces nothing any more, and what it had replaced is found again.
         """
+        return self.revise(identity, text=text, supersedes=supersedes, scope=scope, **fields).memory
+
+    def revise(
+        self,
+        identity: MemoryId,
+        *,
+        text: str | None = None,
+        supersedes: MemoryId | str | None = UNSAID,
+        scope: Scopes = None,
+        **fields: Unpack[Fields],
+    ) -> Changed:
+        """Change a fact as `update` does, and say where that changed nothing, or nothing that a search finds."""
         stored = None if text is None else fact_text(text)
         given = read_fields(fields)
         return tried(lambda: self._updated(identity, stored, supersedes, scope, given))
 
     def _updated(
         self, identity: MemoryId, text: str | None, supersedes: str | None, scope: Scopes, given: Mapping[str, Any]
-    ) -> Memory:
+    ) -> Changed:
         with self._store.reading():  # one moment for all that is asked before something is made of it
             before, now = self.get(identity, scope=scope), self._clock()
             after, old, freed = self._becoming(before, text, supersedes, given, now)
-        if after != before:
-            self._put_one(before, after, {}, now, old=old, freed=freed)
-        return after
+        if after == before:
+            return Changed(after, (NOTHING_CHANGED,))
+        self._put_one(before, after, {}, now, old=old, freed=freed)
+        return Changed(after, unseen(after, now))
 
     def _becoming(
         self, before: Memory, text: str | None, supersedes: str | None, given: Mapping[str, Any], now: float

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar, Unpack
 from .analysis.entries import reads_alike
 from .analysis.text import same_text
 from .arguments import fact_text, scope_of
-from .arriving import Arriving
+from .arriving import Arriving, Given
 from .columns import MemoryId
 from .errors import Conflict, NotFound, StoreChanged
 from .facts import (
@@ -25,6 +25,7 @@ from .facts import (
     may_merge,
     read_fields,
     said,
+    unseen,
     with_fields,
     with_text,
 )  # fmt: skip
@@ -41,6 +42,7 @@ _NEAR_TOLD = 5  # of one fact; who wants more asks `near`
 _NEAR_UNKNOWN = Notice(
     "near-unknown", "near-duplicates were not looked for, because the embedder failed; `whyrank status` says why"
 )
+_NOT_ASKED = Given()  # no embedder was
 UNSAID: Any = "\0"  # no id and no text is that: None takes back what a fact replaces, leaving it out does not
 Done = TypeVar("Done")
 
@@ -92,7 +94,13 @@ class Remembering(Arriving):
         keys: Keys = {}
         if key is not None:
             keys = {(owner, check_key(key)): Written("", content_of(stored, supersedes, given))}
-        return tried(lambda: self._remembered(stored, owner, supersedes, given, keys, looks_for_near))
+        done: Given = _NOT_ASKED
+        if supersedes is None and not looks_for_near:
+            arrived = self._arrived(stored, owner, given, keys)
+            if isinstance(arrived, Added):
+                return arrived
+            done = arrived
+        return tried(lambda: self._remembered(stored, owner, supersedes, given, keys, looks_for_near, done))
 
     def _remembered(
         self,
@@ -102,14 +110,8 @@ class Remembering(Arriving):
         fields: Mapping[str, Any],
         keys: Keys,
         looks_for_near: bool,
+        done: Given,
     ) -> Added:
-        failures: Mapping[str, Failure | None] = {}
-        space = ""
-        if supersedes is None and not looks_for_near:
-            arrived = self._arrived(text, owner, fields, keys)
-            if isinstance(arrived, Added):
-                return arrived
-            space, failures = arrived.space, arrived.failures
         with self._store.reading():  # one moment for all that is asked before something is made of it
             before = self._written_before(keys)
             if before is not None:
@@ -133,14 +135,14 @@ class Remembering(Arriving):
         if looks_for_near:
             found = self._found_near(memory, {memory.id, old.id if old else ""}, now)
         else:
-            found = _Found(space=space, failures=failures if known is None else {})
+            found = _Found(space=done.space, failures=done.failures if known is None else {})
         into = next((one.memory for one in found.near if may_merge(memory, one.memory)), None)
         if self._config["dedup.near"] == "merge" and into is not None and known is None and old is None:
             return self._merged(into, found, memory, keys, now)
         given: dict[str, Any] = {"space": found.space, "vectors": found.vectors, "failures": found.failures}
         self._put_one(known, memory, keys, now, old=old, **given)
         outcome: Outcome = "stored" if known is None else "known" if is_living else "revived"
-        return Added(memory, outcome, found.near, found.notices)
+        return Added(memory, outcome, found.near, (*found.notices, *unseen(memory, now)))
 
     def _put_one(
         self,

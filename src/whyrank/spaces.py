@@ -82,7 +82,7 @@ class Spaces(Calibrating):
             embedder = self._embedder
             is_adopted = self._serving.is_adopted()
             if embedder is not None:
-                desk = Desk(self._store, embedder, self._clock)
+                desk = Desk(self._store, embedder, self._clock, self._store.dimensions(embedder.fingerprint))
                 if (changes.vectors or changes.failures) and changes.space != desk.space:  # another model took over
                     changes = replace(changes, vectors={}, failures={})
                 lack = desk.lack(changes)

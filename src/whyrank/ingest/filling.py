@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch
 from ..ports import Changes, Embedder, Failure, Store, Vector
-from ..unitvectors import unit_rows
+from ..unitvectors import unit_row, unit_rows
 
 Progress = Callable[[int, int, str], None]
 Clock = Callable[[], float]
@@ -41,12 +41,11 @@ class Embedded(NamedTuple):
     error: str = ""
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(NamedTuple):
     """What came of embedding some texts: vectors, what went wrong, and what stopped it all."""
 
-    vectors: Mapping[str, Vector] = field(default_factory=dict)
-    failures: Mapping[str, Failure | None] = field(default_factory=dict)
+    vectors: Mapping[str, Vector] = {}
+    failures: Mapping[str, Failure | None] = {}
     error: str = ""
 
     @property
@@ -83,10 +82,21 @@ class Desk:
         try:
             return Attempt(self._vectors(texts))
         except Exception as error:  # whatever a provider throws, the texts must be stored
-            known = {failure.hash: failure for failure in self.store.failures(self.space)}
-            if not _is_about_a_text(error):
-                return self._failed(PROVIDER, error, known)
-        return self._one_by_one(texts, known)
+            return self._after(error, texts)
+
+    def attempt_one(self, text_hash: str, text: str) -> Vector | Attempt:
+        """Embed one text; its vector comes alone where it is fit to be stored as it is."""
+        try:
+            rows = self.embedder.documents([text])
+            row = unit_row(rows, self.dimension)
+            return Attempt(self._looked_at({text_hash: text}, rows)) if row is None else row
+        except Exception as error:  # as above
+            return self._after(error, {text_hash: text})
+
+    def _after(self, error: Exception, texts: Mapping[str, str]) -> Attempt:
+        """Find out whom a failure is about, and write it down."""
+        known = {failure.hash: failure for failure in self.store.failures(self.space)}
+        return self._one_by_one(texts, known) if _is_about_a_text(error) else self._failed(PROVIDER, error, known)
 
     def _one_by_one(self, texts: Mapping[str, str], known: Mapping[str, Failure]) -> Attempt:
         """Find out which texts it is; where nobody takes any of the first few, it is the provider."""
@@ -105,13 +115,15 @@ class Desk:
         return Attempt(vectors, failures)
 
     def _vectors(self, texts: Mapping[str, str]) -> dict[str, Vector]:
-        """Embed texts and look at what comes back; what has no direction in this space is left out."""
-        given = self.embedder.documents(list(texts.values()))
+        return self._looked_at(texts, self.embedder.documents(list(texts.values())))
+
+    def _looked_at(self, texts: Mapping[str, str], given: object) -> dict[str, Vector]:
+        """Look at what an embedder gave for texts; what has no direction in this space is left out."""
         try:
             rows = unit_rows(given, len(texts), self.dimension or self.store.dimensions(self.space))
         except (ValueError, TypeError) as error:
             raise ProviderGarbage(str(error)) from error
-        return {text_hash: row for text_hash, row in zip(texts, rows, strict=True) if row.any()}
+        return {text_hash: row for text_hash, row in zip(texts, rows, strict=True) if row.dot(row)}
 
     def _failed(self, text_hash: str, error: Exception, known: Mapping[str, Failure]) -> Attempt:
         """Write a failure down, with the moment of the next try."""
