@@ -75,7 +75,9 @@ def unseen(memory: Memory, now: float) -> tuple[Notice, ...]:
     notices = []
     if memory.superseded_by is not None:
         shown = f"it was replaced by {memory.superseded_by}, which searches show in its place"
-        notices.append(Notice("replaced-already", f"{shown}; change that one, or bring this one back by adding its text"))
+        notices.append(
+            Notice("replaced-already", f"{shown}; change that one, or bring this one back by adding its text")
+        )
     if memory.expires is not None and memory.expires <= now:
         told = "it has expired already, so no search finds it"
         notices.append(Notice("expired-already", f"{told}; give a later expiry, or `prune` takes it out"))
