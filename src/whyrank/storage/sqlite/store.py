@@ -104,10 +104,11 @@ class SqliteStore(Listing):
         return True
 
     def _keep_house(self, waiting: int) -> None:
+        """Index a full batch, or else merge a little: whoever stores one fact does not pay for both."""
         if waiting >= arrivals.BATCH:
             self._database.index_now()
-        if self._is_untidy:
-            self._tidy(waiting)
+        else:
+            self._tidy(0)
 
     def _index_arrivals(self, connection: Connection) -> None:
         """Index all facts that wait, inside the transaction at hand."""
