@@ -111,7 +111,7 @@ class Living(Rereading):
         from .ingest.asked import names_of
 
         owner = scope_of(scope)
-        held = self._store.status("", frozenset({owner})).memories
+        held = self._store.statistics((), frozenset({owner})).total
         notes = [*notes_about(self._store, owner), *names_of(self._store, owner)]
         done = self._removed(held, Changes(clear=[owner], drop_notes=notes, purge=purge))
         return done._replace(remains=(*done.remains, *self._named_still(owner))) if purge else done
@@ -178,12 +178,12 @@ class Living(Rereading):
         only = frozenset({owner})
         where = Where(only, include_superseded=True, include_expired=True, now=self._clock())
         with self._store.reading():
-            total, done = self._store.status("", only).memories, 0
+            total, done = self._store.statistics((), only).total, 0
             for part in _portions(self._store.each(where)):
                 told = self._store.history([memory.id for memory in part], only)
                 yield from (as_record(memory, told.get(memory.id, ())) for memory in part)
                 done += len(part)
-                progress(done, total, "")
+                progress(done, max(total, done), "")  # what waits to be indexed is in no statistics
 
 
 def _put_off(memory: Memory, now: float) -> float | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ import whyrank
 from tests.processes import started
 from whyrank import config
 from whyrank.engine import Engine
+from whyrank.ingest.entries import entry_for
 from whyrank.ports import Arrival, Changes, sorting_key
 from whyrank.storage.sqlite import arrivals
 from whyrank.storage.sqlite import connection as connections
@@ -195,6 +198,27 @@ def test_lists_and_counts_are_the_same_before_and_after_indexing(path: Path) -> 
     assert len(reader.browse(where, 9)) == 6
     reader.close()
     writer.close()
+
+
+def _counted_on(counter: Iterator[int]) -> int:
+    return 0 * next(counter)  # anything else would stop the statement
+
+
+def test_what_a_change_costs_does_not_grow_with_the_store(path: Path) -> None:
+    store = SqliteStore(path)
+    steps: list[int] = []
+    for many in (100, 2_000):
+        memories = [Memory(f"m_{many}_{number}", f"tea number {number}") for number in range(many)]
+        store.write(Changes(put=[entry_for(memory, "en") for memory in memories]))
+        counter = itertools.count()
+        connection = store._database._write_connection()
+        connection.set_progress_handler(partial(_counted_on, counter), 1)  # asked at every step
+        store.write(Changes(revised=[replace(memories[7], importance=5)], basis={memories[7].id: memories[7]}))
+        connection.set_progress_handler(None, 1)
+        steps.append(next(counter))
+    assert steps[0] > 100
+    assert steps[1] < 1.2 * steps[0]
+    store.close()
 
 
 def test_vectors_that_wait_are_counted_in_their_space(path: Path) -> None:
