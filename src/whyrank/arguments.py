@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from .analysis.text import clean
+from .analysis.text import clean, is_clean
 from .errors import ConfigError
 from .ingest.dates import parse_date
 from .lifetimes import LIFETIMES
@@ -172,7 +172,7 @@ def storable(name: str, text: str) -> str:
     """Refuse text that no store can hold."""
     if not isinstance(text, str):
         raise ConfigError(f"the {name} is {text!r:.60}, which is no text", "give a text; nothing was stored")
-    if clean(text).replaced:
+    if not is_clean(text):
         raise ConfigError(f"the {name} holds a NUL or a lone surrogate", "remove it; nothing was stored")
     return text
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from .analysis.documents import embedded_text
 from .analysis.text import same_text
-from .facts import Added, Keys, new_fact
+from .facts import Added, Keys, new_fact, unseen
 from .ingest.entries import content_hash, id_for
-from .ingest.filling import Desk
+from .ingest.filling import Attempt, Desk
 from .lives import Living
 from .ports import Arrival, Failure, Vector, Written
 from .serving import NOTE
@@ -28,9 +28,10 @@ class Given(NamedTuple):
 
 
 class Footing(NamedTuple):
-    """Where facts are embedded, if anywhere, as long as the store says this of its spaces."""
+    """Where facts are embedded, if anywhere, and in which space, as long as the store says this of its spaces."""
 
     desk: Desk | None = None
+    space: str = ""
     roles: str | None = None
 
 
@@ -49,15 +50,17 @@ class Arriving(Living):
         if footing.desk is not None and self._looks_first and self._is_there(memory, owner):
             return Given()
         began = time.perf_counter()
-        given = _embedded(memory, footing.desk) if footing.desk is not None else Given()
+        given = _embedded(memory, footing.desk, footing.space) if footing.desk is not None else Given()
         self._looks_first = time.perf_counter() - began > _QUICK_SECONDS
         if given.failures:
             self._footing = None
             return given
-        key = next(((key, Written(memory.id, asked.content)) for (_, key), asked in keys.items()), None)
+        key = None
+        for (_, name), asked in keys.items():
+            key = (name, Written(memory.id, asked.content))
         note = (NOTE, footing.roles) if footing.roles is not None else None
         if self._store.take_in(Arrival(memory, self._config["language"], given.space, given.vector, key, note)):
-            return Added(memory, "stored")
+            return Added(memory, "stored", (), unseen(memory, memory.created) if memory.expires is not None else ())
         self._footing = None  # the spaces may be others now; whoever comes next looks again
         return Given()
 
@@ -80,13 +83,13 @@ class Arriving(Living):
                 dimension = self._store.dimensions(embedder.fingerprint)
                 is_usual = dimension is not None and not self._store.failures(embedder.fingerprint)
                 desk = Desk(self._store, embedder, self._clock, dimension)
-                self._footing = Footing(desk, roles) if is_usual else None
+                self._footing = Footing(desk, desk.space, roles) if is_usual else None
         return self._footing
 
 
-def _embedded(memory: Memory, desk: Desk) -> Given:
+def _embedded(memory: Memory, desk: Desk, space: str) -> Given:
     text, source = embedded_text(memory), memory.source
     # Most facts are nothing but their text, whose hash is known.
     known = source.content_hash if source is not None and text == memory.text else content_hash(text)
-    done = desk.attempt({known: text})
-    return Given(desk.space, done.vectors.get(known), done.failures)
+    done = desk.attempt_one(known, text)
+    return Given(space, done.vectors.get(known), done.failures) if isinstance(done, Attempt) else Given(space, done)

@@ -26,6 +26,7 @@ from .arguments import (
     share_of,
 )  # fmt: skip
 from .background import Background
+from .changing import Changing
 from .columns import MemoryId
 from .doctoring import Doctoring
 from .errors import ConfigError, ProviderUnavailable, StoreError
@@ -35,7 +36,6 @@ from .pinning import Pinning
 from .ports import Embedder, Llm, Reranker, Store, StoreStatus
 from .ranking.recipes import Recipe
 from .ranking.reranking import Rerank
-from .remembering import Remembering
 from .search.searcher import Searcher
 from .search.why import Why, why
 from .serving import Always, Makers, Serving
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .search.pooled import Pooled
 
 
-class Engine(Remembering, Extracting, Pinning, Doctoring):
+class Engine(Changing, Extracting, Pinning, Doctoring):
     """A memory that can be searched and can say why."""
 
     def __init__(

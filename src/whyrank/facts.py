@@ -59,8 +59,35 @@ class Added:
     notices: tuple[Notice, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A fact as it stands after a change, and what is to be said of that."""
+
+    memory: Memory
+    notices: tuple[Notice, ...] = ()
+
+
+NOTHING_CHANGED = Notice("nothing-changed", "it says all that already, so nothing was written")
+
+
+def unseen(memory: Memory, now: float) -> tuple[Notice, ...]:
+    """Say why no search finds a fact that was just written, where none does."""
+    notices = []
+    if memory.superseded_by is not None:
+        shown = f"it was replaced by {memory.superseded_by}, which searches show in its place"
+        notices.append(
+            Notice("replaced-already", f"{shown}; change that one, or bring this one back by adding its text")
+        )
+    if memory.expires is not None and memory.expires <= now:
+        told = "it has expired already, so no search finds it"
+        notices.append(Notice("expired-already", f"{told}; give a later expiry, or `prune` takes it out"))
+    return tuple(notices)
+
+
 def read_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """Check and read what was said of a fact; a key nobody knows is an error, as everything that makes no sense."""
+    if not given:
+        return {}
     unknown = sorted(given.keys() - _READERS.keys())
     if unknown:
         raise ConfigError(f"a fact has no {unknown[0]!r}", f"it has {', '.join(_READERS)}")
@@ -133,7 +160,8 @@ def with_fields(memory: Memory, fields: Mapping[str, Any], now: float) -> Memory
 def new_fact(identity: MemoryId, text: str, owner: Scope, fields: Mapping[str, Any], now: float) -> Memory:
     """Return a fact as it is first said."""
     source = Source("", content_hash=content_hash(text))
-    blank, told = Memory(identity, text, scope=owner, source=source, created=now, date=now), said(fields)
+    blank = Memory(identity, text, scope=owner, source=source, created=now, date=now)
+    told = said(fields) if fields else {}
     return with_fields(blank, told, now) if told else blank
 
 

@@ -190,7 +190,7 @@ class Living(Rereading):
                 told = self._store.history([memory.id for memory in part], only)
                 yield from (as_record(memory, told.get(memory.id, ())) for memory in part)
                 done += len(part)
-                progress(done, total, "")
+                progress(done, max(total, done), "")  # what waits to be indexed is in no statistics
 
 
 def _put_off(memory: Memory, now: float) -> float | None:

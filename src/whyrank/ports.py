@@ -121,8 +121,9 @@ class Changes:
 
     A memory that is put again under its id keeps what replaced it, unless `superseded` says otherwise: a pair of
     successor and moment, or None to bring it back, which ends its successor's claim. A circle is refused. It also keeps
-    how often it was recalled. Of the files in `replace_files` only what is put stays; `renamed` says which old ids live
-    on under new ones.
+    how often it was recalled. Of what is `revised` only fields change that no index reads (`analysis.entries` says
+    which); where it is not there, StoreChanged. Of the files in `replace_files` only what is put stays; `renamed` says
+    which old ids live on under new ones.
 
     `basis` holds memories as they were when the change was thought out, None for one that was not there: if one is
     another by now, StoreChanged. `clear`
@@ -135,6 +136,7 @@ class Changes:
     """
 
     put: Sequence[Entry] = ()
+    revised: Sequence[Memory] = ()
     remove: Sequence[MemoryId] = ()
     replace_files: Sequence[tuple[Scope, str]] = ()
     renamed: Mapping[MemoryId, MemoryId] = field(default_factory=dict)

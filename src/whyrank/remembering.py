@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar, Unpack
 
+from .analysis.entries import reads_alike
 from .analysis.text import same_text
-from .arguments import Scopes, fact_text, scope_of
-from .arriving import Arriving
+from .arguments import fact_text, scope_of
+from .arriving import Arriving, Given
 from .columns import MemoryId
 from .errors import Conflict, NotFound, StoreChanged
 from .facts import (
@@ -24,6 +25,7 @@ from .facts import (
     may_merge,
     read_fields,
     said,
+    unseen,
     with_fields,
     with_text,
 )  # fmt: skip
@@ -40,6 +42,7 @@ _NEAR_TOLD = 5  # of one fact; who wants more asks `near`
 _NEAR_UNKNOWN = Notice(
     "near-unknown", "near-duplicates were not looked for, because the embedder failed; `whyrank status` says why"
 )
+_NOT_ASKED = Given()  # no embedder was
 UNSAID: Any = "\0"  # no id and no text is that: None takes back what a fact replaces, leaving it out does not
 Done = TypeVar("Done")
 
@@ -91,7 +94,13 @@ class Remembering(Arriving):
         keys: Keys = {}
         if key is not None:
             keys = {(owner, check_key(key)): Written("", content_of(stored, supersedes, given))}
-        return _tried(lambda: self._remembered(stored, owner, supersedes, given, keys, looks_for_near))
+        done: Given = _NOT_ASKED
+        if supersedes is None and not looks_for_near:
+            arrived = self._arrived(stored, owner, given, keys)
+            if isinstance(arrived, Added):
+                return arrived
+            done = arrived
+        return tried(lambda: self._remembered(stored, owner, supersedes, given, keys, looks_for_near, done))
 
     def _remembered(
         self,
@@ -101,14 +110,8 @@ class Remembering(Arriving):
         fields: Mapping[str, Any],
         keys: Keys,
         looks_for_near: bool,
+        done: Given,
     ) -> Added:
-        failures: Mapping[str, Failure | None] = {}
-        space = ""
-        if supersedes is None and not looks_for_near:
-            arrived = self._arrived(text, owner, fields, keys)
-            if isinstance(arrived, Added):
-                return arrived
-            space, failures = arrived.space, arrived.failures
         with self._store.reading():  # one moment for all that is asked before something is made of it
             before = self._written_before(keys)
             if before is not None:
@@ -132,14 +135,14 @@ class Remembering(Arriving):
         if looks_for_near:
             found = self._found_near(memory, {memory.id, old.id if old else ""}, now)
         else:
-            found = _Found(space=space, failures=failures if known is None else {})
+            found = _Found(space=done.space, failures=done.failures if known is None else {})
         into = next((one.memory for one in found.near if may_merge(memory, one.memory)), None)
         if self._config["dedup.near"] == "merge" and into is not None and known is None and old is None:
             return self._merged(into, found, memory, keys, now)
         given: dict[str, Any] = {"space": found.space, "vectors": found.vectors, "failures": found.failures}
         self._put_one(known, memory, keys, now, old=old, **given)
         outcome: Outcome = "stored" if known is None else "known" if is_living else "revived"
-        return Added(memory, outcome, found.near, found.notices)
+        return Added(memory, outcome, found.near, (*found.notices, *unseen(memory, now)))
 
     def _put_one(
         self,
@@ -160,14 +163,16 @@ class Remembering(Arriving):
         others = [one for one in (old, freed) if one is not None]
         if freed is not None:
             brought_back[freed.id] = None
-        self._write(
-            [memory],
-            superseded={**brought_back, **({old.id: (memory.id, now)} if old is not None else {})},
-            basis={memory.id: before, **{one.id: one for one in others}},
-            history=[told] if told is not None else [],
-            keys=_keyed(keys, memory.id),
-            **more,
-        )
+        changes: dict[str, Any] = {
+            "superseded": {**brought_back, **({old.id: (memory.id, now)} if old is not None else {})},
+            "basis": {memory.id: before, **{one.id: one for one in others}},
+            "history": [told] if told is not None else [],
+            "keys": _keyed(keys, memory.id),
+        }
+        if before is not None and not any(more.values()) and reads_alike(before, memory):
+            self._store.write(Changes(revised=[memory], **changes))  # nothing is read, and nothing embedded
+        else:
+            self._write([memory], **changes, **more)
 
     def _written_before(self, keys: Keys) -> Memory | None:
         """Return what the same write came to before; a key that stood for another is refused."""
@@ -271,65 +276,6 @@ class Remembering(Arriving):
             self._put_one(before, after, keys, now)
         return Added(after, "merged", found.near)
 
-    # -- changes ---------------------------------------------------------------------------------------------
-
-    def update(
-        self,
-        identity: MemoryId,
-        *,
-        text: str | None = None,
-        supersedes: MemoryId | str | None = UNSAID,
-        scope: Scopes = None,
-        **fields: Unpack[Fields],
-    ) -> Memory:
-        """Change a fact, which keeps its id; what it was is in its history. A field given as None is taken back.
-
-        With `supersedes=None` it replaces nothing any more, and what it had replaced is found again.
-        """
-        stored = None if text is None else fact_text(text)
-        given = read_fields(fields)
-        return _tried(lambda: self._updated(identity, stored, supersedes, scope, given))
-
-    def _updated(
-        self, identity: MemoryId, text: str | None, supersedes: str | None, scope: Scopes, given: Mapping[str, Any]
-    ) -> Memory:
-        before, now = self.get(identity, scope=scope), self._clock()
-        if before.kind != "fact":
-            raise Conflict(f"{identity} is a part of {before.source}", "change the file and ingest it again")
-        after = with_fields(before, given, now)
-        if text is not None and text != before.text:
-            same = self._same(text, before.scope, now)
-            if same is not None and same.id != before.id and same.superseded_by is None:
-                raise Conflict(f"{same.id} says that already", "forget one of the two, or replace it")
-            after = with_text(after, text)
-        if supersedes is None:
-            after = replace(after, supersedes=None)
-        old = None
-        if supersedes is not None and supersedes != UNSAID:
-            old = self._replaceable(supersedes, before.scope, before)
-        if old is not None and old.id in self._successors(before):
-            raise Conflict(f"{old.id} replaced {before.id}, over others or by itself", "a circle has no latest fact")
-        after = after if old is None else replace(after, supersedes=old.id)
-        if after != before:
-            self._put_one(before, after, {}, now, old=old, freed=self._freed(before, after))
-        return after
-
-    def _freed(self, before: Memory, after: Memory) -> Memory | None:
-        """Return what a fact had replaced and replaces no more, if nothing else has replaced it since."""
-        if before.supersedes is None or after.supersedes is not None:
-            return None
-        held = self._store.get([before.supersedes], frozenset({before.scope})).get(before.supersedes)
-        return held if held is not None and held.superseded_by == before.id else None
-
-    def _successors(self, memory: Memory) -> set[MemoryId]:
-        """Return what replaced a memory, what replaced that one, and so on."""
-        met, sought = set[MemoryId](), memory.superseded_by
-        while sought is not None and sought not in met:
-            met.add(sought)
-            found = self._store.get([sought], frozenset({memory.scope})).get(sought)
-            sought = found.superseded_by if found is not None else None
-        return met
-
     def add_documents(self, documents: Iterable[Document]) -> int:
         """Store documents that come without files, each in place of what its id held; return the number of memories."""
         from .ingest.chunks import ChunkSize
@@ -374,7 +320,7 @@ class _Found(NamedTuple):
     notices: tuple[Notice, ...] = ()
 
 
-def _tried(change: Callable[[], Done]) -> Done:
+def tried(change: Callable[[], Done]) -> Done:
     """Make a change again if what it was based on changed on the way, a few times."""
     for _ in range(_ATTEMPTS - 1):
         try:

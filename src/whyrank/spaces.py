@@ -81,16 +81,18 @@ class Spaces(Calibrating):
         with self._store.reading():
             embedder = self._embedder
             is_adopted = self._serving.is_adopted()
+            if embedder is not None:
+                desk = Desk(self._store, embedder, self._clock, self._store.dimensions(embedder.fingerprint))
+                if (changes.vectors or changes.failures) and changes.space != desk.space:  # another model took over
+                    changes = replace(changes, vectors={}, failures={})
+                lack = desk.lack(changes)
         if embedder is None:
             self._store.write(changes)
             return
         if not is_adopted:
             self._serving.adopt()
-        desk = Desk(self._store, embedder, self._clock)
-        if (changes.vectors or changes.failures) and changes.space != desk.space:  # another model has taken over since
-            changes = replace(changes, vectors={}, failures={})
-        done = desk.store_with_vectors(changes)
-        if changes.put and not done.error and desk.is_due():
+        done = desk.store_with_vectors(changes, lack)
+        if changes.put and not done.error and lack.failures and desk.is_due():
             desk.fill(most=_DRAINED_BY_A_WRITE, all_texts=False)
 
     def _attempt(self, embedder: Embedder, texts: Mapping[str, str]) -> Attempt:

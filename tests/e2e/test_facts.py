@@ -30,6 +30,22 @@ def test_a_fact_replaces_another_and_an_unknown_one_is_an_error(call: Run) -> No
     assert "Robin drinks water" not in call("list", "--kind", "fact").out
 
 
+def test_what_is_written_and_not_found_is_told(call: Run) -> None:
+    past = call("add", "Robin drank cocoa", "--expires", "2001-01-01", "--json").data["memories"][0]
+    assert [one["code"] for one in past["notices"]] == ["expired-already"]
+    assert "notice: it has expired already" in call("add", "Robin drank milk", "--expires", "2001-01-01").err
+    old = call("add", "Robin drinks coffee", "--json").data["memories"][0]["id"]
+    new = call("add", "Robin drinks tea", "--supersedes", old, "--json").data["memories"][0]["id"]
+    changed = call("update", old, "--importance", "4")
+    assert (changed.status, f"notice: it was replaced by {new}" in changed.err) == (0, True)
+    assert [one["code"] for one in call("update", old, "--importance", "5", "--json").data["notices"]] == [
+        "replaced-already"
+    ]
+    assert "notice: it says all that already" in call("update", new, "--supersedes", old).err
+    assert [one["code"] for one in call("update", new, "--json").data["notices"]] == ["nothing-changed"]
+    assert call("update", new, "--importance", "5", "--json").data["notices"] == []
+
+
 def test_a_forgotten_fact_is_gone_and_one_that_is_not_there_keeps_all(call: Run) -> None:
     one = call("add", "the spare key hangs in the shed", "--json").data["memories"][0]["id"]
     refused = call("forget", one, "m_nothing")

@@ -32,6 +32,9 @@ def test_a_fact_lives_its_life(server: Serving) -> None:
     found = searched(server, "which tea does Robin prefer?").json()["hits"][0]
     assert (found["id"], found["trust"]) == (identity, "owner")
     changed = server.client.patch(f"/v1/memories/{identity}", json={"text": "Robin prefers oolong", "tags": None})
+    assert changed.json()["notices"] == []
+    again = server.client.patch(f"/v1/memories/{identity}", json={"text": "Robin prefers oolong"})
+    assert [notice["code"] for notice in again.json()["notices"]] == ["nothing-changed"]
     assert changed.json()["history"][0]["was"]["text"] == "Robin prefers green tea"
     assert (changed.json()["text"], changed.json()["tags"]) == ("Robin prefers oolong", [])
     newer = server.client.post("/v1/memories", json={"text": "Robin drinks water", "supersedes": identity}).json()

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from whyrank import config
 from whyrank.engine import Engine
 from whyrank.errors import WhyrankError
+from whyrank.facts import Changed
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
 from whyrank.testing.memory_store import MemoryStore
+from whyrank.types import Memory
 
 TEXTS = ["green tea", "tea green", "Green  TEA", "black tea in May 2024", "milk", "oat milk", "Übertee", "a b", "!"]
 SCOPES = ["global", "user:1"]
@@ -60,9 +62,14 @@ def found(engine: Engine, text: str, scope: str) -> list[Any]:
     return [(hit.id, hit.score, hit.trail) for hit in results] + [notice.code for notice in results.notices]
 
 
+def changed(done: Changed) -> tuple[Memory, list[str]]:
+    return done.memory, [notice.code for notice in done.notices]
+
+
 def done(engine: Engine, act: Act, added: list[str]) -> Any:
     """Do it, and return all the caller learns."""
     which = added[act.which % len(added)] if added else "m_none"
+    told: list[str] = []
     try:
         if act.verb == "add":
             memory = engine.add(act.text, scope=act.scope, key=act.key, decay=act.decay, name=act.text[:3])
@@ -70,9 +77,9 @@ def done(engine: Engine, act: Act, added: list[str]) -> Any:
             replaced = which if act.verb == "replace" else TEXTS[act.which]
             memory = engine.add(act.text, scope=act.scope, supersedes=replaced)
         elif act.verb == "update":
-            memory = engine.update(which, scope=act.scope, importance=4, decay=act.decay)
+            memory, told = changed(engine.revise(which, scope=act.scope, importance=4, decay=act.decay))
         elif act.verb == "retext":
-            memory = engine.update(which, scope=act.scope, text=act.text)
+            memory, told = changed(engine.revise(which, scope=act.scope, text=act.text))
         elif act.verb == "forget":
             return engine.forget(which, scope=act.scope)
         elif act.verb == "recall":
@@ -84,7 +91,7 @@ def done(engine: Engine, act: Act, added: list[str]) -> Any:
     except WhyrankError as error:
         return type(error), error.message
     added.append(memory.id)
-    return memory
+    return memory, told
 
 
 def lived(engine: Engine, script: Sequence[Act], after: Callable[[], object]) -> list[Any]:

@@ -13,6 +13,7 @@ import whyrank
 from whyrank import config
 from whyrank.engine import Engine
 from whyrank.errors import ConfigError, NotFound, StoreError
+from whyrank.facts import Added, Changed
 from whyrank.lifetimes import LIFETIMES, REFRESHED
 from whyrank.testing.embedder import WordDirections
 from whyrank.testing.memory_store import MemoryStore
@@ -251,6 +252,52 @@ def test_an_update_that_changes_nothing_writes_nothing(engine: Engine) -> None:
     fact = engine.add("tea", tags=["a"])
     assert engine.update(fact.id, text="tea", tags=["a"]) == fact
     assert engine.history(fact.id) == []
+
+
+def codes(done: Added | Changed) -> list[str]:
+    return [notice.code for notice in done.notices]
+
+
+def test_an_update_that_changes_nothing_says_so(engine: Engine) -> None:
+    tea = engine.add("Suzy drinks tea", tags=["a"])
+    for done in (engine.revise(tea.id), engine.revise(tea.id, text="Suzy drinks tea", tags="a")):
+        assert (done.memory, codes(done)) == (tea, ["nothing-changed"])
+    assert codes(engine.revise(tea.id, tags="b")) == []
+    assert len(engine.history(tea.id)) == 1
+
+
+def test_who_changes_what_was_replaced_is_told_by_what(engine: Engine) -> None:
+    tea = engine.add("Suzy drinks tea")
+    coffee = engine.add("Suzy drinks coffee", supersedes=tea.id)
+    done = engine.revise(tea.id, importance=5)
+    assert (done.memory.importance, codes(done)) == (5, ["replaced-already"])
+    assert coffee.id in done.notices[0].message
+    assert engine.get(tea.id).superseded_by == coffee.id
+    assert codes(engine.revise(coffee.id, importance=5)) == []
+
+
+def test_what_has_expired_when_it_is_said_is_told(engine: Engine, clock: Clock) -> None:
+    said = engine.remember("Suzy drank tea", expires=clock.now)
+    assert (said.outcome, codes(said)) == ("stored", ["expired-already"])
+    assert list(engine.search("tea")) == []
+    assert codes(engine.remember("Suzy drinks milk", expires=clock.now + 1)) == []
+    milk = engine.remember("Suzy drinks milk").memory
+    assert codes(engine.revise(milk.id, expires=clock.now - 1)) == ["expired-already"]
+    assert codes(engine.remember("Suzy drinks cocoa", supersedes=milk.id, expires=clock.now)) == ["expired-already"]
+
+
+def test_fields_that_no_index_reads_change_what_is_found_at_once(engine: Engine, clock: Clock) -> None:
+    tea = engine.add("Suzy drinks tea")
+    assert not list(engine.search("tea", tags=["warm"]))
+    engine.update(tea.id, tags=["warm"], importance=5)
+    assert [hit.memory.importance for hit in engine.search("tea", tags=["warm"], min_importance=4)] == [5]
+    engine.update(tea.id, valid_until=clock.now)
+    assert not list(engine.search("tea"))
+    engine.update(tea.id, valid_until=None, tags=())
+    assert [hit.id for hit in engine.search("tea")] == [tea.id]
+    assert [one.was for one in engine.history(tea.id)] == [
+        {"tags": [], "importance": None}, {"valid_until": None}, {"tags": ["warm"], "valid_until": clock.now},
+    ]  # fmt: skip
 
 
 def test_an_update_over_anothers_update_keeps_both(engine: Engine) -> None:

@@ -17,6 +17,8 @@ def embedded_text(memory: Memory) -> str:
 
     The path stays out, so that a renamed file keeps its vectors.
     """
+    if not (memory.name or memory.slug or memory.headings):  # as most facts
+        return memory.text
     return _joined(memory, memory.name, " › ".join(memory.headings))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from operator import attrgetter
 
 from ..ports import Entry
 from ..types import Memory
@@ -21,6 +22,12 @@ WORDS_SUFFICE = frozenset({"en"})
 # files are then read anew when they are ingested, and the words of all other memories a few at a time.
 READER_VERSION = 4
 
+# All of a memory that words, names, date words, vectors and places are made of; the rest is looked up when asked for.
+_read = attrgetter(
+    "id", "text", "kind", "name", "title", "slug", "owner", "aliases", "summary", "headings", "source", "scope",
+    "created", "date", "evergreen", "session", "speaker", "position",
+)  # fmt: skip
+
 
 def entry_for(memory: Memory, language: str) -> Entry:
     """Analyse a memory."""
@@ -37,6 +44,11 @@ def entry_for(memory: Memory, language: str) -> Entry:
         language=language,
         reader=READER_VERSION,
     )
+
+
+def reads_alike(one: Memory, other: Memory) -> bool:
+    """Tell whether two memories give the same entry, so that one can stand in the index of the other."""
+    return bool(_read(one) == _read(other))
 
 
 def _date_words(memory: Memory, language: str) -> tuple[str, ...]:

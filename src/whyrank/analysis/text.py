@@ -27,6 +27,11 @@ class Cleaned(NamedTuple):
     replaced: bool
 
 
+def is_clean(text: str) -> bool:
+    """Tell whether a store can hold a text as it is."""
+    return (text.isascii() and "\x00" not in text) or _UNSTORABLE.search(text) is None
+
+
 def clean(text: str) -> Cleaned:
     """Replace what no store can hold (NUL, lone surrogates)."""
     if text.isascii() and "\x00" not in text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +30,12 @@ def timed(call: Callable[[], Item]) -> tuple[Span, Item]:
     return Span((time.process_time() - cpu) * 1000, (time.perf_counter() - wall) * 1000), answer
 
 
-def rotated(items: Sequence[Item], turn: int) -> list[Item]:
-    """Return the order of a turn: everybody is first as often as anybody, and follows the same neighbour."""
-    first = turn % len(items) if items else 0
-    return [*items[first:], *items[:first]]
+def shuffled(items: Sequence[Item], turn: int) -> list[Item]:
+    """Return the order of a turn, the same in every contest: everybody follows everybody at some time.
+
+    Whoever always came after one that does the same work would find its code and pages in the processor's caches.
+    """
+    return random.Random(turn).sample(items, len(items))
 
 
 def take_turns(
@@ -40,10 +43,10 @@ def take_turns(
     turns: int,
     heard: Callable[[str, int, Item], None] = lambda name, turn, answer: None,
 ) -> dict[str, dict[int, Span]]:
-    """Let everybody answer every question once, in rotating order; whoever is slow gets fewer turns."""
+    """Let everybody answer every question once, in another order each time; whoever is slow gets fewer turns."""
     spans: dict[str, dict[int, Span]] = {name: {} for name in calls}
     for turn in range(turns):
-        for name in rotated(list(calls), turn):
+        for name in shuffled(list(calls), turn):
             if is_spent(spans[name]):
                 continue
             call = calls[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 from ..analysis.entries import READER_VERSION, content_hash, entry_for
 from ..columns import MemoryId
@@ -20,12 +21,26 @@ _SHIFTS = range(8 * _ID_BYTES - 10, -1, -10)
 
 def id_for(scope: Scope, path: str, text: str, occurrence: int = 0) -> MemoryId:
     """Return the id of a memory: the same content at the same place has the same id in every store."""
-    parts = [part.encode("utf-8", errors="replace") for part in (str(scope), path, text, str(occurrence))]
-    # Each with its length in front: no two lists of parts are the same bytes.
-    told = b"".join([piece for data in parts for piece in (len(data).to_bytes(8, "little"), data)])
-    digest = hashlib.blake2b(told, digest_size=_ID_BYTES).digest()
-    number = int.from_bytes(digest, "big")
+    said = text.encode("utf-8", errors="replace")
+    told = b"".join((_place(scope, path), len(said).to_bytes(8, "little"), said, _number(occurrence)))
+    number = int.from_bytes(hashlib.blake2b(told, digest_size=_ID_BYTES).digest(), "big")
     return "m_" + "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
+
+
+@lru_cache(maxsize=64)  # many memories come from one place
+def _place(scope: Scope, path: str) -> bytes:
+    return _measured(str(scope)) + _measured(path)
+
+
+@lru_cache(maxsize=8)  # seldom does a text stand at one place more than once
+def _number(occurrence: int) -> bytes:
+    return _measured(str(occurrence))
+
+
+def _measured(text: str) -> bytes:
+    """Return a text with its length in front: no two lists of such are the same bytes."""
+    data = text.encode("utf-8", errors="replace")
+    return len(data).to_bytes(8, "little") + data
 
 
 def occurrences(texts: Iterable[str]) -> Iterable[tuple[str, int]]:

@@ -7,13 +7,13 @@ text that a provider will not take, or (under an empty hash) for a provider that
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch
 from ..ports import Changes, Embedder, Failure, Store, Vector
-from ..unitvectors import unit_rows
+from ..unitvectors import unit_row, unit_rows
 
 Progress = Callable[[int, int, str], None]
 Clock = Callable[[], float]
@@ -41,18 +41,24 @@ class Embedded(NamedTuple):
     error: str = ""
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(NamedTuple):
     """What came of embedding some texts: vectors, what went wrong, and what stopped it all."""
 
-    vectors: Mapping[str, Vector] = field(default_factory=dict)
-    failures: Mapping[str, Failure | None] = field(default_factory=dict)
+    vectors: Mapping[str, Vector] = {}
+    failures: Mapping[str, Failure | None] = {}
     error: str = ""
 
     @property
     def wrong(self) -> str:
         """Say what went wrong first, if something did."""
         return self.error or next((failure.error for failure in self.failures.values() if failure), "")
+
+
+class Lack(NamedTuple):
+    """Texts that have no vector, by their hashes, and what has failed before, the provider's own failure first."""
+
+    texts: Mapping[str, str]
+    failures: Sequence[Failure]
 
 
 @dataclass(frozen=True)
@@ -76,10 +82,21 @@ class Desk:
         try:
             return Attempt(self._vectors(texts))
         except Exception as error:  # whatever a provider throws, the texts must be stored
-            known = {failure.hash: failure for failure in self.store.failures(self.space)}
-            if not _is_about_a_text(error):
-                return self._failed(PROVIDER, error, known)
-        return self._one_by_one(texts, known)
+            return self._after(error, texts)
+
+    def attempt_one(self, text_hash: str, text: str) -> Vector | Attempt:
+        """Embed one text; its vector comes alone where it is fit to be stored as it is."""
+        try:
+            rows = self.embedder.documents([text])
+            row = unit_row(rows, self.dimension)
+            return Attempt(self._looked_at({text_hash: text}, rows)) if row is None else row
+        except Exception as error:  # as above
+            return self._after(error, {text_hash: text})
+
+    def _after(self, error: Exception, texts: Mapping[str, str]) -> Attempt:
+        """Find out whom a failure is about, and write it down."""
+        known = {failure.hash: failure for failure in self.store.failures(self.space)}
+        return self._one_by_one(texts, known) if _is_about_a_text(error) else self._failed(PROVIDER, error, known)
 
     def _one_by_one(self, texts: Mapping[str, str], known: Mapping[str, Failure]) -> Attempt:
         """Find out which texts it is; where nobody takes any of the first few, it is the provider."""
@@ -98,13 +115,15 @@ class Desk:
         return Attempt(vectors, failures)
 
     def _vectors(self, texts: Mapping[str, str]) -> dict[str, Vector]:
-        """Embed texts and look at what comes back; what has no direction in this space is left out."""
-        given = self.embedder.documents(list(texts.values()))
+        return self._looked_at(texts, self.embedder.documents(list(texts.values())))
+
+    def _looked_at(self, texts: Mapping[str, str], given: object) -> dict[str, Vector]:
+        """Look at what an embedder gave for texts; what has no direction in this space is left out."""
         try:
             rows = unit_rows(given, len(texts), self.dimension or self.store.dimensions(self.space))
         except (ValueError, TypeError) as error:
             raise ProviderGarbage(str(error)) from error
-        return {text_hash: row for text_hash, row in zip(texts, rows, strict=True) if row.any()}
+        return {text_hash: row for text_hash, row in zip(texts, rows, strict=True) if row.dot(row)}
 
     def _failed(self, text_hash: str, error: Exception, known: Mapping[str, Failure]) -> Attempt:
         """Write a failure down, with the moment of the next try."""
@@ -114,32 +133,36 @@ class Desk:
         failure = Failure(text_hash, attempts, said, now, now + wait)
         return Attempt(failures={text_hash: failure}, error=said if text_hash == PROVIDER else "")
 
-    def _put_off(self) -> Failure | None:
+    def _put_off(self, known: Sequence[Failure]) -> Failure | None:
         """Return the provider's failure of a moment ago, while it should not be asked again."""
-        failure = self.failure()
+        failure = _of_the_provider(known)
         return failure if failure is not None and failure.next_try > self.clock() else None
 
     def failure(self) -> Failure | None:
         """Return the provider's failure, as long as texts wait because of it."""
-        first = next(iter(self.store.failures(self.space)), None)
-        return first if first is not None and first.hash == PROVIDER else None
+        return _of_the_provider(self.store.failures(self.space))
 
     def is_due(self) -> bool:
         """Tell whether something failed before whose time to be tried again has come."""
         return any(failure.next_try <= self.clock() for failure in self.store.failures(self.space))
 
-    def store_with_vectors(self, changes: Changes) -> Attempt:
-        """Embed what is put and has no vector, then write it all; what got none waits and is stored all the same."""
+    def lack(self, changes: Changes) -> Lack:
+        """Look which of the texts that are put have no vector, and what has failed in this space."""
         texts = {entry.embed_hash: entry.embed_text for entry in changes.put}
         with self.store.reading():
             known = self.store.known_vectors(texts, self.space) | changes.vectors.keys() | changes.failures.keys()
             missing = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
-            failed = changes.failures.get(PROVIDER) or (self._put_off() if missing else None)
+            return Lack(missing, self.store.failures(self.space))
+
+    def store_with_vectors(self, changes: Changes, lack: Lack | None = None) -> Attempt:
+        """Embed what is put and has no vector, then write it all; what got none waits and is stored all the same."""
+        missing, failures = lack or self.lack(changes)
+        failed = changes.failures.get(PROVIDER) or (self._put_off(failures) if missing else None)
         return self.write(changes, Attempt(error=failed.error) if failed else self.attempt(missing))
 
     def attempt_in_time(self, texts: Mapping[str, str]) -> Attempt:
         """Embed texts unless the provider has failed a moment ago."""
-        put_off = self._put_off() if texts else None
+        put_off = self._put_off(self.store.failures(self.space)) if texts else None
         return Attempt(error=put_off.error) if put_off else self.attempt(texts)
 
     def write(self, changes: Changes, done: Attempt) -> Attempt:
@@ -186,6 +209,10 @@ def embed_all(store: Store, embedder: Embedder, progress: Progress, clock: Clock
     """Embed whatever is missing in the embedder's space, vectors that are damaged among it."""
     store.drop_damaged_vectors(embedder.fingerprint)
     return Desk(store, embedder, clock).fill(progress)
+
+
+def _of_the_provider(failures: Sequence[Failure]) -> Failure | None:
+    return failures[0] if failures and failures[0].hash == PROVIDER else None
 
 
 def _is_about_a_text(error: Exception) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..exporting import as_change
-from ..facts import Added, Near
+from ..facts import Added, Changed, Near
 from ..lives import Forgotten
 from ..types import Former, Memory
 from .shapes import FORMAT, memory, notices
@@ -34,6 +34,11 @@ def shown(found: Memory, history: Sequence[Former], replaced: Sequence[Memory]) 
         "history": [as_change(one) for one in history],
         "replaced": [{"id": one.id, "text": one.text} for one in replaced],
     }
+
+
+def changed(done: Changed, history: Sequence[Former], replaced: Sequence[Memory]) -> dict[str, Any]:
+    """Return a fact that was changed, with its past, and what is to be said of the change."""
+    return {**shown(done.memory, history, replaced), "notices": notices(done.notices)}
 
 
 def forgotten(ids: Sequence[str], scope: str | None, done: Forgotten) -> dict[str, Any]:

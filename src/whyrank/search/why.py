@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..analysis.names import match_name, names_of
 from ..columns import MemoryId
 from ..errors import NotFound
 from ..hits import Hit, Ranking
-from ..ports import Store
+from ..ports import NOT_INDEXED, Store
 from ..ranking.fusion import family_of
 from ..ranking.recipes import Recipe
 from ..ranking.stages import name_tier
@@ -59,6 +59,7 @@ def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) 
     if all(refusals):
         return Why(query.text, asked[0], "filtered", f"it cannot answer: {refusals[0]}")
     retrieved, ranking = searcher.ranked(query, recipe, Stopwatch())
+    late = tuple(notice.message for notice in retrieved.notices if notice.code == NOT_INDEXED)
     calibration = searcher.calibration(retrieved)
     ranking = judged(ranking, searcher.embedder, retrieved.context.signals, calibration).ranking
     ids = {memory.id for memory in asked}
@@ -66,14 +67,21 @@ def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) 
     if not candidates:
         settled = retrieved.context.query
         able = [memory for memory, refusal in zip(asked, refusals, strict=True) if refusal is None]
+        where = Where(query.where.scopes, now=query.where.now)
+        if late and not searcher.store.passing([memory.id for memory in able], where):
+            return Why(query.text, able[0], "not a candidate", "it is stored, but no run knows it yet", late)
         amiss = [mismatch(searcher.store, settled, memory) for memory in able]
         if all(amiss):
             return Why(query.text, able[0], "filtered", f"it cannot answer: {amiss[0]}")
         query, fit = settled, able[amiss.index(None)]
-        return _never_a_candidate(searcher.store, query, fit, retrieved, searcher.embedder is not None)
+        return _with(late, _never_a_candidate(searcher.store, query, fit, retrieved, searcher.embedder is not None))
     # Of a file's chunks the best stands for it; one dropped in favour of another is not it.
     found = max(candidates, key=lambda hit: (hit.trail[-1].stage != "group", hit.tier, hit.score))
-    return _placed(query, found, ranking)
+    return _with(late, _placed(query, found, ranking))
+
+
+def _with(late: tuple[str, ...], answer: Why) -> Why:
+    return replace(answer, details=(*answer.details, *late)) if late else answer
 
 
 def asked_about(store: Store, query: Query, identity: str) -> list[Memory]:

@@ -25,6 +25,40 @@ class LifeContract(StoreSetting):
         assert [memory.id for memory in store.with_text(" GREEN tea ", USER)] == ["m_2"]
         assert store.with_text("green", GLOBAL) == store.with_text("green tea", OTHER) == []
 
+    def test_what_no_index_reads_is_revised_where_it_stands(self, tmp_path: Path) -> None:
+        """Filters see it at once; words, vector, recalls and what replaced it stay."""
+        before = fact("m_1", "green tea", tags=("old",), importance=2)
+        store = self.filled(tmp_path, [before, fact("m_2", "green mint")])
+        store.write(Changes(recalled=[Recall("m_1", NOW)], superseded={"m_1": ("m_2", NOW)}))
+        stood = store.get(["m_1"], MINE)["m_1"]
+        assert not ids(store.keyword(["tea"], self.where(tags=frozenset({"new"}), include_superseded=True), 9))
+        after = replace(stood, tags=("new", "ü"), importance=5, category="rule", entities=("Tea",), trust="agent")
+        after = replace(after, decay="short", expires=NOW + 9, expires_given=True, valid_from=1.0, valid_until=NOW + 5)
+        store.write(Changes(revised=[replace(after, recalls=0, recalled=None)], basis={"m_1": stood}))
+        assert store.get(["m_1"], MINE) == {"m_1": after}
+        asked = self.where(tags=frozenset({"new"}), min_importance=4, include_superseded=True)
+        for where, expected in (
+            (asked, ["m_1"]),
+            (replace(asked, now=NOW + 5), []),
+            (replace(asked, tags=frozenset({"old"})), []),
+            (replace(asked, include_superseded=False), []),
+        ):
+            assert ids(store.keyword(["tea"], where, 9)) == expected
+            assert [memory.id for memory in store.browse(where, 9)] == expected
+            vector = self.embedder.documents(["green tea"])[0]
+            assert ids(store.nearest(vector, self.embedder.fingerprint, where, 9)) == expected
+
+    def test_what_is_not_there_cannot_be_revised(self, tmp_path: Path) -> None:
+        """It has changed meanwhile; nothing of the change is stored."""
+        store = self.filled(tmp_path, [fact("m_1", "tea")])
+        late = Changes(revised=[fact("m_2", "milk", tags=("new",))], remove=["m_1"])
+        with pytest.raises(StoreChanged):
+            store.write(late)
+        other = replace(fact("m_1", "tea", tags=("new",)), importance=3)
+        with pytest.raises(StoreChanged):
+            store.write(Changes(revised=[other], basis={"m_1": fact("m_1", "coffee")}))
+        assert store.get(["m_1", "m_2"], MINE) == {"m_1": fact("m_1", "tea")}
+
     def test_lists_are_sorted_as_asked(self, tmp_path: Path) -> None:
         """The latest, weightiest, most recalled first; no date last, no importance as 3; ties by content key."""
         store = self.filled(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..columns import MemoryId
@@ -44,6 +44,14 @@ def refuse_others(entries: Mapping[MemoryId, Entry], basis: Mapping[MemoryId, Me
         found = _unrecalled(entries[key].memory) if key in entries else None
         if found != (None if known is None else _unrecalled(known)):
             raise StoreChanged(f"{key} has changed meanwhile", "read it again; nothing was stored")
+
+
+def revised(changes: Changes, entries: Mapping[MemoryId, Entry]) -> Iterator[Entry]:
+    """Return what is revised with all that was read of it before; what is not there has changed."""
+    for memory in changes.revised:
+        if memory.id not in entries:
+            raise StoreChanged(f"{memory.id} is not there any more", "read it again; nothing was stored")
+        yield replace(entries[memory.id], memory=memory)
 
 
 def _unrecalled(memory: Memory) -> Memory:

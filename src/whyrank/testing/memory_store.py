@@ -32,7 +32,7 @@ from ..storage.samples import spread
 from ..types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
 from .memory_arrivals import changes_of
 from .memory_matching import passes, with_tie, words_in
-from .memory_past import Past, counted, end_claims, life_of, refuse_circles, refuse_others, with_recalls
+from .memory_past import Past, counted, end_claims, life_of, refuse_circles, refuse_others, revised, with_recalls
 from .memory_readers import MemoryReaders
 from .oracle import addends, date_scores
 
@@ -67,7 +67,8 @@ class MemoryStore(MemoryReaders):
         """Apply changes."""
         import numpy as np
 
-        put = {entry.memory.id: with_recalls(entry, self._entries, changes.renamed) for entry in changes.put}
+        written = (*changes.put, *revised(changes, self._entries))
+        put = {entry.memory.id: with_recalls(entry, self._entries, changes.renamed) for entry in written}
         if any(key in self._entries and self.memory(key).scope != entry.memory.scope for key, entry in put.items()):
             raise StoreError("an id is taken", "give another id; nothing was stored")
         refuse_others(self._entries, changes.basis)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +19,15 @@ import whyrank
 from tests.processes import started
 from whyrank import config
 from whyrank.engine import Engine
-from whyrank.ports import Arrival, Changes
+from whyrank.ingest.entries import entry_for
+from whyrank.ports import Arrival, Changes, sorting_key
 from whyrank.storage.sqlite import arrivals
 from whyrank.storage.sqlite import connection as connections
 from whyrank.storage.sqlite.arrivals import BATCH
 from whyrank.storage.sqlite.locking import locked
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
-from whyrank.types import GLOBAL, Memory, Scope, Where
+from whyrank.types import GLOBAL, Memory, Order, Scope, Where
 
 EVERYTHING = Where(frozenset({GLOBAL}))
 SECRET = "Xyzzyplugh drinks quinoa lemonade"
@@ -158,6 +162,82 @@ def test_who_may_not_write_answers_from_what_is_indexed_and_says_so(path: Path) 
     assert reader.keyword(["tea"], EVERYTHING, 5).notices == ()
     reader.close()
     writer.close()
+
+
+def test_lists_and_counts_are_the_same_before_and_after_indexing(path: Path) -> None:
+    writer = SqliteStore(path)
+    for number in (5, 1, 4):
+        writer.take_in(arrival(number))
+    writer.get([], EVERYTHING.scopes)
+    late = [replace(arrival(number).memory, created=float(number), importance=number) for number in (2, 5, 3)]
+    late = [replace(memory, id=f"m_late{memory.importance}", text=f"late {memory.importance}") for memory in late]
+    gone = replace(arrival(7).memory, expires=5.0)
+    for memory in (*late, gone, arrival(8, Scope("user", "2")).memory):
+        assert writer.take_in(Arrival(memory, "en"))
+    reader, where = unwritable(path), replace(EVERYTHING, now=9.0)
+    orders: tuple[Order, ...] = ("place", "created", "date", "importance", "recalls")
+    places = [None, *(sorting_key(memory, "importance") for memory in late)]
+    pages = [(limit, offset) for limit in (0, 1, 2, 9) for offset in (0, 1, 4, 9)]
+    weighty = replace(where, min_importance=4)
+
+    def told() -> list[object]:
+        status = reader.status("", EVERYTHING.scopes)
+        return [
+            *(reader.browse(one, *page, order) for one in (where, weighty) for page in pages for order in orders),
+            *(reader.browse(where, *page, "importance", place) for page in pages for place in places),
+            list(reader.each(where)), list(reader.each(replace(where, include_expired=True))),
+            status.memories, status.scopes, reader.status("").scopes,
+        ]  # fmt: skip
+
+    waiting = told()
+    assert counted(path) == 5
+    writer.get([], EVERYTHING.scopes)
+    assert counted(path) == 0
+    assert told() == waiting
+    assert reader.status("", EVERYTHING.scopes).memories == 7
+    assert len(reader.browse(where, 9)) == 6
+    reader.close()
+    writer.close()
+
+
+def _counted_on(counter: Iterator[int]) -> int:
+    return 0 * next(counter)  # anything else would stop the statement
+
+
+def test_what_a_change_costs_does_not_grow_with_the_store(path: Path) -> None:
+    store = SqliteStore(path)
+    steps: list[int] = []
+    for many in (100, 2_000):
+        memories = [Memory(f"m_{many}_{number}", f"tea number {number}") for number in range(many)]
+        store.write(Changes(put=[entry_for(memory, "en") for memory in memories]))
+        counter = itertools.count()
+        connection = store._database._write_connection()
+        connection.set_progress_handler(partial(_counted_on, counter), 1)  # asked at every step
+        store.write(Changes(revised=[replace(memories[7], importance=5)], basis={memories[7].id: memories[7]}))
+        connection.set_progress_handler(None, 1)
+        steps.append(next(counter))
+    assert steps[0] > 100
+    assert steps[1] < 1.2 * steps[0]
+    store.close()
+
+
+def test_vectors_that_wait_are_counted_in_their_space(path: Path) -> None:
+    embedder = WordDirections()
+    with Engine(SqliteStore(path), embedder, config.load({"calibration": "manual"}, workspace=path.parent)) as engine:
+        for text in ("green tea", "black tea", "oat milk"):
+            engine.add(text)
+        assert counted(path) == 2  # the first of a space is written whole
+        reader = unwritable(path)
+        waiting = [reader.status(space) for space in (embedder.fingerprint, "another")]
+        assert [(one.spaces, one.without_vector) for one in waiting] == [
+            ({embedder.fingerprint: 3}, 0),
+            ({embedder.fingerprint: 3}, 3),
+        ]
+        engine.status()
+        assert [reader.status(space) for space in (embedder.fingerprint, "another")] == [
+            replace(one, bytes=reader.status("").bytes) for one in waiting
+        ]
+        reader.close()
 
 
 def test_nobody_hears_of_what_others_have_waiting(path: Path) -> None:

@@ -66,14 +66,16 @@ def update(asked: argparse.Namespace) -> int:
             raise ConfigError(f"standard input cannot be read: {wrong}", "nothing was changed")
     with open_existing(asked) as engine:
         with suggesting(engine, asked, asked.id, asked.supersedes):
-            memory = engine.update(
+            done = engine.revise(
                 asked.id, text=text, supersedes=_replaced(asked.supersedes), scope=asked.scope, **_fields(asked)
             )
+        memory = done.memory
         if asked.json:
             history = engine.history(memory.id, scope=asked.scope)
-            output.say_json(fact_shapes.shown(memory, history, engine.replaced(memory.id, scope=asked.scope)))
+            output.say_json(fact_shapes.changed(done, history, engine.replaced(memory.id, scope=asked.scope)))
         else:
             output.say(f"{memory.id}  {memory.text}")
+            output.show_notices(done.notices)
     return OK
 
 

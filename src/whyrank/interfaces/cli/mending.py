@@ -65,7 +65,11 @@ def _say_json(asked: argparse.Namespace, found: Checkup) -> None:
         with open_or_make(asked) as engine:
             behind, notices = engine.backlog(), (*engine.word_notices(), *engine.vector_notices())
         told["words"] = {"reader": READER_VERSION, "old": found.old_words, "read_anew": found.read_anew}
-        told["vectors"] = {**space_shapes.backlog(behind), "earlier": found.has_earlier_vectors, "embedded": found.embedded}
+        told["vectors"] = {
+            **space_shapes.backlog(behind),
+            "earlier": found.has_earlier_vectors,
+            "embedded": found.embedded,
+        }
         told["notices"] = shapes.notices(notices)
     output.say_json(told)
 

@@ -102,8 +102,8 @@ def updated(door: Door, values: Values) -> Answer:
     engine, seen = door.desk.reading(), door.seen(values)
     fields = {name: value for name, value in values.items() if name not in ("id", "scope")}
     _refuse_others(door, engine.get(values["id"], scope=seen), values, "changed")
-    engine.update(values["id"], scope=seen, **fields)
-    return Answer(_shown(engine, values["id"], seen))
+    done = engine.revise(values["id"], scope=seen, **fields)
+    return Answer({**_shown(engine, values["id"], seen), "notices": shapes.notices(done.notices)})
 
 
 def forgotten(door: Door, values: Values) -> Answer:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import __version__
 from ...analysis.query import analyse
-from ...facts import Added
+from ...facts import Added, Changed
 from ...hits import Hit, Results
 from ...ingest.ingestor import Report
 from ...lives import Forgotten
@@ -69,6 +69,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "Page": {"memories": [shapes.memory(MEMORY)], "next": None, "format": shapes.FORMAT},
     "Added": fact_shapes.added(Added(MEMORY, "stored")),
     "Shown": fact_shapes.shown(MEMORY, [], []),
+    "Changed": fact_shapes.changed(Changed(MEMORY), [], []),
     "Forgotten": fact_shapes.forgotten([MEMORY.id], None, Forgotten(1)),
     "Recalled": {"recalled": [MEMORY.id], "format": shapes.FORMAT},
     "Status": _status(),

@@ -147,7 +147,7 @@ OPERATIONS = (
     Operation("GET", "/v1/memories/{id}", "showMemory", "One memory whole, with what it was and what it replaced",
               answers.shown, "Shown", failures=(404, 422, 503)),
     Operation("PATCH", "/v1/memories/{id}", "updateMemory", "Change a fact, which keeps its id; null takes back",
-              answers.updated, "Shown",
+              answers.updated, "Changed",
               (Argument("text", FACT, "What it says from now on"),
                Argument("supersedes", or_nothing(FACT), "Id or text of the fact it replaces; null brings that back"),
                *(Argument(name, or_nothing(kind), about) for name, kind, about in _FACT_FIELDS)),

@@ -136,6 +136,7 @@ SCHEMAS: dict[str, Schema] = {
     "Memory": _MEMORY,
     "Added": {"allOf": [named("Memory"), _ADDED]},
     "Shown": {"allOf": [named("Memory"), _SHOWN]},
+    "Changed": {"allOf": [named("Memory"), _SHOWN, record(notices=listing(named("Notice")))]},
     "Page": record(memories=listing(named("Memory")), next=or_null(TEXT), format=FORMAT),
     "WhyOrContrast": {"anyOf": [_WHY, _CONTRAST]},
     "Forgotten": record(

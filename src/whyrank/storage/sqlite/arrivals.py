@@ -8,7 +8,9 @@ Rows that cannot be read any more are set aside under numbers below zero, so tha
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -23,11 +25,12 @@ from ...types import Memory, Notice, Scope
 from ...wording import counted, which
 from .connection import Connection, Row
 from .notes import note_key
-from .queue import dimensions_key
+from .queue import as_json, dimensions_key
 from .rows import COLUMNS, columns_of, to_memory
 
 BATCH = 64  # as many as a block of records holds, and as the keyword index makes a segment of
 
+_FLOATS = np.dtype("<f4")
 _OWN = ("id", "scope", "text", "content_hash", "created", "date")  # what every fact says
 _BLANK = columns_of(Memory("", ""))  # of the other columns most say nothing
 _own = itemgetter(*map(COLUMNS.index, _OWN))
@@ -69,7 +72,7 @@ def put(connection: Connection, arrival: Arrival) -> int | None:
     taken, dimensions, stands = connection.execute(_IS_TAKEN, asked).fetchone()
     if taken or stands != text or (vector is not None and not _fits(vector, dimensions)):
         return None
-    blob = None if vector is None else vector.astype("<f4", copy=False).tobytes()
+    blob = None if vector is None else vector.astype(_FLOATS, copy=False).tobytes()
     columns = columns_of(memory)
     made = connection.execute(_PUT, (*_own(columns), said, _rest(columns), language, space, blob))
     if not made.rowcount:
@@ -84,8 +87,7 @@ def _fits(vector: Vector, dimensions: str | None) -> bool:
     """Tell whether a vector may wait here: what would be refused later, or is the first of its space, may not."""
     if dimensions is None or vector.shape != (int(dimensions),):
         return False
-    square = float(np.vdot(vector, vector))
-    return 0.0 < square < np.inf
+    return 0.0 < float(vector.dot(vector)) < math.inf
 
 
 def _rest(columns: Row) -> str:
@@ -109,7 +111,7 @@ def _read(own: Sequence[Any], rest: str) -> Memory:
 def waiting(connection: Connection) -> list[Arrived]:
     """Analyse all that wait, in the order in which they came; what cannot be read is set aside."""
     # An older version that had the file open knows nothing of what waits, and may have stored the same.
-    connection.execute("DELETE FROM arrivals WHERE id IN (SELECT id FROM memories)")
+    connection.execute("DELETE FROM arrivals WHERE EXISTS (SELECT 1 FROM memories AS m WHERE m.id = arrivals.id)")
     rows = connection.execute(
         f"SELECT entry, language, space, vector, rest, {', '.join(_OWN)} FROM arrivals WHERE entry > 0 ORDER BY entry"
     ).fetchall()
@@ -128,7 +130,7 @@ def _vector(connection: Connection, space: str, blob: bytes) -> Vector | None:
     """Read a vector; one that does not fit its space any more is made again, as for whatever has none."""
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (dimensions_key(space),)).fetchone()
     try:
-        vector = np.frombuffer(blob, "<f4")
+        vector = np.frombuffer(blob, _FLOATS)
     except _UNREADABLE:
         return None
     return vector if _fits(vector, found and found[0]) else None
@@ -141,8 +143,10 @@ def clear(connection: Connection) -> None:
 
 def drop(connection: Connection, ids: Collection[MemoryId], scopes: Collection[Scope]) -> None:
     """Delete what was set aside of these, which are to be forgotten."""
-    connection.executemany("DELETE FROM arrivals WHERE id = ?", ((identity,) for identity in ids))
-    connection.executemany("DELETE FROM arrivals WHERE scope = ?", ((str(scope),) for scope in scopes))
+    for identity in ids:
+        connection.execute("DELETE FROM arrivals WHERE id = ?", (identity,))
+    for scope in scopes:
+        connection.execute("DELETE FROM arrivals WHERE scope = ?", (str(scope),))
 
 
 def saying(connection: Connection, text: str, scope: Scope) -> list[Memory]:
@@ -159,6 +163,28 @@ def among(connection: Connection, ids: Collection[MemoryId], scopes: Collection[
         (json.dumps(list(ids)),),
     ).fetchall()
     return {own[0]: _read(own, rest) for rest, *own in rows if own[1] in scopes}
+
+
+def of(connection: Connection, scopes: Collection[Scope]) -> list[Memory]:
+    """Return all facts of some scopes that wait."""
+    rows = connection.execute(
+        f"SELECT rest, {', '.join(_OWN)} FROM arrivals WHERE entry > 0 AND scope IN (SELECT value FROM json_each(?))",
+        (as_json(scopes),),
+    ).fetchall()
+    found = []
+    for rest, *own in rows:
+        with suppress(*_UNREADABLE):  # whoever indexes it sets it aside, and says so
+            found.append(_read(own, rest))
+    return found
+
+
+def counted_by(connection: Connection, scopes: Collection[Scope] | None) -> list[tuple[str, str, int]]:
+    """Count the facts that wait, of some scopes or all, by scope and the space they have a vector in, "" for none."""
+    return connection.execute(
+        "SELECT scope, iif(vector IS NULL, '', space), count(*) FROM arrivals WHERE entry > 0 AND "
+        "(? OR scope IN (SELECT value FROM json_each(?))) GROUP BY 1, 2",
+        (scopes is None, as_json(scopes or ())),
+    ).fetchall()
 
 
 def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice, ...]:

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from filelock import Timeout
@@ -154,27 +155,33 @@ class Database:
         held: _Held = self._local.held
         return held.generation
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> AbstractContextManager[Connection]:
         """Run one transaction; it is durable when the block has ended without an error."""
-        # A fact is stored in the time of a few such blocks, so this one holds no others.
+        return _Transaction(self)
+
+    def begin(self) -> tuple[Connection, Callable[[], None]]:
+        """Become the only writer and begin a transaction; return its connection, and the way out."""
         leave = self._enter(FOREVER, LOCK_SECONDS)
         try:
-            connection = self._write_connection()
+            connection = self._writer or self._write_connection()
             connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
+        except BaseException as error:
+            leave()
+            if isinstance(error, sqlite3.Error):
+                raise _told(self.path, error) from error
+            raise
+        return connection, leave
+
+    def end(self, connection: Connection, is_well: bool) -> None:
+        """Make a transaction durable, or undo it."""
+        try:
+            if is_well:
                 connection.execute("COMMIT")
                 self._busy_until = 0.0
-            except BaseException:
-                # On a full disk SQLite has rolled back already.
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-        except sqlite3.Error as error:
-            raise _told(self.path, error) from error
         finally:
-            leave()
+            # On a full disk SQLite has rolled back already.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
 
     def _enter(self, patience: float, seconds: float) -> Callable[[], None]:
         """Become the only writer: wait so long for other threads, and so long for processes; return the way out."""
@@ -184,9 +191,11 @@ class Database:
         if not self._turn.acquire(timeout=patience):
             raise self._locked_out(patience)
         try:
-            give_back = self._locked(seconds)
-        except BaseException:
+            give_back = take(self._side_file, seconds)
+        except BaseException as error:
             self._turn.release()
+            if isinstance(error, OSError):
+                raise self._kept_out(error, seconds) from error
             raise
 
         def leave() -> None:
@@ -223,15 +232,13 @@ class Database:
         finally:
             leave()
 
-    def _locked(self, seconds: float) -> Callable[[], None]:
-        try:
-            return take(self._side_file, seconds)
-        except Timeout as error:
-            raise self._locked_out(seconds) from error
-        except PermissionError as error:
-            raise StoreError(f"{error.filename} cannot be locked", "check its owner and permissions") from error
-        except OSError as error:
-            raise StoreError(f"{self._side_file} cannot be locked: {error.strerror}", "see what it lacks") from error
+    def _kept_out(self, error: OSError, seconds: float) -> StoreError:
+        """Say why the lock was not to be had."""
+        if isinstance(error, Timeout):
+            return self._locked_out(seconds)
+        if isinstance(error, PermissionError):
+            return StoreError(f"{error.filename} cannot be locked", "check its owner and permissions")
+        return StoreError(f"{self._side_file} cannot be locked: {error.strerror}", "see what it lacks")
 
     def _locked_out(self, seconds: float) -> StoreLocked:
         return StoreLocked(
@@ -262,6 +269,31 @@ class Database:
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
+
+
+class _Transaction:
+    """One transaction as a block: a class, because a fact is stored in the time a few generators take."""
+
+    __slots__ = ("_connection", "_database", "_leave")
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> Connection:
+        self._connection, self._leave = self._database.begin()
+        return self._connection
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._database.end(self._connection, error is None)
+        except sqlite3.Error as failure:
+            raise _told(self._database.path, failure) from failure
+        finally:
+            self._leave()
+        if isinstance(error, sqlite3.Error):
+            raise _told(self._database.path, error) from error
 
 
 class _Held:

@@ -17,6 +17,8 @@ except ImportError:  # Windows has no flock; filelock knows its ways
     HAS_FLOCK = False
 else:
     HAS_FLOCK = True
+    _OPENED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    _AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 _POLL_SECONDS = 0.01
 
@@ -31,10 +33,7 @@ def locked(path: Path | str, seconds: float) -> Iterator[None]:
         give_back()
 
 
-def take(path: Path | str, seconds: float) -> Callable[[], None]:
-    """Take the lock of a side file, and return what gives it back; `Timeout` if others hold it for so many seconds."""
-    if HAS_FLOCK:
-        return _flocked(path, seconds)
+def _file_locked(path: Path | str, seconds: float) -> Callable[[], None]:
     lock = FileLock(path, timeout=seconds)
     lock.acquire()
     return lock.release
@@ -45,9 +44,15 @@ def _flocked(path: Path | str, seconds: float) -> Callable[[], None]:
 
     The file is opened each time, so that a process forked between two writes does not hold the lock with us.
     """
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    file = os.open(path, _OPENED, 0o644)
     try:
-        _wait(file, path, time.monotonic() + seconds)
+        fcntl.flock(file, _AT_ONCE)
+    except BlockingIOError:
+        try:
+            _wait(file, path, time.monotonic() + seconds)
+        except BaseException:
+            os.close(file)
+            raise
     except BaseException:
         os.close(file)
         raise
@@ -57,10 +62,14 @@ def _flocked(path: Path | str, seconds: float) -> Callable[[], None]:
 def _wait(file: int, path: Path | str, deadline: float) -> None:
     while True:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, _AT_ONCE)
         except BlockingIOError as error:
             if time.monotonic() >= deadline:
                 raise Timeout(str(path)) from error
             time.sleep(_POLL_SECONDS)
         else:
             return
+
+
+# Takes the lock of a side file, and returns what gives it back; `Timeout` if others hold it for so many seconds.
+take: Callable[[Path | str, float], Callable[[], None]] = _flocked if HAS_FLOCK else _file_locked

@@ -46,6 +46,8 @@ class NameIndex:
     def put(self, connection: Connection, row: int, scope: str, names: Iterable[Name]) -> None:
         """Index the names of a memory."""
         names = list(names)
+        if not names:
+            return
         connection.executemany(
             "INSERT INTO names (memory, scope, text, key, words, sorted_words, specificity) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",

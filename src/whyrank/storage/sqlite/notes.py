@@ -17,7 +17,8 @@ def note_key(name: str) -> str:
 
 def drop_notes(connection: Connection, names: Iterable[str]) -> None:
     """Delete notes, inside the transaction at hand."""
-    connection.executemany("DELETE FROM meta WHERE key = ?", ((_PREFIX + name,) for name in names))
+    for name in names:
+        connection.execute("DELETE FROM meta WHERE key = ?", (_PREFIX + name,))
 
 
 class Notes:
@@ -67,7 +68,7 @@ def raise_generation(connection: Connection) -> int:
 
 def write_notes(connection: Connection, notes: Mapping[str, str]) -> None:
     """Write texts by name, inside the transaction at hand."""
-    connection.executemany(
-        "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-        ((_PREFIX + name, text) for name, text in notes.items()),
-    )
+    for name, text in notes.items():
+        connection.execute(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (_PREFIX + name, text)
+        )

@@ -5,25 +5,51 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from ...analysis.text import text_key
 from ...columns import MemoryId
 from ...errors import ConfigError, StoreChanged
 from ...ports import Entry, Recall, Written
 from ...types import Former, Memory, Scope
-from .connection import Connection
-from .rows import SELECT, to_memory
+from .connection import Connection, Row
+from .rows import COLUMNS, SELECT, columns_of, to_memory
 
 _PER_STATEMENT = 500
+_BY_ID = f"SELECT {SELECT} FROM memories AS m WHERE m.id = ?"
+_told = itemgetter(*(place for place, name in enumerate(COLUMNS) if name not in ("recalls", "recalled")))
+# What replaced a memory and how often it was recalled is written elsewhere.
+_REVISABLE = (
+    "category", "tags", "entities", "importance", "valid_from", "valid_until", "expires", "supersedes", "trust",
+    "decay", "expires_given",
+)  # fmt: skip
+_revisable = itemgetter(*map(COLUMNS.index, _REVISABLE))
+_SET = ", ".join(f"{name} = ?" for name in _REVISABLE)
+_REVISE = f"UPDATE memories SET {_SET} WHERE id = ? AND scope = ? RETURNING scope"
+_as_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: `dumps` makes another for every text
 
 
 def check_basis(connection: Connection, basis: Mapping[MemoryId, Memory | None]) -> None:
     """Refuse changes that were thought out over memories that are others by now; their recalls are no change."""
     for identity, known in basis.items():
-        row = connection.execute(f"SELECT {SELECT} FROM memories AS m WHERE m.id = ?", (identity,)).fetchone()
-        found = None if row is None else unrecalled(to_memory(row))
-        if found != (None if known is None else unrecalled(known)):
+        row = connection.execute(_BY_ID, (identity,)).fetchone()
+        if not (_is_still(row, known) if row is not None and known is not None else row is known):
             raise StoreChanged(f"{identity} has changed meanwhile", "read it again; nothing was stored")
+
+
+def _is_still(row: Row, known: Memory) -> bool:
+    """Tell whether a row holds a memory; nearly always it does so to the letter, and none need be made of it."""
+    return _told(row) == _told(columns_of(known)) or unrecalled(to_memory(row)) == unrecalled(known)
+
+
+def revise(connection: Connection, memories: Iterable[Memory]) -> Iterator[str]:
+    """Change what no index reads of memories, in their rows; yield their scopes."""
+    for memory in memories:
+        told = _revisable(columns_of(memory))
+        found = connection.execute(_REVISE, (*told, memory.id, str(memory.scope))).fetchone()
+        if found is None:
+            raise StoreChanged(f"{memory.id} is not there any more", "read it again; nothing was stored")
+        yield found[0]
 
 
 def unrecalled(memory: Memory) -> Memory:
@@ -81,7 +107,7 @@ def write_history(connection: Connection, formers: Iterable[Former]) -> None:
     """Write down what memories were."""
     connection.executemany(
         "INSERT INTO history (memory, changed, was) VALUES (?, ?, ?)",
-        ((one.memory, one.changed, json.dumps(one.was, ensure_ascii=False)) for one in formers),
+        ((one.memory, one.changed, _as_json(one.was)) for one in formers),
     )
 
 

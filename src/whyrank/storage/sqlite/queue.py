@@ -46,6 +46,8 @@ def as_json(scopes: Iterable[Scope]) -> str:
 
 def put_failures(connection: Connection, space: str, found: Mapping[str, Failure | None]) -> None:
     """Write down what went wrong, and take out what is over."""
+    if not found:
+        return
     connection.executemany(
         "DELETE FROM embedding_failures WHERE space = ? AND hash = ?",
         ((space, text_hash) for text_hash, failure in found.items() if failure is None),

@@ -21,6 +21,7 @@ COLUMNS = (
 )  # fmt: skip
 _NOTHING = "[]"
 _MEND = "`whyrank doctor --repair` sets it aside, so that the others answer; then ingest its file again"
+_as_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: `dumps` makes another for every text
 DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash", "text_key")
 
 _LIMITS = ("valid_from", "valid_until", "expires", "superseded_by")
@@ -49,8 +50,10 @@ def columns_of(memory: Memory) -> Row:
     place = memory.source or Source("")
     return (
         memory.id, str(memory.scope), memory.kind, memory.text, memory.name, memory.title, memory.slug, memory.owner,
-        _list(memory.aliases), memory.summary, _list(memory.headings), place.path, place.start_line, place.end_line,
-        place.content_hash, memory.category, _list(memory.tags), _list(memory.entities), memory.importance,
+        _as_json(memory.aliases) if memory.aliases else _NOTHING, memory.summary,
+        _as_json(memory.headings) if memory.headings else _NOTHING, place.path, place.start_line, place.end_line,
+        place.content_hash, memory.category, _as_json(memory.tags) if memory.tags else _NOTHING,
+        _as_json(memory.entities) if memory.entities else _NOTHING, memory.importance,
         memory.created, memory.date, int(memory.evergreen), memory.valid_from, memory.valid_until, memory.expires,
         memory.supersedes, memory.superseded_by, memory.superseded_at, memory.trust, memory.session, memory.speaker,
         memory.position, memory.decay, memory.recalls, memory.recalled, int(memory.expires_given),
@@ -118,7 +121,3 @@ _scope = lru_cache(maxsize=1_024)(Scope.parse)
 
 def _texts(stored: str) -> tuple[str, ...]:
     return () if stored == _NOTHING else tuple(json.loads(stored))
-
-
-def _list(values: tuple[str, ...]) -> str:
-    return json.dumps(values, ensure_ascii=False) if values else _NOTHING

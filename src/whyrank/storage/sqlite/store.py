@@ -13,23 +13,21 @@ from ...columns import Column, Listed, MemoryId
 from ...errors import StoreError
 from ...hits import ContentKey, Fetched
 from ...matches import NameProbe
-from ...ports import Arrival, Changes, SortingKey, StoreStatus, Vector
-from ...types import ONCE, Former, Join, Memory, Notice, Order, Repeats, Run, Scope, Signal, Statistics, Where
+from ...ports import Arrival, Changes, Vector
+from ...types import ONCE, Former, Join, Memory, Notice, Repeats, Run, Scope, Signal, Statistics, Where
 from ..pools import best
 from ..samples import spread
 from . import arrivals, past, purging, readers
-from .bookkeeping import SEEN, Bookkeeping
 from .catalogue import Catalogue
-from .connection import LIBRARY, Connection, Database
+from .connection import Connection, Database
 from .filters import Clause, clause_for
 from .indexes import DEFAULT, INDEXES, IndexName, index_in, prepare_index
 from .keyword import Found, KeywordIndex, View
+from .listing import Listing
 from .masks import Masks
 from .names import NameIndex
 from .notes import Notes
-from .queue import as_json
 from .recent import Places, RecentMemories, StoredMemories, content_keys
-from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, to_memory
 from .schema import prepare
 from .vectors import VectorIndex
 from .writing import Writing
@@ -38,10 +36,9 @@ _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
 _MEGABYTE = 1024 * 1024
 CACHE_MEGABYTES = 224
-_WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
 
 
-class SqliteStore(Bookkeeping):
+class SqliteStore(Listing):
     """Memories, keyword index, names, vectors and manifest in one SQLite file."""
 
     def __init__(self, path: Path, keyword: str = DEFAULT, cache_megabytes: int = CACHE_MEGABYTES) -> None:
@@ -82,15 +79,15 @@ class SqliteStore(Bookkeeping):
         """Apply changes in one transaction; return only when they are durable."""
         with self._database.writing() as connection:
             self._index_arrivals(connection)
-            self._writing(connection).apply(changes)
-            self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
+            writing = self._writing(connection)
+            writing.apply(changes)
+            self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
         if self._is_untidy:
             self._tidy(len(changes.put))
 
     def _writing(self, connection: Connection) -> Writing:
-        writing = Writing(connection, self._index(connection), self._names, self._vectors)
-        writing.mend(self._catalogue.broken())
-        return writing
+        broken = self._catalogue.broken()
+        return Writing(connection, self._index(connection), self._names, self._vectors).mend(broken)
 
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact as a row that waits to be indexed; return only when it is durable."""
@@ -101,12 +98,17 @@ class SqliteStore(Bookkeeping):
         if waiting is None:
             return False
         self._has_arrivals = True
-        with suppress(StoreError):  # the fact is stored; whoever comes next does the rest
-            if waiting >= arrivals.BATCH:
-                self._database.index_now()
-            if self._is_untidy:
-                self._tidy(waiting)
+        if waiting >= arrivals.BATCH or self._is_untidy:
+            with suppress(StoreError):  # the fact is stored; whoever comes next does the rest
+                self._keep_house(waiting)
         return True
+
+    def _keep_house(self, waiting: int) -> None:
+        """Index a full batch, or else merge a little: whoever stores one fact does not pay for both."""
+        if waiting >= arrivals.BATCH:
+            self._database.index_now()
+        else:
+            self._tidy(0)
 
     def _index_arrivals(self, connection: Connection) -> None:
         """Index all facts that wait, inside the transaction at hand."""
@@ -183,27 +185,6 @@ class SqliteStore(Bookkeeping):
                 rows = self._recent.places(*view[:2], [identity]).inside(visible).rows
                 found = next(iter(self._recent.memories(*view[:2], rows).values()), None)
         return found
-
-    def browse(
-        self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None
-    ) -> list[Memory]:
-        """Return memories in the order of their content keys, or the latest, weightiest, most recalled first."""
-        clause, key, behind = self._clause(where), SORTING_KEYS[order], ""
-        if after is not None:
-            behind = f" AND ({key}) > ({', '.join('?' * len(after))})"
-        rows = self._read(
-            f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql}{behind} ORDER BY {key} LIMIT ? OFFSET ?",
-            (*clause.parameters, *(after or ()), limit, offset),
-        )
-        return [to_memory(row) for row in rows]
-
-    def each(self, where: Where) -> Iterator[Memory]:
-        """Yield memories in the order of their content keys, without holding them all."""
-        clause = clause_for(where)
-        query = f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {CONTENT_KEY}"
-        with self.reading():
-            for row in self._database.reader().execute(query, clause.parameters):
-                yield to_memory(row)
 
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return what those of these memories were before that were changed and may be seen."""
@@ -350,29 +331,6 @@ class SqliteStore(Bookkeeping):
                 self._writing(connection).drop_vectors(space, damaged)
         return len(damaged)
 
-    def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
-        """Count what the store holds, or what of it these scopes see."""
-        with self.reading():
-            count = self._count
-            part, theirs = ("TRUE", ()) if scopes is None else (SEEN, (as_json(scopes),))
-            held: dict[str, int] = dict(
-                self._read(f"SELECT scope, count(*) FROM memories WHERE {part} GROUP BY scope", theirs)
-            )
-            return StoreStatus(
-                location=str(self._database.path),
-                schema=count("PRAGMA user_version"),
-                keyword_index=self._index(self._database.reader()).name,
-                memories=sum(held.values()),
-                files=count(f"SELECT count(*) FROM files WHERE {part}", *theirs),
-                scopes=dict(sorted(held.items())),
-                spaces=self.spaces() if scopes is None else self._spaces_of(theirs),
-                without_vector=count(f"SELECT count(*) FROM memories AS m WHERE {_WAITS} AND {part}", space, *theirs)
-                if space
-                else 0,
-                bytes=count("PRAGMA page_count") * count("PRAGMA page_size") if scopes is None else None,
-                engine=LIBRARY,
-            )
-
     def purge(self) -> tuple[str, ...]:
         """Leave no byte of what was removed in the file or its log; say what may still hold some."""
         return purging.purge(self._database)
@@ -393,8 +351,3 @@ class SqliteStore(Bookkeeping):
             return clause_for(where)
         with self.view() as view:
             return view.clause(where)
-
-    def _count(self, query: str, *parameters: object) -> int:
-        value = self._read(query, parameters)[0][0]
-        assert isinstance(value, int)
-        return value

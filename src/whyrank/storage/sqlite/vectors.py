@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import zlib
 from collections import Counter, OrderedDict
@@ -53,9 +54,10 @@ class VectorIndex:
         """Store vectors by the hash of the text they embed; what does not fit the space is refused by name."""
         dimensions = _dimensions(connection, space, next(iter(vectors.values())))
         for text_hash, vector in vectors.items():
-            if vector.ndim != 1 or len(vector) != dimensions or not _has_direction(vector):
+            length = _length(vector) if vector.shape == (dimensions,) else math.nan
+            if not 0.0 < length < math.inf:
                 raise _misfit(connection, text_hash, vector, dimensions)
-            blob = unit(vector).astype("<f4").tobytes()
+            blob = _unit(vector, length).astype("<f4").tobytes()
             connection.execute(
                 "INSERT INTO vectors (space, hash, checksum, vector) VALUES (?, ?, ?, ?) "
                 "ON CONFLICT DO UPDATE SET checksum = excluded.checksum, vector = excluded.vector",
@@ -302,15 +304,13 @@ def _vectors(connection: Connection, held: Held, places: Integers) -> NDArray[np
     return vectors
 
 
-def unit(vector: Vector) -> Vector:
-    """Return a vector at unit length."""
-    length = float(np.linalg.norm(vector.astype(np.float64)))
+def _length(vector: Vector) -> float:
+    wide = vector.astype(np.float64)
+    return math.sqrt(wide.dot(wide))
+
+
+def _unit(vector: Vector, length: float) -> Vector:
     return vector if abs(length - 1.0) <= UNIT_TOLERANCE else (vector / length).astype(np.float32)
-
-
-def _has_direction(vector: Vector) -> bool:
-    length = float(np.linalg.norm(vector.astype(np.float64)))
-    return bool(np.isfinite(length)) and length > 0.0
 
 
 def _dimensions(connection: Connection, space: str, vector: Vector) -> int:

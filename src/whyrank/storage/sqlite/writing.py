@@ -23,6 +23,7 @@ from .past import (
     check_basis,
     count_recalls,
     forget_past,
+    revise,
     still_expired,
     take_keys,
     with_recalls,
@@ -44,7 +45,7 @@ class Writing:
 
     def __init__(self, connection: Connection, keyword: KeywordIndex, names: NameIndex, vectors: VectorIndex) -> None:
         self._connection = connection
-        self._keyword = keyword
+        self.keyword = keyword
         self._names = names
         self._vectors = vectors
         self._generation = generation = raise_generation(connection)
@@ -72,6 +73,8 @@ class Writing:
             self._insert(entry)
         self._readers.close()
         self._speak({entry.language for entry in entries.values()})
+        for scope in revise(connection, changes.revised):
+            self._ledger.touch(scope)
         end_claims(connection, changes.superseded)
         for scope, _ in mark_superseded(connection, {**lives, **changes.superseded}):
             self._ledger.touch(scope)
@@ -88,7 +91,7 @@ class Writing:
             self._vectors.put(connection, changes.space, changes.vectors)
         put_failures(connection, changes.space, {**changes.failures, **dict.fromkeys(changes.vectors)})
         self._close({changes.space: changes.vectors})
-        self._keyword.close(connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
+        self.keyword.close(connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
         if changes.purge:
             self._purge()
         else:
@@ -109,7 +112,7 @@ class Writing:
                 self._vectors.put(self._connection, space, vectors)
                 put_failures(self._connection, space, dict.fromkeys(vectors))
         self._close({space: list(vectors) for space, vectors in by_space.items()})
-        self._keyword.close(self._connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
+        self.keyword.close(self._connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
         self._close_gaps()
 
     def _speak(self, languages: Collection[str]) -> None:
@@ -125,14 +128,14 @@ class Writing:
             raise StoreError("the keyword index is being changed", "purge when that is done; nothing was removed")
         for scope in sorted(self._lost):
             self._renumber(scope)
-        self._keyword.scrub(self._connection)
+        self.keyword.scrub(self._connection)
         # What a provider said when it failed may quote what is to go.
         self._connection.execute("DELETE FROM embedding_failures WHERE hash = ''")
         leave_word(self._connection)
 
     def _renumber(self, scope: str) -> None:
         spaces = self._connection.execute("SELECT DISTINCT space FROM sign_blocks WHERE scope = ?", (scope,)).fetchall()
-        living = renumber(self._connection, self._keyword, scope, self._generation)
+        living = renumber(self._connection, self.keyword, scope, self._generation)
         for (space,) in spaces:
             self._vectors.close(self._connection, space, {scope: range(living)})
 
@@ -145,11 +148,12 @@ class Writing:
             if is_time and is_crowded_with_gaps(self._connection, scope, numbers[-1] + 1):
                 self._renumber(scope)
 
-    def mend(self, broken: Mapping[str, Sequence[int]]) -> None:
+    def mend(self, broken: Mapping[str, Sequence[int]]) -> Writing:
         """Write blocks of records anew that were found broken."""
         for scope, firsts in broken.items():
             for first in firsts:
                 self._ledger.mend(scope, first)
+        return self
 
     def drop_vectors(self, space: str, hashes: Collection[str]) -> None:
         """Delete vectors, so that they are made again."""
@@ -164,14 +168,14 @@ class Writing:
         row = self._connection.execute(INSERT, to_row(entry, number)).lastrowid
         assert row is not None
         self._ledger.put(scope, number, record_of(row, entry))
-        self._keyword.put(self._connection, row, number, entry)
+        self.keyword.put(self._connection, row, number, entry)
         self._names.put(self._connection, row, scope, entry.names)
         self._readers.put(row, entry.reader)
         self._put[scope].append(number)
 
     def _remove(self, ids: Sequence[MemoryId]) -> list[str]:
         """Take memories out of every table; return the hashes of the texts they embedded."""
-        indexes = [self._keyword, *([INDEXES[self._to_come](0)] if self._to_come is not None else [])]
+        indexes = [self.keyword, *([INDEXES[self._to_come](0)] if self._to_come is not None else [])]
         hashes = []
         for row, scope, number, text_hash in _found(self._connection, ids):
             for index in indexes:
@@ -198,6 +202,8 @@ class Writing:
             self._vectors.close(self._connection, space, changed)
 
     def _write_manifest(self, changes: Changes) -> None:
+        if not (changes.forget_files or changes.files):
+            return
         self._connection.executemany(
             "DELETE FROM files WHERE scope = ? AND path = ?",
             ((str(scope), path) for scope, path in changes.forget_files),
@@ -233,6 +239,8 @@ def _chunks_below(connection: Connection, files: Iterable[tuple[Scope, str]]) ->
 
 def _drop_orphans(connection: Connection, hashes: Sequence[str]) -> None:
     """Delete vectors whose text is gone: the last memory with a text takes its vectors along."""
+    if not hashes:
+        return
     connection.executemany(
         "DELETE FROM vectors WHERE hash = ? AND NOT EXISTS (SELECT 1 FROM memories WHERE embed_hash = vectors.hash)",
         ((text_hash,) for text_hash in set(hashes)),
