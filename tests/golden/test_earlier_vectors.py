@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return Path(shutil.copy(request.param, tmp_path / "memory.db"))
 
 
-def open_store(store: Path, **options: str) -> whyrank.Engine:
+def open_store(store: Path, **options: Any) -> whyrank.Engine:
     return whyrank.open(store, workspace=store.parent, **options)
 
 
