@@ -51,9 +51,7 @@ def test_a_word_or_phrase_is_read_in_every_way_it_may_be_written(text: str, read
 
 def test_a_quotation_is_read_as_it_stands() -> None:
     words = ["gull", "tern", "wren", "crow", "rook", "kite", "finch"]
-    assert (
-        len(meant(term_for(" ".join(words[:6]), "en"))) == 1 + 4 + 3
-    )  # as it is; two joined; three joined
+    assert len(meant(term_for(" ".join(words[:6]), "en"))) == 1 + 4 + 3  # as it is; two joined; three joined
     assert meant(term_for(" ".join(words), "en")) == [" ".join(words)]
 
 
