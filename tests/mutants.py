@@ -301,9 +301,23 @@ MUTANTS = (
     Mutant(
         "diversity that looks at the page",
         "ranking/diversity.py",
-        "hits = list(ranking.hits)",
-        "hits = list(ranking.hits)[: context.query.limit]",
+        "hits, ids = ranking.hits, ids_of(ranking.hits)",
+        "hits, ids = (page := ranking.hits[: context.query.limit]), ids_of(page)",
         f"{LAWS} tests/regressions/test_17_limit_changes_the_first.py",
+    ),
+    Mutant(
+        "gains of another tier",
+        "ranking/diverse.py",
+        "gains = now if field.tiers[place] == tier else worth",
+        "gains = now",
+        COUNTERFACTUALS,
+    ),
+    Mutant(
+        "words of one text alone left out of its length",
+        "ranking/likeness.py",
+        "self._lengths = np.array([len(words) for words in texts], np.int64)",
+        "self._lengths = bits.sum(axis=1, dtype=np.int64)",
+        "tests/unit/ranking/test_likeness.py",
     ),
     Mutant(
         "reranked window not lifted",

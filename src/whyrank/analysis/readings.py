@@ -1,13 +1,15 @@
 """In which ways a text may write what a word or a phrase asks for, read as texts are.
 
 An identifier stands in a text as one word or as its parts side by side: `night-shift` as `nightshift` or `night shift`.
-Where a text writes it joined, both stand in the index, the whole before its parts; so inside a phrase all are tried.
+Where a text writes it joined, both stand in the index, the whole before its parts; so inside a phrase all are tried,
+and so is plain words' being joined where a phrase goes on to them: `late night shift` is found in `late night-shift`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, product
+from itertools import chain, combinations, product
+from typing import NamedTuple
 
 import regex
 
@@ -16,6 +18,8 @@ from .text import clean, compose
 from .words import bigrams, is_unspaced, run_tokens, runs_in, singular_of, spelled, spoken_words, word_token
 
 MAX_READINGS = 64  # of a phrase; beyond three identifiers they are all read alike
+MOST_JOINED = 3  # words that signs join to one: `up-to-date`; more are rare, and each reading is looked for
+MOST_WORDS_WITH_JOINTS = 6  # of a phrase: seven readings more, and a millisecond; longer ones are quotations
 
 Reading = tuple[str, ...]
 _NUMBERED = regex.compile(r"(\p{L}+)(\p{N}+)")
@@ -25,10 +29,25 @@ _NAME = regex.compile(r"\p{L}+")
 
 def term_for(text: str, latin: str) -> str:
     """Return the term that a word or phrase is looked for by; nothing if it holds function words alone."""
-    words = [readings for readings in _words(compose(clean(text).text), latin) if readings]
+    read = [word for word in _words(compose(clean(text).text), latin) if word.readings]
+    words = [word.readings for word in read]
     label = " ".join(token for readings in words for token in readings[0])
-    found = list(dict.fromkeys(" ".join(chain.from_iterable(reading)) for reading in _combined(words)))
-    return label if len(found) < 2 else several(label, found)
+    readings = chain(_combined(words), _with_joints(read, latin))
+    found = list(dict.fromkeys(" ".join(chain.from_iterable(reading)) for reading in readings))
+    return label if len(found) < 2 else several(label, found[:MAX_READINGS])
+
+
+def _with_joints(words: Sequence[Word], latin: str) -> Iterator[Sequence[Reading]]:
+    """Yield plain words as a text holds them that joins some: `late night shift` where `late night-shift` stands.
+
+    What is joined from the first word on needs no reading of its own: its parts stand side by side behind the whole.
+    """
+    if len(words) <= MOST_WORDS_WITH_JOINTS and all(word.is_plain for word in words):
+        said = [word.readings[0] for word in words]
+        for start, end in combinations(range(1, len(words) + 1), 2):
+            if 1 < end - start <= MOST_JOINED:
+                whole = run_tokens("-".join(word.text for word in words[start:end]), latin)[0].text
+                yield [*said[:start], (whole,), *said[start:]]
 
 
 def _combined(words: Sequence[Sequence[Reading]]) -> Iterator[Sequence[Reading]]:
@@ -43,15 +62,27 @@ def _combined(words: Sequence[Sequence[Reading]]) -> Iterator[Sequence[Reading]]
         yield [readings[min(number, len(readings) - 1)] for readings in words]
 
 
-def _words(composed: str, latin: str) -> Iterator[Sequence[Reading]]:
-    """Yield the readings of each word, what it is called by first."""
+class Word(NamedTuple):
+    """One word of a phrase, and how it may stand in an index, what it is called by first."""
+
+    text: str
+    readings: Sequence[Reading]
+
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether it can be written in one way alone."""
+        return len(self.readings) == 1 and len(self.readings[0]) == 1 and not is_unspaced(self.text)
+
+
+def _words(composed: str, latin: str) -> Iterator[Word]:
+    """Yield each word with its readings."""
     runs = [run for run in runs_in(composed) if not _is_stop_word(run, latin)]
     words = [word for run in runs for word in ([run] if is_unspaced(run) else spoken_words(spelled(run)))]
     for word in words:
         if is_unspaced(word):
-            yield [tuple(token.text for token in bigrams(word))]
+            yield Word(word, [tuple(token.text for token in bigrams(word))])
         else:
-            yield _readings(word, latin, is_alone=len(words) == 1)
+            yield Word(word, _readings(word, latin, is_alone=len(words) == 1))
 
 
 def _is_stop_word(run: str, latin: str) -> bool:

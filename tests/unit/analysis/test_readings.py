@@ -31,11 +31,28 @@ from whyrank.storage.lexical import occurrences, padded
         ("l'avion", ["l avion"]),
         ("東京タワー", ["東京 京タ タワ ワー"]),
         ("new night-shift", ["new nightshift", "new night shift", "new nightshift night shift"]),
+        ("night shift", ["night shift"]),  # joined from the first on, the parts stand side by side all the same
+        ("new night shift", ["new night shift", "new nightshift night shift"]),
+        (
+            "a new night shift plan",
+            [
+                "new night shift plan",
+                "new nightshift night shift plan",
+                "new nightshiftplan night shift plan",
+                "new night shiftplan shift plan",
+            ],
+        ),
     ],
 )
 def test_a_word_or_phrase_is_read_in_every_way_it_may_be_written(text: str, readings: list[str]) -> None:
     term = term_for(text, "en")
     assert (meant(term) if term else []) == readings
+
+
+def test_a_quotation_is_read_as_it_stands() -> None:
+    words = ["gull", "tern", "wren", "crow", "rook", "kite", "finch"]
+    assert len(meant(term_for(" ".join(words[:6]), "en"))) == 1 + 4 + 3  # as it is; two joined; three joined
+    assert meant(term_for(" ".join(words), "en")) == [" ".join(words)]
 
 
 def test_a_term_is_called_by_its_wholes() -> None:

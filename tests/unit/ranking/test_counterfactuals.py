@@ -11,6 +11,7 @@ import pytest
 from tests.unit.ranking.builders import DAY, NOW, context, memory
 from whyrank.matches import NameMatch
 from whyrank.ranking.counterfactuals import Change, Pool, changes, is_above, standing
+from whyrank.ranking.diverse import Diverse
 from whyrank.ranking.diversity import MMR
 from whyrank.ranking.fusion import Fuse, Vote
 from whyrank.ranking.likeness import Comparison
@@ -112,6 +113,19 @@ def test_diversity_is_turned_over_the_whole_pool() -> None:
     asked = replace(asked, context=replace(asked.context, likeness=Comparison({}, words)))
     # relevance: b (0.9 − 0.4)/0.6 = 5/6, a 0; λ · 5/6 − (1 − λ) < λ · 0 below λ = 6/11
     assert is_nearest(found(asked, "b", "a")["λ of diversity"], 6 / 11)
+
+
+def test_what_is_placed_in_a_higher_tier_does_not_tell_two_below_it_apart() -> None:
+    # c is the name asked for; a is a little better than b, and they say the same, so that only picking them tells
+    c = memory("c")
+    scores = {"vector": {"a": 0.9, "b": 0.8, "c": 0.1}, "keyword": {"a": 0.9, "b": 0.8, "c": 0.1}}
+    words = {"a": frozenset({"tea"}), "b": frozenset({"tea"}), "c": frozenset({"oil"})}
+    asked = pool(scores, NameFirst(), MMR(0.7), memories=(A, B, c), names={"c": NameMatch("equal", "c")})
+    asked = replace(asked, context=replace(asked.context, likeness=Comparison({}, words)))
+    looks = Diverse(asked.runs, asked.context)
+    assert looks.is_above(asked.recipe, "c", "a")
+    assert looks.is_above(asked.recipe, "a", "b")
+    assert not looks.is_above(asked.recipe, "b", "a")
 
 
 def test_k_is_searched_for_where_ranks_are_fused() -> None:

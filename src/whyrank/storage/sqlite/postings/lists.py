@@ -20,7 +20,7 @@ from ..connection import Connection
 from ..sealed import BrokenSeal
 from . import vocabulary
 from .inversion import MAX_FREQUENCY, Text, follower_of, invert, key_of, only
-from .pages import Listed, Page, list_of, pages, read
+from .pages import Listed, Page, joined_pages, list_of, pages, read
 from .segments import Segment, flushed_below, live_segments
 from .tallies import Tallies, tally
 from .texts import stored_texts
@@ -137,10 +137,12 @@ class Pages:
         return held
 
     def _whole(self, connection: Connection, scope: str, segment: Segment, field: Field) -> Iterator[Page]:
-        """Yield all pages of a segment in order; so many are not kept."""
-        with self._turn:
-            directory = self._directory(connection, segment, field)
-        return (self._read(connection, scope, segment, field, directory, i) for i in range(len(directory.firsts)))
+        """Yield all pages of a segment in order, as they are read; so many are not kept."""
+        name = (segment.segment, field.number)
+        rows = connection.execute(
+            "SELECT first_key, page FROM posting_pages WHERE segment = ? AND field = ? ORDER BY first_key", name
+        )
+        return (self._unsealed(page, connection, scope, segment, (*name, first)) for first, page in rows)
 
     def _pages_for(
         self, connection: Connection, scope: str, segment: Segment, field: Field, keys: Integers
@@ -188,11 +190,17 @@ class Pages:
         self, connection: Connection, scope: str, segment: Segment, field: Field, directory: Directory, place: int
     ) -> Page:
         found = connection.execute("SELECT page FROM posting_pages WHERE number = ?", (directory.numbers[place],))
+        name = (segment.segment, field.number, directory.firsts[place])
+        return self._unsealed(found.fetchone()[0], connection, scope, segment, name)
+
+    def _unsealed(
+        self, blob: bytes, connection: Connection, scope: str, segment: Segment, name: tuple[int, int, int]
+    ) -> Page:
         try:
-            return read(found.fetchone()[0])
+            return read(blob)
         except BrokenSeal:
             self.broken[segment.segment] = (scope, segment)
-            return _made_anew(connection, scope, segment, (segment.segment, field.number, directory.firsts[place]))
+            return _made_anew(connection, scope, segment, name)
 
     def _keep(self, name: tuple[int, int], page: Page) -> None:
         self._pages[name] = page
@@ -213,25 +221,7 @@ def _made_anew(connection: Connection, scope: str, segment: Segment, name: tuple
     ).fetchone()[0]
     inside = (postings.keys >= name[2]) & ((postings.keys < following) if following is not None else True)
     made = list(pages(only(postings, inside), segment.first))
-    return _joined_pages([read(blob) for _, blob in made])
-
-
-def _joined_pages(parts: Sequence[Page]) -> Page:
-    if not parts:
-        empty = np.zeros(0, np.uint32)
-        return Page(np.zeros(0, np.int64), empty, empty, np.zeros(0, np.uint16), np.zeros(0, np.uint8), empty)
-    ends = np.cumsum([0, *(len(part.offsets) for part in parts)])
-    heard = np.cumsum([0, *(len(part.followers) for part in parts)])
-    return Page(
-        np.concatenate([part.keys for part in parts]),
-        np.concatenate([part.ends + start for part, start in zip(parts, ends, strict=False)]).astype(np.uint32),
-        np.concatenate([part.follower_ends + start for part, start in zip(parts, heard, strict=False)]).astype(
-            np.uint32
-        ),
-        np.concatenate([part.offsets for part in parts]),
-        np.concatenate([part.frequencies for part in parts]),
-        np.concatenate([part.followers for part in parts]),
-    )
+    return joined_pages([read(blob) for _, blob in made])
 
 
 def shelved(connection: Connection, shelf: Shelf, known: Shelved | None) -> Shelved:

@@ -6,7 +6,7 @@ numbers u16, counted from the segment's first · frequencies u8 · followers u32
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -111,4 +111,23 @@ def postings_of(page: Page, first: int) -> Inverted:
     sizes[1:] -= sizes[:-1].copy()
     return Inverted(
         np.repeat(page.keys, sizes), page.offsets.astype(np.int64) + first, page.frequencies, page.followers
+    )
+
+
+def joined_pages(parts: Sequence[Page]) -> Page:
+    """Return several pages that follow each other as one."""
+    if not parts:
+        empty = np.zeros(0, np.uint32)
+        return Page(np.zeros(0, np.int64), empty, empty, np.zeros(0, np.uint16), np.zeros(0, np.uint8), empty)
+    ends = np.cumsum([0, *(len(part.offsets) for part in parts)])
+    heard = np.cumsum([0, *(len(part.followers) for part in parts)])
+    return Page(
+        np.concatenate([part.keys for part in parts]),
+        np.concatenate([part.ends + start for part, start in zip(parts, ends, strict=False)]).astype(np.uint32),
+        np.concatenate([part.follower_ends + start for part, start in zip(parts, heard, strict=False)]).astype(
+            np.uint32
+        ),
+        np.concatenate([part.offsets for part in parts]),
+        np.concatenate([part.frequencies for part in parts]),
+        np.concatenate([part.followers for part in parts]),
     )

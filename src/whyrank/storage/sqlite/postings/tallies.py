@@ -75,6 +75,7 @@ def held_in(page: Page, living: Flags) -> Integers:
     """Return how many living memories hold each term of a page."""
     ends = page.ends.astype(np.int64)
     if living.all():
-        return np.diff(ends, prepend=0)
+        ends[1:] -= page.ends[:-1]
+        return ends
     held: Integers = np.add.reduceat(living[page.offsets].astype(np.int64), np.append(0, ends[:-1]))
     return held
