@@ -176,7 +176,7 @@ class Understood:
 
 
 def _slip_of(error: Exception) -> Slip | None:
-    """Say what was wrong with a line, by the error that holds it, or what was read from it; an empty line is nothing."""
+    """Say what was wrong with a line, by the error that holds it or what was read from it; an empty one is nothing."""
     unread = Slip(INVALID_REQUEST, "no-message", "this is no message that can be read")
     if not isinstance(error, ValidationError):
         return unread
