@@ -238,7 +238,7 @@ def exchanged(folder: Path, *requests: dict[str, Any] | str) -> list[dict[str, A
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        answers: dict[int, dict[str, Any]] = {}
+        answers: dict[int | None, dict[str, Any]] = {}
         for number, message in enumerate(messages):
             if isinstance(message, str):
                 process.stdin.write(message + "\n")
@@ -253,12 +253,29 @@ def exchanged(folder: Path, *requests: dict[str, Any] | str) -> list[dict[str, A
     assert rest == ""
     assert "Traceback" not in errors
     assert process.returncode == 0
-    return [answers[number] for number in sorted(answers) if number]
+    return [answers[number] for number in range(len(messages)) if number and number in answers]
 
 
 def test_lines_that_are_no_messages_do_not_stop_the_server(workspace: Path) -> None:
     [answer] = exchanged(workspace, "{", "", "null", '"text"', "[]", "\x00", call("memory_search", {"q": "green tea"}))
     assert answer["result"]["structuredContent"]["hits"][0]["path"] == "notes/tea.md"
+
+
+def test_a_line_that_is_no_message_is_answered_under_no_id(workspace: Path) -> None:
+    lines = ["{", "", "null", '"text"', "[]", '{"jsonrpc": "2.0", "id": 7}', '{"jsonrpc": "2.0", "id": 7, "method": 5}']
+    done = subprocess.run(
+        [COMMAND, "mcp"], cwd=workspace, input="\n".join([*lines, ""]), capture_output=True, text=True,
+        timeout=SECONDS, check=False,
+    )  # fmt: skip
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {answer["id"] for answer in answers} == {None}
+    # -32700 is the protocol's number for what cannot be parsed, -32600 for what is no message; empty lines are neither.
+    assert [answer["error"]["code"] for answer in answers] == [-32700, -32600, -32600, -32600, -32600, -32600]
+    ours = [answer["error"]["data"]["error"] for answer in answers]
+    codes = ["bad-json", "no-message", "no-message", "batch", "no-message", "no-message"]
+    assert [error["code"] for error in ours] == codes
+    assert all("send one JSON-RPC message" in error["hint"] for error in ours)
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -480,8 +497,21 @@ def test_http_refuses_bodies_that_are_no_messages_and_lives_on(server: Listening
     assert posted(server.url, kind, content=b"{").status_code == 400
     assert posted(server.url, kind, content=b"\xff\xfe").status_code == 400
     assert posted(server.url, kind, content=b"[" * 100_000).status_code == 400
-    assert posted(server.url, kind, content=b" " * 10_000_000).status_code == 413
-    assert posted(server.url, {"Content-Type": "text/plain"}, content=b"tea").status_code in (400, 415)
+    for content, number, code in (
+        (b"{", -32700, "bad-json"),
+        (b"[]", -32600, "batch"),
+        (b'"tea"', -32600, "no-message"),
+        (b'{"jsonrpc": "2.0", "id": 1}', -32600, "no-message"),
+    ):
+        refused = posted(server.url, kind, content=content)
+        told_us = refused.json()
+        assert (refused.status_code, told_us["id"], told_us["error"]["code"]) == (400, None, number)
+        assert told_us["error"]["data"]["error"]["code"] == code
+    long = posted(server.url, kind, content=b" " * 10_000_000)
+    assert (long.status_code, long.json()["error"]["code"]) == (413, "too-long")
+    plain = posted(server.url, {"Content-Type": "text/plain"}, content=b"tea")
+    assert (plain.status_code, plain.json()["error"]["code"]) == (415, "content-type")
+    assert "application/json" in plain.json()["error"]["hint"]
     assert posted(f"{server.url}/nothing", {}, json=PING).status_code == 404
 
     async def ask() -> bool:

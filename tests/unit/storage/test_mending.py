@@ -141,6 +141,28 @@ def test_a_flipped_bit_in_both_copies_of_a_fact_is_named_again_and_again(path: P
         assert memory.get(identity, scope="user:42").text != text
 
 
+def test_an_altered_fact_is_put_right_by_telling_it_again(path: Path) -> None:
+    [(identity, text)] = ask(path, "SELECT id, text FROM memories WHERE scope = 'user:42' ORDER BY row LIMIT 1")
+    told(path, "UPDATE memories SET text = text || 'X', embed_text = embed_text || 'X' WHERE id = ?", identity)
+    assert "altered" in codes(doctor(path))
+    with opened(path) as memory:
+        memory.update(identity, scope="user:42", text=text)
+    assert doctor(path, repair=True).is_whole
+
+
+def test_an_altered_chunk_comes_back_with_its_file(path: Path, sound: Path) -> None:
+    [(identity,)] = ask(path, "SELECT id FROM memories WHERE path LIKE '%note7.md' ORDER BY row LIMIT 1")
+    told(path, "UPDATE memories SET text = text || 'X', embed_text = embed_text || 'X' WHERE id = ?", identity)
+    [chunks] = [one for one in doctor(path, repair=True).findings if one.code == "chunks"]
+    assert chunks.names == (identity,)
+    assert "whyrank ingest" in chunks.hint
+    assert codes(doctor(path)) == {"aside"}
+    with opened(path) as memory:
+        memory.ingest(path.parent / "notes")
+    assert doctor(path).is_whole
+    assert dict(answers(path)) == pytest.approx(dict(answers(sound)))
+
+
 def test_a_chunk_that_cannot_be_read_is_set_aside_and_comes_back_with_its_file(path: Path, sound: Path) -> None:
     [(identity,)] = ask(path, "SELECT id FROM memories WHERE path LIKE '%note7.md' ORDER BY row LIMIT 1")
     told(path, "UPDATE memories SET tags = 'oops', text = x'c3ff', embed_text = '' WHERE id = ?", identity)
@@ -235,7 +257,9 @@ def test_missing_rows_of_every_derived_table_are_noticed_and_made_again(path: Pa
 
 def test_everything_a_memory_says_outlives_a_rebuild(path: Path, sound: Path) -> None:
     zero(path, pages_of(path, "names")[0])
+    (path.parent / ".memory.db-anew-killed").mkdir()  # as a repair that was killed leaves it
     assert doctor(path, repair=True).is_whole
+    assert not list(path.parent.glob(".memory.db-anew-*"))
 
     def said(store: Path) -> Iterator[object]:
         with opened(store) as memory:

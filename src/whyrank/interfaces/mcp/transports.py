@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 
 from ..connections import allow_many_files, fault_in, host_for
 from ..gate import App, Gate, Receive, Refusal, Send, guarded, refuse
+from .messages import Understood, understood
 from .sessions import Sessions
 
 PATH = "/mcp"
@@ -46,7 +47,7 @@ def over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
 
     async def serve() -> None:
         async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+            await server.run(Understood(reading, writing), writing, server.create_initialization_options())
 
     asyncio.run(serve())
 
@@ -63,7 +64,7 @@ def over_http(servers: Sequence[tuple[Gate, Server[Any]]], listening: socket.soc
             yield
 
     lifetime = Starlette(lifespan=running)
-    inside = guarded([(gate, _at_path(cast(App, kept.asgi_app))) for gate, kept in sessions])
+    inside = guarded([(gate, _at_path(understood(cast(App, kept.asgi_app)))) for gate, kept in sessions])
 
     async def app(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

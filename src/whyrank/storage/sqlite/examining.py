@@ -39,6 +39,8 @@ SOURCES = {
 _KEYS = {"memories": "row", "arrivals": "entry", "history": "entry"}
 _REPAIR = "`whyrank doctor --repair` writes the store anew with all that can be read"
 COPY = "ingest their files again, or take them from a copy of the store"
+_SET_ASIDE = "`whyrank doctor --repair` sets them aside, and the next `whyrank ingest` reads their files anew"
+_PUT_RIGHT = "`whyrank show ID` shows what is left; put it right with `whyrank update ID --text TEXT`"
 _TREE = re.compile(r"^Tree (\d+)")
 _NAMED = re.compile(r"(?:index|in|table) (?:main\.)?(\w+)")
 
@@ -150,18 +152,27 @@ def _memories(connection: Connection, tick: Tick) -> Iterator[Finding]:
 
 def _wrong(wrong: Iterable[Judged]) -> Iterator[Finding]:
     """Tell memories that can be restored from those that can be read only in part, or not at all."""
-    by_state: dict[str, list[str]] = {"restored": [], "altered": [], "unreadable": []}
+    by_state: dict[str, list[str]] = {"restored": [], "chunks": [], "altered": [], "unreadable": []}
     for one in wrong:
-        is_restored = "restored" in one.wrong
-        by_state["restored" if is_restored else "unreadable" if one.memory is None else "altered"].append(one.id)
-    restored, altered, unreadable = (tuple(names) for names in by_state.values())
+        by_state[_state(one)].append(one.id)
+    restored, chunks, altered, unreadable = (tuple(names) for names in by_state.values())
     if restored:
         texts = f"{counted(len(restored), 'text was', 'texts were')} altered"
         yield Finding("texts", f"{texts} and can be restored: {listed(restored)}", _REPAIR, names=restored)
+    if chunks:
+        yield _lost("chunks", chunks, "of files can be read, but not as stored")._replace(hint=_SET_ASIDE)
     if altered:
-        yield _lost("altered", altered, "can be read, but not as it was stored")
+        yield _lost("altered", altered, "can be read, but not as stored")._replace(hint=_PUT_RIGHT)
     if unreadable:
         yield _lost("unreadable", unreadable, "cannot be read")
+
+
+def _state(one: Judged) -> str:
+    if "restored" in one.wrong:
+        return "restored"
+    if one.memory is None:
+        return "unreadable"
+    return "chunks" if one.memory.kind == "chunk" else "altered"
 
 
 def _lost(code: str, names: tuple[str, ...], why: str) -> Finding:

@@ -26,6 +26,7 @@ from .writing import Writing
 
 # What is mended where it stands; whatever else is wrong and derived takes writing everything anew.
 _IN_PLACE = frozenset({"records", "postings", "vectors", "signs", "orphans"})
+_SET_ASIDE = frozenset({"unreadable", "lost", "chunks"})  # so that the others answer, and files are read anew
 _WITHOUT_MEMORY = "NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = o.hash)"
 
 
@@ -48,7 +49,7 @@ def mended(path: Path, tick: Tick) -> tuple[list[Finding], str]:
     with closing(Database(path, forgiving=True)) as database:
         found = examine(database, tick)
         kept = ""
-        wanted = {finding.code for finding in found if finding.derived or finding.code in ("unreadable", "lost")}
+        wanted = {finding.code for finding in found if finding.derived or finding.code in _SET_ASIDE}
         if not wanted:
             return found, ""
         if wanted - _IN_PLACE or version_of(database) != MIGRATIONS[-1].version:

@@ -12,7 +12,8 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
+from glob import escape
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -57,10 +58,11 @@ class _Aside(NamedTuple):
 
 def rebuild(database: Database, tick: Tick) -> Path:
     """Write a store anew with all that can be read of it; return where it lies as it was before."""
-    folder, name = database.path.parent, database.path.name
+    folder, prefix = database.path.parent, f".{database.path.name}-anew-"
     with (
         database.alone() as damaged,
-        tempfile.TemporaryDirectory(prefix=f".{name}-anew-", dir=folder) as place,
+        _swept(folder, prefix),
+        tempfile.TemporaryDirectory(prefix=prefix, dir=folder) as place,
         closing(Database(Path(place) / "memory.db")) as fresh,
     ):
         _fill(database.reader(), fresh, tick)
@@ -69,6 +71,14 @@ def rebuild(database: Database, tick: Tick) -> Path:
         fresh.reader().backup(damaged)
         damaged.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return kept
+
+
+@contextmanager
+def _swept(folder: Path, prefix: str) -> Iterator[None]:
+    """Take away what a repair that was killed has left: who is alone here knows that nobody works at it."""
+    for left in folder.glob(f"{escape(prefix)}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    yield
 
 
 def _refuse_nothing(fresh: Database) -> None:
