@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from .connection import Connection
 
@@ -10,6 +11,7 @@ _PREFIX = "note:"
 _LAST = "\U0010ffff"  # sorts behind every other character
 
 
+@lru_cache(maxsize=16)  # every fact that is stored asks
 def note_key(name: str) -> str:
     """Return under which key of `meta` a note stands."""
     return _PREFIX + name

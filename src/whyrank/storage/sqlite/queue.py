@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from ...ports import Failure, Waiting
 from ...types import Scope
@@ -89,6 +90,7 @@ def forget_space(connection: Connection, space: str) -> None:
     connection.execute("UPDATE scopes SET changed = ?, epoch = epoch + 1", (int(generation.fetchone()[0]),))
 
 
+@lru_cache(maxsize=16)  # every fact that is stored asks
 def dimensions_key(space: str) -> str:
     """Return under which key of `meta` the number of dimensions of a space stands."""
     return f"dimensions of {space}"
