@@ -22,8 +22,9 @@ from whyrank.engine import Engine
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Arrival, Changes, sorting_key
 from whyrank.storage.sqlite import arrivals
-from whyrank.storage.sqlite import connection as connections
+from whyrank.storage.sqlite import database as databases
 from whyrank.storage.sqlite.arrivals import BATCH
+from whyrank.storage.sqlite.connection import BUSY_MILLISECONDS, connect
 from whyrank.storage.sqlite.locking import locked
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
@@ -36,7 +37,7 @@ SECRET = "Xyzzyplugh drinks quinoa lemonade"
 def counted(path: Path, table: str = "arrivals") -> int:
     """Count rows as they stand in the file."""
     # By the same library: another one in this process would give up the locks of the first.
-    other = connections.connect(path)
+    other = connect(path)
     found: int = other.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
     other.close()
     return found
@@ -261,8 +262,8 @@ def test_the_notice_is_in_the_answer_once(path: Path) -> None:
 
 
 def test_a_reader_does_not_wait_for_a_writer_who_takes_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "INDEXING_SECONDS", 0.05)
-    monkeypatch.setattr(connections, "PAUSE_SECONDS", 0.3)
+    monkeypatch.setattr(databases, "INDEXING_SECONDS", 0.05)
+    monkeypatch.setattr(databases, "PAUSE_SECONDS", 0.3)
     store = SqliteStore(path)
     store.take_in(arrival(1))
     with locked(Path(f"{path}.lock"), 1.0):
@@ -277,18 +278,18 @@ def test_a_reader_does_not_wait_for_a_writer_who_takes_long(path: Path, monkeypa
 
 
 def test_a_stranger_who_holds_the_file_keeps_no_reader_waiting(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "INDEXING_SECONDS", 0.05)
-    monkeypatch.setattr(connections, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(databases, "INDEXING_SECONDS", 0.05)
+    monkeypatch.setattr(databases, "PAUSE_SECONDS", 0.0)
     store = SqliteStore(path)
     store.take_in(arrival(1))
-    stranger = connections.connect(path, isolation_level=None)
+    stranger = connect(path, isolation_level=None)
     stranger.execute("BEGIN IMMEDIATE")
     assert [notice.code for notice in store.keyword(["tea"], EVERYTHING, 5).notices] == ["not-indexed-yet"]
     stranger.execute("ROLLBACK")
     stranger.close()
     assert list(store.keyword(["tea"], EVERYTHING, 5).ids) == ["m_1"]
     with store._database.writing() as connection:  # and writers are as patient, and as careful, as before
-        assert connection.execute("PRAGMA busy_timeout").fetchone() == (connections.BUSY_MILLISECONDS,)
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (BUSY_MILLISECONDS,)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
     store.close()
 
@@ -319,7 +320,7 @@ def test_a_vector_that_does_not_fit_any_more_is_made_again(path: Path, vector: b
     with whyrank.open(path, workspace=path.parent, calibration="manual") as engine:
         engine.add("the first of a space is written whole")
         engine.add("tea is green")
-        other = connections.connect(path)
+        other = connect(path)
         assert other.execute("UPDATE arrivals SET vector = ?", (vector,)).rowcount == 1
         other.commit()
         other.close()

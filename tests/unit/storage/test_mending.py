@@ -14,7 +14,7 @@ from tests.damage import PAGE_BYTES, ask, cut, flip, pages_of, told, zero
 from whyrank.checkups import Checkup, Finding, listed
 from whyrank.engine import Engine
 from whyrank.errors import StoreDamaged, StoreError, StoreFull
-from whyrank.storage.sqlite.connection import Database
+from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.mending import examined
 
 WORDS = ("tea", "coffee", "ferry", "harbour", "lamp", "plant", "garden", "river", "stone", "bread", "light", "winter")

@@ -18,7 +18,8 @@ from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes, Entry
 from whyrank.storage.fields import GRAMS, WORDS
 from whyrank.storage.sqlite import indexes, selection, writing
-from whyrank.storage.sqlite.connection import Database, run_script
+from whyrank.storage.sqlite.connection import run_script
+from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.indexes import prepare_index
 from whyrank.storage.sqlite.postings import pages, scores, segments
 from whyrank.storage.sqlite.postings.inversion import Text, invert, key_of, merged

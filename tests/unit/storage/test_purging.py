@@ -9,7 +9,7 @@ import pytest
 
 import whyrank
 from whyrank.storage.sqlite import purging
-from whyrank.storage.sqlite.connection import Database
+from whyrank.storage.sqlite.database import Database
 
 SECRET = "Xyzzyplugh drinks quinoa lemonade in the conservatory on thursdays"
 

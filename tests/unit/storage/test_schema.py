@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from whyrank.errors import SchemaTooNew, StoreDamaged, StoreError
-from whyrank.storage.sqlite.connection import Database
+from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.schema import MIGRATIONS, Migration, prepare
 from whyrank.storage.sqlite.store import SqliteStore
 

@@ -15,8 +15,9 @@ from whyrank.analysis.names import probe_for
 from whyrank.errors import StoreDamaged, StoreError, StoreFull, StoreLocked
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
-from whyrank.storage.sqlite.connection import Database, translated
 from whyrank.storage.sqlite.connection import sqlite3 as library  # type: ignore[attr-defined]
+from whyrank.storage.sqlite.connection import translated
+from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.recent import _PLACES_KEPT, Places, RecentMemories
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections

@@ -9,7 +9,8 @@ from ...columns import MemoryId
 from ...ports import Failure, FileRecord, Waiting, Written
 from ...types import Memory, Scope
 from . import arrivals, past, queue
-from .connection import Connection, Database, Row
+from .connection import Connection, Row
+from .database import Database
 from .notes import Notes, raise_generation, write_notes
 
 SEEN = "scope IN (SELECT value FROM json_each(?))"

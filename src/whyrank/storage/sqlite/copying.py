@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .connection import Database, connect, translated
+from .connection import connect, translated
+from .database import Database
 
 
 def copy_store(path: Path, to: Path) -> None:

@@ -16,7 +16,8 @@ from ...analysis.entries import READER_VERSION
 from ...analysis.names import names_of
 from ...checkups import Finding, listed
 from ...wording import counted
-from .connection import Connection, Database, SqlError, translated
+from .connection import Connection, SqlError, translated
+from .database import Database
 from .judging import Judged, has_sound_embedding, judged, memory_rows, missing
 from .readers import KEY as READERS
 from .readers import stretches_in

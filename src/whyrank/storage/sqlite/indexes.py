@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...ports import Entry
-from .connection import Connection, Database
+from .connection import Connection
+from .database import Database
 from .fts5 import Fts5Index
 from .keyword import KeywordIndex
 from .postings.index import PostingsIndex

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ...checkups import Finding
 from ...errors import StoreDamaged
-from .connection import Connection, Database
+from .connection import Connection
+from .database import Database
 from .examining import Tick, examine
 from .indexes import INDEXES, index_in
 from .names import NameIndex

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from glob import escape
 
-from .connection import Connection, Database
+from .connection import Connection
+from .database import Database
 
 _WORD = "purge"
 

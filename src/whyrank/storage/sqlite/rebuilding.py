@@ -23,7 +23,8 @@ from ...errors import StoreDamaged, StoreFull
 from ...types import Memory
 from .arrivals import Arrived
 from .catalogue import BLOCK
-from .connection import Connection, Database, Row
+from .connection import Connection, Row
+from .database import Database
 from .examining import Tick
 from .indexes import DEFAULT, INDEXES, prepare_index
 from .judging import judged, memory_rows, missing

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from ...analysis.text import text_key
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
-from .connection import Connection, Database, connect, forgive, run_script, translated, untouched_address
+from .connection import Connection, connect, forgive, run_script, translated, untouched_address
+from .database import Database
 
 APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's databases
 

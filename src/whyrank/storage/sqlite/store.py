@@ -19,7 +19,8 @@ from ..pools import best
 from ..samples import spread
 from . import arrivals, past, purging, readers
 from .catalogue import Catalogue
-from .connection import Connection, Database
+from .connection import Connection
+from .database import Database
 from .filters import Clause, clause_for
 from .indexes import DEFAULT, INDEXES, IndexName, index_in, prepare_index
 from .keyword import Found, KeywordIndex, View
