@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
+from itertools import chain
 
 import regex
 
@@ -75,28 +76,26 @@ def script_language(text: str) -> str | None:
 @lru_cache(maxsize=256)
 def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Let the stop words vote; the default wins ties and silence."""
-    votes: Counter[str] = Counter()
     words = _words(text)
-    for word, count in Counter(words).items():
-        for side in _voting(word):
-            for language in _VOTERS.get(side, ()):
-                votes[language] += count
-    if not votes:
+    voices = [side for word in words for side in _voting(word) if side in _VOTERS]
+    if not voices:
         return default
+    votes = Counter(chain.from_iterable(map(_VOTERS.__getitem__, voices)))
     # At equal votes the default wins, then the order of the table. One word alone ("die hard") decides nothing.
-    winner = max((default, *LATIN_LANGUAGES), key=lambda language: votes[language])
-    is_sure = votes[winner] >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE
-    return winner if is_sure and (default != DEFAULT_LANGUAGE or _is_shown(winner, words)) else default
+    most = max(votes.values())
+    winner = next(language for language in (default, *LATIN_LANGUAGES) if votes.get(language) == most)
+    is_sure = most >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE
+    return winner if is_sure and (default != DEFAULT_LANGUAGE or _is_shown(winner, voices, words)) else default
 
 
-def _is_shown(language: str, words: list[str]) -> bool:
+def _is_shown(language: str, voices: list[str], words: list[str]) -> bool:
     """Tell whether a word speaks for a language that English does not have too, or several do and none for English."""
-    voices = {side for word in words for side in _voting(word) if language in _VOTERS.get(side, ())}
-    if voices - _ENGLISH_TOO:
+    own = {side for side in voices if language in _VOTERS[side]}
+    if own - _ENGLISH_TOO:
         return True
     has_accents = any(not word.isascii() for word in words)
-    is_english = any("en" in _VOTERS.get(side, ()) for word in words for side in _voting(word))
-    return not is_english and len(voices) >= (_DOUBTFUL_VOICES - has_accents)
+    is_english = any("en" in _VOTERS[side] for side in voices)
+    return not is_english and len(own) >= (_DOUBTFUL_VOICES - has_accents)
 
 
 def _words(text: str) -> list[str]:
