@@ -11,6 +11,13 @@ if TYPE_CHECKING:
 _TOLERANCE = 1e-4  # of a length that is one but for rounding; such rows stay as they are, to the bit
 
 
+def unit_row(row: object, dimension: int | None) -> NDArray[np.float32]:
+    """Return one vector at unit length; zeros stay zeros. What is no such vector is a ValueError."""
+    import numpy as np
+
+    return unit_rows(np.asarray(row)[np.newaxis], 1, dimension)[0]
+
+
 def unit_rows(rows: object, count: int, dimension: int | None) -> NDArray[np.float32]:
     """Return so many vectors at unit length; a row of zeros stays one. What is no such table is a ValueError."""
     import numpy as np

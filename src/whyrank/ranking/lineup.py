@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import overload
 
-from ..columns import Lazily, MemoryId
-from ..hits import Held, Hit
+from ..columns import Lazily, MemoryId, column_of
+from ..hits import Held, HeldMemories, Hit
 from ..trail import Step
 
 
@@ -21,6 +21,10 @@ class Hits(Lazily[Hit]):
     def hit(self, index: int) -> Hit:
         """Make one hit."""
         raise NotImplementedError
+
+    def column(self, values: Mapping[MemoryId, float]) -> Sequence[float | None]:
+        """Return what a signal says of each, without making a hit."""
+        return column_of(values, self.ids())
 
     @property
     def top_tier(self) -> int:
@@ -74,6 +78,11 @@ class Lineup(Hits):
         """Return the scores without making a hit."""
         return [self._scores[place] for place in self._places]
 
+    def column(self, values: Mapping[MemoryId, float]) -> Sequence[float | None]:
+        """Return what a signal says of each; signals speak of candidates in the order of the board."""
+        said = column_of(values, self._ids)
+        return [said[place] for place in self._places]
+
     def origins(self) -> list[object]:
         """Return what each hit's source is."""
         return [self._origins[place] for place in self._places]
@@ -96,10 +105,15 @@ class Lineup(Hits):
         places = [self._places[index] for index in indices]
         return Lineup(places, self._ids, self._scores, self._origins, self._memories, self._make)
 
-    def holding(self, memories: Mapping[MemoryId, Held]) -> Lineup:
-        """Return the same with memories that were read in the meantime."""
-        known = memories if len(memories) >= len(self) else {**self._memories, **memories}
-        return Lineup(self._places, self._ids, self._scores, self._origins, known, self._make)
+    def fetched(self, get: Callable[[Sequence[MemoryId]], Mapping[MemoryId, Held]]) -> Lineup:
+        """Return the same with memories at hand: read as their store holds them, else as `get` returns them."""
+        held, ids = self._memories, self.ids()
+        if isinstance(held, HeldMemories) and held.ids == self._ids:
+            read: Mapping[MemoryId, Held] = dict(zip(ids, held.fetched_at(self._places), strict=True))
+        else:
+            read = get(ids)
+            read = read if len(read) >= len(self) else {**held, **read}
+        return Lineup(self._places, self._ids, self._scores, self._origins, read, self._make)
 
 
 class Stepped(Hits):
@@ -113,6 +127,10 @@ class Stepped(Hits):
     def ids(self) -> list[MemoryId]:
         """Return the ids without making a hit."""
         return ids_of(self._hits)
+
+    def column(self, values: Mapping[MemoryId, float]) -> Sequence[float | None]:
+        """Return what a signal says of each, without making a hit."""
+        return said_of(self._hits, values)
 
     @property
     def top_tier(self) -> int:
@@ -153,6 +171,11 @@ class Joined(Hits):
 def ids_of(hits: Sequence[Hit]) -> list[MemoryId]:
     """Return the ids of hits, made or not."""
     return hits.ids() if isinstance(hits, Hits) else [hit.id for hit in hits]
+
+
+def said_of(hits: Sequence[Hit], values: Mapping[MemoryId, float]) -> Sequence[float | None]:
+    """Return what a signal says of each of some hits, made or not."""
+    return hits.column(values) if isinstance(hits, Hits) else column_of(values, [hit.id for hit in hits])
 
 
 def held_by(hits: Sequence[Hit]) -> list[Held]:
