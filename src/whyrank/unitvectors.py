@@ -15,7 +15,8 @@ def unit_row(row: object, dimension: int | None) -> NDArray[np.float32]:
     """Return one vector at unit length; zeros stay zeros. What is no such vector is a ValueError."""
     import numpy as np
 
-    return unit_rows(np.asarray(row)[np.newaxis], 1, dimension)[0]
+    unit: NDArray[np.float32] = unit_rows(np.asarray(row)[np.newaxis], 1, dimension)[0]
+    return unit
 
 
 def unit_rows(rows: object, count: int, dimension: int | None) -> NDArray[np.float32]:
