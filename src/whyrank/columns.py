@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MemoryId = str
 Item = TypeVar("Item", covariant=True)
@@ -55,13 +59,19 @@ class Listed(Lazily[Candidate]):
 
 
 class Column(Mapping[MemoryId, float]):
-    """A number for each of some memories, in the order they were asked for; those without one have None."""
+    """A number for each of some memories, in the order they were asked for; those without one have None.
 
-    __slots__ = ("_by_id", "ids", "numbers")
+    Where none is without, a store may give the same numbers as an array.
+    """
 
-    def __init__(self, ids: Sequence[MemoryId], numbers: Sequence[float | None]) -> None:
+    __slots__ = ("_by_id", "array", "ids", "numbers")
+
+    def __init__(
+        self, ids: Sequence[MemoryId], numbers: Sequence[float | None], array: NDArray[np.float64] | None = None
+    ) -> None:
         self.ids = ids
         self.numbers = numbers
+        self.array = array
         self._by_id: dict[MemoryId, float] | None = None
 
     def __getitem__(self, identity: MemoryId) -> float:
@@ -82,9 +92,22 @@ class Column(Mapping[MemoryId, float]):
         return self._by_id
 
 
+def with_gaps(ids: Sequence[MemoryId], numbers: NDArray[np.float64]) -> Column:
+    """Return a column of the numbers of an array; what is no number there has none."""
+    listed: list[float] = numbers.tolist()
+    if (numbers == numbers).all():
+        return Column(ids, listed, numbers)
+    return Column(ids, [None if number != number else number for number in listed])
+
+
 def by_id(values: Mapping[MemoryId, float]) -> Mapping[MemoryId, float]:
     """Return numbers in the form that is quickest to look up one by one."""
     return values.by_id if isinstance(values, Column) else values
+
+
+def array_of(values: Mapping[MemoryId, float], ids: Sequence[MemoryId]) -> NDArray[np.float64] | None:
+    """Return the numbers of these memories, in this order, if they are at hand as an array."""
+    return values.array if isinstance(values, Column) and values.ids == ids else None
 
 
 def column_of(values: Mapping[MemoryId, float], ids: Sequence[MemoryId]) -> Sequence[float | None]:

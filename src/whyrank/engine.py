@@ -39,7 +39,7 @@ from .ranking.reranking import Rerank
 from .search.searcher import Searcher
 from .search.why import Why, why
 from .serving import Always, Makers, Serving
-from .types import GLOBAL, Notice, Query, Scope
+from .types import GLOBAL, Notice, Query, Scope, Where
 
 if TYPE_CHECKING:
     from .evaluation.pinboard import Pinboard
@@ -325,7 +325,7 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         size = self._config["limit"] if limit is None else limit
         check_question(text)
         check_page(size, offset)
-        where = Filters(**filters).where(self._clock())
+        where = Filters(**filters).where(self._clock()) if filters else Where(now=self._clock())
         return Query(text, where, size, offset, strict, max_tokens, syntax=check_syntax(syntax))
 
     def _recipe(self, recipe: str | Recipe | None) -> Recipe:

@@ -170,6 +170,10 @@ class HeldMemories(Mapping[MemoryId, Held]):
         """Return some of them, at hand from now on, whatever becomes of the store."""
         return {identity: memory_of(self[identity]) for identity in ids}
 
+    def fetched_at(self, places: Sequence[int]) -> Sequence[Held]:
+        """Return those at some places of the order, at hand from now on."""
+        return [memory_of(self._make(place)) for place in places]
+
     def content_keys(self, ids: Sequence[MemoryId]) -> Sequence[ContentKey]:
         """Return what breaks ties between some of them."""
         return [memory_of(self[identity]).content_key for identity in ids]

@@ -12,7 +12,7 @@ _TOLERANCE = 1e-4  # of a length that is one but for rounding; such rows stay as
 _SURELY = _TOLERANCE / 2  # in float32, which is off by a hundredth of that
 
 
-def unit_row(rows: object, dimension: int | None) -> NDArray[np.float32] | None:
+def lone_row(rows: object, dimension: int | None) -> NDArray[np.float32] | None:
     """Return the one row of a table, if it is a vector of this dimension and beyond doubt at unit length."""
     if getattr(rows, "shape", None) == (1, dimension):
         row: NDArray[np.float32] = rows[0]  # type: ignore[index]
@@ -21,18 +21,24 @@ def unit_row(rows: object, dimension: int | None) -> NDArray[np.float32] | None:
     return None
 
 
+def unit_row(row: object, dimension: int | None) -> NDArray[np.float32]:
+    """Return one vector at unit length; zeros stay zeros. What is no such vector is a ValueError."""
+    import numpy as np
+
+    unit: NDArray[np.float32] = unit_rows(np.asarray(row)[np.newaxis], 1, dimension)[0]
+    return unit
+
+
 def unit_rows(rows: object, count: int, dimension: int | None) -> NDArray[np.float32]:
     """Return so many vectors at unit length; a row of zeros stays one. What is no such table is a ValueError."""
     import numpy as np
 
     found = np.asarray(rows, np.float32)
-    if count == 1 and unit_row(found, dimension) is not None:  # as of every question
+    if count == 1 and lone_row(found, dimension) is not None:  # as of every question
         return found
     if found.ndim != 2 or len(found) != count or (dimension is not None and found.shape[1] != dimension):
         wanted = "any number" if dimension is None else dimension
         raise ValueError(f"the embedder gave an array of {found.shape}, not of ({count}, {wanted})")
-    if count == 1 and _is_unit(found[0]):
-        return found
     wide = found.astype(np.float64)
     lengths = np.sqrt(np.add.reduce(wide * wide, axis=1))  # in float64 no square of a finite float32 is infinite
     if not np.isfinite(lengths).all():
@@ -42,9 +48,3 @@ def unit_rows(rows: object, count: int, dimension: int | None) -> NDArray[np.flo
         found = found.copy()
         found[odd] = (wide[odd] / lengths[odd, np.newaxis]).astype(np.float32)
     return found
-
-
-def _is_unit(row: NDArray[np.float32]) -> bool:
-    """Tell that one vector is long enough as it is, as that of every question is; what is doubtful is not."""
-    wide = row.astype(float)
-    return bool(abs(wide.dot(wide) - 1.0) <= _TOLERANCE)

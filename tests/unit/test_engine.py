@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 import whyrank
 from tests.minilm import MODELS, installed
+from whyrank.arguments import Filters
 from whyrank.errors import ConfigError, NotFound, StoreError
-from whyrank.types import Document, Scope
+from whyrank.types import Document, Scope, Where
 
 
 @pytest.fixture
@@ -467,3 +468,7 @@ def test_an_empty_path_is_not_the_folder_one_is_in(tmp_path: Path, monkeypatch: 
         with pytest.raises(ConfigError, match="a path is empty"):
             memory.ingest("")
         assert memory.status().memories == 0
+
+
+def test_filters_that_say_nothing_ask_what_a_question_without_filters_asks() -> None:
+    assert Filters().where(5.0) == Where(now=5.0)

@@ -21,7 +21,7 @@ from whyrank.ports import Embedder
 from whyrank.storage.sqlite import purging
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
-from whyrank.unitvectors import unit_rows
+from whyrank.unitvectors import unit_row, unit_rows
 
 
 def over(path: Path, embedder: Embedder | None, **given: object) -> Engine:
@@ -239,3 +239,11 @@ def test_merging_keeps_the_longer_life_and_the_higher_trust(tmp_path: Path) -> N
         done = engine.remember("the old cellar key hangs behind the green door", decay="permanent")
         assert (done.outcome, done.memory.id) == ("merged", short.id)
         assert (done.memory.decay, done.memory.expires, done.memory.trust) == ("permanent", None, "owner")
+
+
+def test_the_vector_of_a_question_is_brought_to_unit_length_and_looked_at() -> None:
+    assert unit_row([3.0, 4.0], 2).tolist() == pytest.approx([0.6, 0.8])  # a length of 5
+    with pytest.raises(ValueError, match="not of"):
+        unit_row([3.0, 4.0], 3)
+    with pytest.raises(ValueError, match="not of"):
+        unit_row([[3.0, 4.0]], 2)

@@ -81,15 +81,16 @@ def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Let the stop words vote; the default wins ties and silence."""
     words = _words(text)
     voices = _voices(words)
+    if not voices:
+        return default
     votes: Counter[str] = Counter()
     for voice, count in voices.items():
         for language in _VOTERS[voice]:
             votes[language] += count
-    if not votes:
-        return default
     # At equal votes the default wins, then the order of the table. One word alone ("die hard") decides nothing.
-    winner = max((default, *LATIN_LANGUAGES), key=lambda language: votes[language])
-    is_sure = votes[winner] >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE
+    most = max(votes.values())
+    winner = next(language for language in (default, *LATIN_LANGUAGES) if votes.get(language) == most)
+    is_sure = most >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE
     return winner if is_sure and (default != DEFAULT_LANGUAGE or _is_shown(winner, voices, words)) else default
 
 

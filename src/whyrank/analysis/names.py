@@ -43,8 +43,11 @@ def name_key(text: str) -> str:
 @lru_cache(maxsize=4_096)
 def name_words(text: str) -> tuple[str, ...]:
     """Return the words of a name, identifiers split into theirs."""
-    words = (spoken for word in _WORD.findall(compose(text)) for spoken in spoken_words(word))
-    return tuple(part for word in words for part in parts_of(word))
+    return _parts_of_all(_WORD.findall(compose(text)))
+
+
+def _parts_of_all(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple([part for word in words for spoken in spoken_words(word) for part in parts_of(spoken)])
 
 
 def words_key(words: Iterable[str]) -> str:
@@ -70,16 +73,16 @@ def names_of(memory: Memory) -> tuple[Name, ...]:
 
 def probe_for(text: str, *, typos: bool = False) -> NameProbe:
     """Return what a query asks of the names."""
-    spoken = [fold(word) for word in _WORD.findall(compose(text))]
-    return NameProbe(name_key(text), name_words(text), _windows(spoken), typos)
+    words = _WORD.findall(compose(text))
+    return NameProbe(name_key(text), _parts_of_all(words), _windows(tuple(map(fold, words))), typos)
 
 
-def _windows(words: list[str]) -> tuple[tuple[str, ...], ...]:
+def _windows(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Return every run of neighbouring words inside a sentence, longest first."""
     if not 1 < len(words) <= MAX_WINDOWED_WORDS:
         return ()
     sizes = range(min(MAX_WINDOW_WORDS, len(words) - 1), 0, -1)
-    return tuple(tuple(words[i : i + size]) for size in sizes for i in range(len(words) - size + 1))
+    return tuple([words[i : i + size] for size in sizes for i in range(len(words) - size + 1)])
 
 
 def windows_by_key(probe: NameProbe) -> dict[str, tuple[str, ...]]:
@@ -91,7 +94,7 @@ def windows_by_key(probe: NameProbe) -> dict[str, tuple[str, ...]]:
 def _by_key(windows: tuple[tuple[str, ...], ...]) -> dict[str, tuple[str, ...]]:
     """Remember those of the last queries: speakers, names and every name that is compared ask for them."""
     keys = {word: name_key(word) for word in set(chain.from_iterable(windows))}
-    return {"".join([keys[word] for word in window]): window for window in reversed(windows)}
+    return {"".join(map(keys.__getitem__, window)): window for window in reversed(windows)}
 
 
 def edits_allowed(key: str) -> int:

@@ -24,6 +24,7 @@ NAME_WORDS = 2  # a query of one or two words is usually somebody's or something
 LETTERS_PER_UNSPACED_WORD = 3  # Chinese and Japanese words have about two characters, Thai ones more
 
 _PHRASE = regex.compile(r'"([^"]+)"|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»')
+_QUOTES = frozenset('"“„«')  # how a phrase begins
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+")
 _QUESTION_MARKS = ("?", "？", "؟", "⁇")
 
@@ -64,6 +65,9 @@ def kind_of(text: str, language: str) -> QueryKind:
 
 def _terms(text: str, default_language: str) -> Iterator[str]:
     """Yield the terms in order; a quoted phrase is one term of several tokens."""
+    if _QUOTES.isdisjoint(text):
+        yield from tokens_of(text, default_language)
+        return
     found_phrase = False
     for match in _PHRASE.finditer(text):
         phrase = next(group for group in match.groups() if group)

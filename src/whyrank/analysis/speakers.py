@@ -9,28 +9,28 @@ from ..matches import NameProbe
 from .datewords import SIGN
 from .names import name_key, windows_by_key
 
-_BY = f"by{SIGN}"
+BY = f"by{SIGN}"  # how the mark of a speaker begins
 MAX_NAME_WORDS = 3  # people are called by one to three words
 
 
 def speaker_mark(name: str) -> tuple[str, ...]:
     """Return the mark of a speaker; nothing for a name without letters."""
     key = name_key(name)
-    return (f"{_BY}{key}",) if key else ()
+    return (f"{BY}{key}",) if key else ()
 
 
 def asked_speakers(probe: NameProbe) -> tuple[str, ...]:
     """Return the marks of everybody the words of a question could name."""
     keys = [key for key, window in windows_by_key(probe).items() if len(window) <= MAX_NAME_WORDS]
     # One word alone has no windows.
-    return tuple(dict.fromkeys(_BY + key for key in keys or [probe.key] if key))
+    return tuple(dict.fromkeys([BY + key for key in keys or [probe.key] if key]))
 
 
 def is_speaker_mark(term: str) -> bool:
     """Tell a speaker's mark from a date word."""
-    return term.startswith(_BY)
+    return term.startswith(BY)
 
 
 def speaker_of(mark: str) -> str:
     """Return the key a speaker's mark stands for."""
-    return mark.removeprefix(_BY)
+    return mark.removeprefix(BY)

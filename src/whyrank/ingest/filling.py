@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch
 from ..ports import Changes, Embedder, Failure, Store, Vector
-from ..unitvectors import unit_row, unit_rows
+from ..unitvectors import lone_row, unit_rows
 
 Progress = Callable[[int, int, str], None]
 Clock = Callable[[], float]
@@ -88,7 +88,7 @@ class Desk:
         """Embed one text; its vector comes alone where it is fit to be stored as it is."""
         try:
             rows = self.embedder.documents([text])
-            row = unit_row(rows, self.dimension)
+            row = lone_row(rows, self.dimension)
             return Attempt(self._looked_at({text_hash: text}, rows)) if row is None else row
         except Exception as error:  # as above
             return self._after(error, {text_hash: text})

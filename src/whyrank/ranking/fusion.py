@@ -6,19 +6,23 @@ Reciprocal rank fusion, convex combination and alpha blend are this one stage wi
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import chain
 from operator import add
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ..columns import MemoryId, column_of
+from ..columns import MemoryId, array_of, column_of
 from ..errors import ConfigError
 from ..hits import Context, Held, Hit, Ranking, memory_of, origins_of
 from ..trail import Later, Part, Step
 from ..types import Run, Signal
 from .lineup import Lineup
-from .normalisers import BatchMax, Normaliser
+from .normalisers import BatchMax, Normaliser, Theoretical
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,11 @@ class Board:
 
     def scores(self, count: int) -> list[float]:
         """Add up from left to right what each signal gives each candidate."""
+        arrays = [column.array for column in self.columns if column.array is not None]
+        if arrays and len(arrays) == len(self.columns):
+            weighed = (array * weight for array, weight in zip(arrays, self.shared, strict=True))
+            summed: list[float] = reduce(add, weighed).tolist()
+            return summed
         if self.absent == "shared" and any(None in column.normalised for column in self.columns):
             return [self._score(place) for place in range(count)]
         scores = [0.0] * count
@@ -211,6 +220,7 @@ class SignalColumn:
     ids: Sequence[MemoryId]
     run: Run | None = None
     best: float | None = None
+    array: NDArray[np.float64] | None = field(default=None, compare=False)  # the normalised once more, if at hand
 
     @cached_property
     def ranks(self) -> Mapping[MemoryId, int]:
@@ -236,6 +246,10 @@ class SignalColumn:
 
 
 def _normalised(vote: Vote, signal: Signal, run: Run, ids: Sequence[MemoryId]) -> SignalColumn:
+    exact = array_of(signal.values, ids)
+    if exact is not None and len(exact) and isinstance(vote.normaliser, Theoretical):
+        placed, best = vote.normaliser.over(exact), float(exact.max())
+        return SignalColumn(vote.signal, vote.weight or 0.0, placed.tolist(), signal, ids, run, best, placed)
     raw = column_of(signal.values, ids)
     if vote.normaliser.by_rank:  # "not listed" is the definition of nothing
         ranks = run.ranks()

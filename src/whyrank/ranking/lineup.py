@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import overload
 
-from ..columns import Lazily, MemoryId
-from ..hits import Held, Hit
+from ..columns import Lazily, MemoryId, column_of
+from ..hits import Held, HeldMemories, Hit
 from ..trail import Step
 
 
@@ -37,6 +37,10 @@ class Hits(Lazily[Hit]):
     def chosen(self, indices: Sequence[int]) -> Hits:
         """Return some of them, in this order."""
         return Chosen(self, indices)
+
+    def column(self, values: Mapping[MemoryId, float]) -> Sequence[float | None]:
+        """Return what a signal says of each, without making a hit."""
+        return column_of(values, self.ids())
 
     @property
     def top_tier(self) -> int:
@@ -98,6 +102,11 @@ class Lineup(Hits):
         """Return nothing: fusion puts nothing beside a hit."""
         return {}
 
+    def column(self, values: Mapping[MemoryId, float]) -> Sequence[float | None]:
+        """Return what a signal says of each; signals speak of candidates in the order of the board."""
+        said = column_of(values, self._ids)
+        return [said[place] for place in self._places]
+
     def origins(self) -> list[object]:
         """Return what each hit's source is."""
         return [self._origins[place] for place in self._places]
@@ -120,10 +129,15 @@ class Lineup(Hits):
         places = [self._places[index] for index in indices]
         return Lineup(places, self._ids, self._scores, self._origins, self._memories, self._make)
 
-    def holding(self, memories: Mapping[MemoryId, Held]) -> Lineup:
-        """Return the same with memories that were read in the meantime."""
-        known = memories if len(memories) >= len(self) else {**self._memories, **memories}
-        return Lineup(self._places, self._ids, self._scores, self._origins, known, self._make)
+    def fetched(self, get: Callable[[Sequence[MemoryId]], Mapping[MemoryId, Held]]) -> Lineup:
+        """Return the same with memories at hand: read as their store holds them, else as `get` returns them."""
+        held, ids = self._memories, self.ids()
+        if isinstance(held, HeldMemories) and held.ids == self._ids:
+            read: Mapping[MemoryId, Held] = dict(zip(ids, held.fetched_at(self._places), strict=True))
+        else:
+            read = get(ids)
+            read = read if len(read) >= len(self) else {**held, **read}
+        return Lineup(self._places, self._ids, self._scores, self._origins, read, self._make)
 
 
 class Chosen(Hits):
@@ -205,6 +219,10 @@ class Stepped(Hits):
         """Return what stands beside a hit: a step puts nothing there."""
         return behind_of(self._hits)
 
+    def column(self, values: Mapping[MemoryId, float]) -> Sequence[float | None]:
+        """Return what a signal says of each, without making a hit."""
+        return said_of(self._hits, values)
+
     @property
     def top_tier(self) -> int:
         """Return the highest tier among them."""
@@ -268,6 +286,11 @@ def _behind(held: Sequence[Sequence[MemoryId]]) -> dict[MemoryId, tuple[int, int
 def chosen(hits: Sequence[Hit], indices: Sequence[int]) -> Sequence[Hit]:
     """Return some hits in this order, made no sooner than somebody looks at them."""
     return hits.chosen(indices) if isinstance(hits, Hits) else tuple(hits[index] for index in indices)
+
+
+def said_of(hits: Sequence[Hit], values: Mapping[MemoryId, float]) -> Sequence[float | None]:
+    """Return what a signal says of each of some hits, made or not."""
+    return hits.column(values) if isinstance(hits, Hits) else column_of(values, [hit.id for hit in hits])
 
 
 def held_by(hits: Sequence[Hit]) -> list[Held]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..errors import ConfigError
 from .finite import check_finite
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 RRF_K = 60.0  # Cormack, Clarke and Büttcher 2009
 K_RANGE = (0.01, 10_000.0)  # from "only the first counts" to "every rank counts the same"
@@ -96,6 +100,14 @@ class Theoretical(_ByScore):
             return [0.0] * len(scores)
         low = self.minimum
         return [value if 0.0 <= (value := (score - low) / reach) <= 1.0 else _unit(value) for score in scores]
+
+    def over(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the same numbers for scores in an array."""
+        reach = float(scores.max(initial=self.minimum)) - self.minimum
+        if reach <= 0:
+            return abs(scores) * 0.0
+        placed: NDArray[np.float64] = ((scores - self.minimum) / reach).clip(0.0, 1.0)
+        return placed
 
 
 @dataclass(frozen=True)

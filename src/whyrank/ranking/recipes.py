@@ -24,6 +24,7 @@ from .worth import Base
 
 RunName = Literal["keyword", "vector", "name"]
 Lengths = Literal["standard", "strict-length"]
+GATHERED = ("memories", "likeness", "labels", "chats")  # a stage that reads one has an attribute `reads_…`
 LENGTHS: tuple[Lengths, ...] = ("standard", "strict-length")
 
 LOWEST_COSINE = -1.0
@@ -70,6 +71,12 @@ class Recipe:
         if vector_weight not in self._settled:
             self._settled[vector_weight] = replace(self, fusion=self.fusion.settled(vector_weight))
         return self._settled[vector_weight]
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """Return what its stages read beside what every search gathers."""
+        read = {what for what in GATHERED for stage in self.stages if getattr(stage, f"reads_{what}", False)}
+        return frozenset({*read, *("opinions" for stage in self.stages if isinstance(stage, Rerank))})
 
     @cached_property
     def _settled(self) -> dict[float, Recipe]:

@@ -7,13 +7,13 @@ tells foreign questions from answerable ones better than either alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
-from ..columns import MemoryId, by_id
 from ..hits import Hit, Ranking
 from ..ports import Embedder, Thresholds
-from ..ranking.lineup import Lineup, dropped_by, ids_of, top_tier
+from ..ranking.lineup import Lineup, dropped_by, said_of, top_tier
 from ..ranking.stages import EXACT_TIER, name_tier
 from ..trail import Later, Step
 from ..types import Signal, Verdict
@@ -48,20 +48,20 @@ def judged(
     """Give every hit its confidence, and the answer its verdict."""
     # What these stages dropped answers the query all the same, so that the verdict does not depend on the page.
     answering = [ranking.hits, *dropped_by(ranking.dropped, _STILL_ANSWERS)]
-    ids = [identity for hits in answering for identity in ids_of(hits)]
     vectors, words = signals.get("vector"), signals.get("keyword")
-    cosines = by_id(vectors.values) if vectors else {}
-    coverages = by_id(words.coverage) if words else {}
+    cosines = [said_of(hits, vectors.values if vectors else {}) for hits in answering]
+    coverages = [said_of(hits, words.coverage if words else {}) for hits in answering]
     # Where no vector spoke (no embedder, a failed one, a recipe of words), coverage stands alone.
-    spoke = not cosines.keys().isdisjoint(ids)
+    spoke = any(said.count(None) < len(said) for said in cosines)
     thresholds = _thresholds(embedder if spoke else None, calibration)
     curve = _Curve(thresholds, "cosine + coverage" if spoke else "coverage")
-    # The ids of the hits come first, so that no hit has to be asked for its own.
-    evident = [max(0.0, cosines.get(key, 0.0)) + coverages.get(key, 0.0) for key in ids[: len(ranking.hits)]]
+    evident = [
+        max(0.0, cosine or 0.0) + (coverage or 0.0) for cosine, coverage in zip(cosines[0], coverages[0], strict=True)
+    ]
     hits = _Judged(ranking.hits, evident, curve).hits()
     tier = name_tier(max(top_tier(hits) for hits in answering))
-    found = evidence(ids, cosines, coverages)
-    verdict = _verdict(tier, found, thresholds) if ids else "nothing"
+    found = evidence(chain.from_iterable(cosines), chain.from_iterable(coverages))
+    verdict = _verdict(tier, found, thresholds) if any(map(len, answering)) else "nothing"
     return Judgement(Ranking(hits, ranking.dropped, ranking.notices), verdict, found)
 
 
@@ -74,13 +74,9 @@ def _thresholds(speaking: Embedder | None, calibration: Calibration | None) -> T
     return calibration.both.thresholds
 
 
-def evidence(ids: Sequence[MemoryId], cosines: Mapping[MemoryId, float], coverages: Mapping[MemoryId, float]) -> float:
-    """Return the best cosine plus the best coverage among these memories."""
-    return _best(ids, cosines) + _best(ids, coverages)
-
-
-def _best(ids: Sequence[MemoryId], values: Mapping[MemoryId, float]) -> float:
-    return max((0.0, *filter(None, map(values.get, ids))))
+def evidence(cosines: Iterable[float | None], coverages: Iterable[float | None]) -> float:
+    """Return the best cosine plus the best coverage among these, each at least 0."""
+    return max((0.0, *filter(None, cosines))) + max((0.0, *filter(None, coverages)))
 
 
 class _Judged:
@@ -95,10 +91,12 @@ class _Judged:
         """Return the hits with their confidence."""
         hits, trail, confidence = self._hits, self._trail, self._curve.confidence
         if isinstance(hits, Lineup):  # straight from fusion: no tier, and nothing beside
-            made = zip(hits.held(), hits.scores(), map(confidence, self._evident), strict=True)
+            made = zip(hits.held(), hits.scores(), self._curve.read_off(self._evident), strict=True)
             return tuple(
-                Hit(held, 0, score, Later(trail, place), (), certain)
-                for place, (held, score, certain) in enumerate(made)
+                [
+                    Hit(held, 0, score, Later(trail, place), (), certain)
+                    for place, (held, score, certain) in enumerate(made)
+                ]
             )
         return tuple(
             Hit(hit.held, hit.tier, hit.score, Later(trail, place), hit.beside, confidence(found, hit.tier))
@@ -125,8 +123,13 @@ class _Curve:
         own = name_tier(tier) if tier else 0
         if own >= EXACT_TIER:
             return 1.0
-        curve = 1 / (1 + math.exp(-(self._low + self._slope * (found - self._weak))))
+        [curve] = self.read_off([found])
         return max(curve, CONFIDENCE_IN_A_SLIP) if own else curve
+
+    def read_off(self, found: Sequence[float]) -> list[float]:
+        """Read off the curve what each of some hits without a tier has."""
+        low, slope, weak = self._low, self._slope, self._weak
+        return [1 / (1 + math.exp(-(low + slope * (one - weak)))) for one in found]
 
     def note(self, found: float, tier: int) -> Step:
         """Say what the confidence of a hit rests on."""

@@ -23,20 +23,18 @@ from .retrieval import Retrieved
 
 def gathered(retrieved: Retrieved, store: Store, language: str) -> Retrieved:
     """Return what was retrieved with all that the stages of its recipe read; most recipes read no more."""
-    stages = retrieved.recipe.stages
-
-    def reads(what: str) -> bool:
-        return any(getattr(stage, f"reads_{what}", False) for stage in stages)
-
-    if reads("memories"):
+    reads = retrieved.recipe.reads
+    if not reads:
+        return retrieved
+    if "memories" in reads:
         retrieved = replace(retrieved, context=with_memories(retrieved.context, store))
-    if reads("likeness"):
+    if "likeness" in reads:
         retrieved = replace(retrieved, context=with_likeness(retrieved, store, language))
-    if reads("labels"):
+    if "labels" in reads:
         retrieved = replace(retrieved, context=_with_labels(retrieved.context))
-    if reads("chats"):
+    if "chats" in reads:
         retrieved = replace(retrieved, context=_with_chats(retrieved.context, store))
-    for place, stage in enumerate(stages):
+    for place, stage in enumerate(retrieved.recipe.stages):
         if isinstance(stage, Rerank):
             return _with_opinions(retrieved, stage, place)
     return retrieved

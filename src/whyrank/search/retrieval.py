@@ -16,7 +16,7 @@ from ..ports import Embedder, Store, Vector
 from ..ranking.fusion import listed_by
 from ..ranking.recipes import Recipe
 from ..types import Analysis, Notice, Query, Run, Signal, Statistics
-from ..unitvectors import unit_rows
+from ..unitvectors import unit_row
 from ..wording import counted, which
 from .asking import settled, understood
 from .calibration import Calibration
@@ -134,7 +134,7 @@ def _query_vector(
         return None
     try:
         dimension = store.dimensions(embedder.fingerprint)
-        vector: Vector = unit_rows([embedder.query(analysis.text)], 1, dimension)[0]
+        vector: Vector = unit_row(embedder.query(analysis.text), dimension)
     except Exception as error:  # whatever a provider throws or gives, the other runs must answer
         notices.append(Notice("vector-off", f"the embedder failed, so words and names answer alone: {error}"))
         return None

@@ -96,7 +96,8 @@ class Searcher:
         """Read what is shown, all at once; what is not shown is read when somebody looks at it."""
         hits = ranking.hits
         if isinstance(hits, Lineup):  # straight from fusion: none has others beside it
-            return Ranking(hits.holding(self._fetched(hits.ids(), context)), ranking.dropped, ranking.notices)
+            read = hits.fetched(lambda ids: self._fetched(ids, context))
+            return Ranking(read, ranking.dropped, ranking.notices)
         memories = self._fetched([held.id for hit in hits for held in (hit.held, *hit.beside)], context)
         return Ranking(tuple(_with_memories(hit, memories) for hit in hits), ranking.dropped, ranking.notices)
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import regex
 
-from ..analysis.datewords import is_mark
-from ..analysis.speakers import is_speaker_mark
+from ..analysis.datewords import SIGN
+from ..analysis.speakers import BY
 from ..analysis.text import UNSPACED
 from ..expressions import is_several
 from ..ports import Entry
@@ -55,7 +55,8 @@ def lengths_of(entry: Entry) -> tuple[int, int, int, int]:
 
 def wanted_terms(terms: Sequence[str]) -> tuple[tuple[Field, Sequence[str]], ...]:
     """Return what a query asks of each field; phrases and terms that stand for several are asked of the words only."""
-    spoken = [term for term in terms if not is_mark(term)]
+    # A question has dozens of marks, of all whom its words could name: they are told from words without a call each.
+    spoken = [term for term in terms if SIGN not in term]
     words = [term for term in spoken if " " not in term and not is_several(term)]
     letters = [*dict.fromkeys(grams_of(words))]
     return (WORDS, spoken), (PAIRS, pairs_of(words)), (GRAMS, letters), (DATES, date_words_in(terms))
@@ -63,7 +64,7 @@ def wanted_terms(terms: Sequence[str]) -> tuple[tuple[Field, Sequence[str]], ...
 
 def date_words_in(terms: Iterable[str]) -> list[str]:
     """Return the date words among some terms."""
-    return [term for term in terms if is_mark(term) and not is_speaker_mark(term)]
+    return [term for term in terms if SIGN in term and not term.startswith(BY)]
 
 
 def pairs_of(tokens: Sequence[str]) -> list[str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from whyrank.errors import ConfigError
 from whyrank.ranking.normalisers import (
@@ -111,3 +114,9 @@ def test_an_empty_batch_stays_empty(normaliser: MinMax) -> None:
 
 def test_a_reach_too_small_to_be_halved_makes_all_equal() -> None:
     assert MinMax()([0.0, 5e-324], [1, 2]) == [1.0, 1.0]
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9), st.floats(-2.0, 2.0))
+def test_scores_in_an_array_are_placed_exactly_as_scores_in_a_list(scores: list[float], minimum: float) -> None:
+    normaliser = Theoretical(minimum)
+    assert normaliser.over(np.array(scores)).tolist() == normaliser(scores, [None] * len(scores))

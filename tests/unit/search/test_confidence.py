@@ -21,10 +21,9 @@ def signals(cosine: float | None = None, coverage: float | None = None) -> dict[
 
 
 def test_evidence_is_the_best_cosine_plus_the_best_coverage() -> None:
-    cosines, coverages = {"a": 0.3, "b": 0.2}, {"a": 0.1, "b": 0.5}
-    assert evidence(["a"], cosines, coverages) == pytest.approx(0.3 + 0.1)
-    assert evidence(["a", "b"], cosines, coverages) == pytest.approx(0.3 + 0.5)
-    assert evidence(["a"], {"a": -0.2}, coverages) == pytest.approx(0.1)
+    assert evidence([0.3], [0.1]) == pytest.approx(0.3 + 0.1)
+    assert evidence([0.3, 0.2], [0.1, 0.5]) == pytest.approx(0.3 + 0.5)
+    assert evidence([-0.2, None], [None, 0.1]) == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(

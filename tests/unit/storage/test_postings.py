@@ -21,7 +21,7 @@ from whyrank.storage.sqlite import indexes, selection, writing
 from whyrank.storage.sqlite.connection import run_script
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.indexes import prepare_index
-from whyrank.storage.sqlite.postings import pages, scores, segments
+from whyrank.storage.sqlite.postings import pages, pruning, scores, segments
 from whyrank.storage.sqlite.postings.inversion import Text, invert, key_of, merged
 from whyrank.storage.sqlite.schema import number_pages
 from whyrank.storage.sqlite.sealed import BrokenSeal, seal, unseal
@@ -141,8 +141,10 @@ def test_reading_long_lists_only_where_they_can_win_changes_nothing(
         for changes in history:
             store.write(changes)
         exhaustive = store.keyword(terms, where, limit, repeats=repeats)
-        patch.setattr(scores, "LONG_FROM", 0)
-        patch.setattr(scores, "LONG_SHARE", 0.3)
+        patch.setattr(pruning, "LONG_FROM", 0)
+        patch.setattr(pruning, "LONG_SHARE", 0.3)
+        patch.setattr(pruning, "LATER_SHARE", 1e9)  # whatever is long is left for later
+        patch.setattr(pruning, "ENOUGH", 0)
         patch.setattr(selection, "MORE", 0)  # so that few are enough, and many can be passed over
         opened = SqliteStore(Path(place) / "memory.db", "postings")
         pruned = opened.keyword(terms, where, limit, repeats=repeats)

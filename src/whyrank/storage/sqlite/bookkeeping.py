@@ -131,6 +131,11 @@ class Bookkeeping:
         with self.reading():
             return self._database.reader().execute(query, tuple(parameters)).fetchall()
 
+    def _count(self, query: str, *parameters: object) -> int:
+        value = self._read(query, parameters)[0][0]
+        assert isinstance(value, int)
+        return value
+
 
 def _portions(values: list[str]) -> Iterable[list[str]]:
     return (values[i : i + _HASHES_PER_STATEMENT] for i in range(0, len(values), _HASHES_PER_STATEMENT))

@@ -185,6 +185,7 @@ class Catalogue:
         self._tokens = tokens
         self._shelves: OrderedDict[str, Shelf] = OrderedDict()
         self._last: tuple[tuple[int, frozenset[Scope]], list[Shelf]] | None = None
+        self._standing: tuple[Sequence[int], Sequence[Shelf], list[Integers]] | None = None
         self._turn = threading.Lock()
 
     def shelves(self, connection: Connection, generation: int, scopes: frozenset[Scope]) -> list[Shelf]:
@@ -194,6 +195,14 @@ class Catalogue:
         if last is None or last[0] != asked:
             last = self._last = (asked, self._all(connection, scopes))
         return last[1]
+
+    def standing(self, shelves: Sequence[Shelf], rows: Sequence[int]) -> list[Integers]:
+        """Return the places of rows on each of some shelves; words and vectors ask for those of the same candidates."""
+        last = self._standing
+        if last is None or last[0] is not rows or last[1] is not shelves:
+            numbers = np.array(rows, np.int64)
+            last = self._standing = (rows, shelves, [shelf.places_of(numbers) for shelf in shelves])
+        return last[2]
 
     def broken(self) -> dict[str, tuple[int, ...]]:
         """Return the blocks of records that were found broken, by scope."""

@@ -17,6 +17,7 @@ from .filters import choice, clause_for
 from .matching import saying
 
 _MASKS_KEPT = 32
+_NOT_CHOSEN = (None,) * 6  # path, since, before, category, decay, importance
 
 
 class Masks:
@@ -75,4 +76,4 @@ def _asks_about_lives(where: Where) -> bool:
 
 def _chooses(where: Where) -> bool:
     chosen = (where.path, where.since, where.before, where.category, where.decay, where.min_importance)
-    return bool(where.kinds or where.tags) or any(value is not None for value in chosen)
+    return bool(where.kinds or where.tags) or chosen != _NOT_CHOSEN

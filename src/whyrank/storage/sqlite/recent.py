@@ -57,6 +57,11 @@ class Places(NamedTuple):
     scopes: Sequence[str]
     origins: Sequence[int]
 
+    def by_id(self) -> dict[MemoryId, Place]:
+        """Return the place of each."""
+        ids, *columns = self
+        return dict(zip(ids, zip(*columns, strict=True), strict=True))
+
     def inside(self, visible: set[str]) -> Places:
         """Keep what stands in one of these scopes."""
         if visible.issuperset(self.scopes):
@@ -94,6 +99,12 @@ class StoredMemories(HeldMemories):
         found = self._fetch(rows)
         return {identity: found[row] for identity, row in zip(ids, rows, strict=True) if row in found}
 
+    def fetched_at(self, places: Sequence[int]) -> Sequence[Held]:
+        """Return those at some places of the order, the rows of those that are there read at once."""
+        rows = [self.rows[place] for place in places]
+        found = self._fetch(rows)
+        return [found.get(row) or self._make(place) for row, place in zip(rows, places, strict=True)]
+
     def content_keys(self, ids: Sequence[MemoryId]) -> Sequence[ContentKey]:
         """Return what breaks ties between some of them, without making them."""
         places = self.places
@@ -107,7 +118,8 @@ class RecentMemories:
 
     def __init__(self) -> None:
         self._generation = -1
-        self._runs: deque[Mapping[MemoryId, Place]] = deque()
+        self._runs: deque[Places] = deque()
+        self._places = 0  # of all runs together
         self._memories: dict[int, Fetched] = {}
         self._turn = threading.Lock()
 
@@ -116,17 +128,15 @@ class RecentMemories:
         if all(places.scopes):
             with self._turn:
                 self._prepare(generation)
-                ids, *columns = places
-                self._add(dict(zip(ids, zip(*columns, strict=True), strict=True)))
+                self._add(places)
 
     def places(self, connection: Connection, generation: int, ids: Sequence[MemoryId]) -> Places:
         """Return the places of those ids that exist."""
         with self._turn:
             self._prepare(generation)
             known = self._known(ids)
-            unknown = [identity for identity in ids if identity not in known]
-            if unknown:
-                known |= self._read(connection, unknown)
+            if not all(map(known.__contains__, ids)):
+                known |= self._read(connection, [identity for identity in ids if identity not in known])
                 ids = [identity for identity in ids if identity in known]
         if not ids:
             return Places((), (), (), ())
@@ -136,23 +146,25 @@ class RecentMemories:
         """Return where the latest runs have met these; no more of them are looked at than know all."""
         known: dict[MemoryId, Place] = {}
         for run in reversed(self._runs):
-            known = {**run, **known}
+            known = run.by_id() | known
             if all(map(known.__contains__, ids)):
                 break
         return known
 
-    def _read(self, connection: Connection, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Place]:
+    def _read(self, connection: Connection, ids: Sequence[MemoryId]) -> dict[MemoryId, Place]:
         found = {}
         for part, marks in portions(ids):
             rows = connection.execute(f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})", part)
             found.update({identity: (row, scope, code(grouping)) for identity, row, scope, grouping in rows})
-        self._add(found)
+        if found:
+            self._add(Places([*found], *zip(*found.values(), strict=True)))
         return found
 
-    def _add(self, run: Mapping[MemoryId, Place]) -> None:
+    def _add(self, run: Places) -> None:
         self._runs.append(run)
-        while len(self._runs) > _RUNS_KEPT and sum(map(len, self._runs)) > _PLACES_KEPT:
-            self._runs.popleft()
+        self._places += len(run.ids)
+        while len(self._runs) > _RUNS_KEPT and self._places > _PLACES_KEPT:
+            self._places -= len(self._runs.popleft().ids)
 
     def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:
         """Return the memories of rows that exist."""
@@ -167,12 +179,13 @@ class RecentMemories:
                 found = connection.execute(
                     f"SELECT {SELECT}, m.row FROM memories AS m WHERE m.row IN ({marks})", part
                 ).fetchall()
-                known.update((columns[-1], fetched(columns)) for columns in found)
+                known.update([(columns[-1], fetched(columns)) for columns in found])
             return {row: known[row] for row in rows if row in known}
 
     def _prepare(self, generation: int) -> None:
         if generation != self._generation:
             self._runs.clear()
+            self._places = 0
         if generation != self._generation or len(self._memories) > _MEMORIES_KEPT:
             self._memories = {}
         self._generation = generation

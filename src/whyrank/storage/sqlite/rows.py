@@ -72,9 +72,13 @@ def to_row(entry: Entry, number: int) -> Row:
 def fetched(row: Row) -> Fetched:
     """Return the memory a row of SELECT holds, made when somebody looks at it; damage is found at once."""
     try:
-        _check(row)
+        _scope(row[1])
+        if (lists := _lists(row)) != _NO_LISTS:
+            for stored in lists:
+                _texts(stored)
     except (ValueError, TypeError) as error:
         raise _damaged(row, error) from error
+    # Only this can be unreadable; to make all of the memory takes ten times as long.
     return Fetched(row[0], row[1], _limits(row) == _UNLIMITED, row, to_memory)
 
 
@@ -88,15 +92,6 @@ def to_memory(row: Row) -> Memory:
 
 def _damaged(row: Row, error: Exception) -> StoreDamaged:
     return StoreDamaged(f"the memory {row[0]!r} cannot be read: {error}", _MEND)
-
-
-def _check(row: Row) -> None:
-    """Read what of a memory can be unreadable: making all of it takes ten times as long."""
-    _scope(row[1])
-    lists = _lists(row)
-    if lists != _NO_LISTS:
-        for stored in lists:
-            _texts(stored)
 
 
 def _memory(row: Row) -> Memory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,10 @@ from .connection import Connection
 from .recent import content_keys
 from .records import RECORD
 
+Item = TypeVar("Item")
 _BLOCK = 128  # scores whose best is looked at together
+_TEXT = bytes.decode  # ids are ASCII
+_FEW = 2  # times as many as are wanted
 MORE = 64  # rows looked at beyond the sources asked for, before looking deeper
 
 
@@ -25,6 +28,19 @@ class Chosen(NamedTuple):
     shelves: Integers
     places: Integers
     scores: Floats
+
+
+class Sums(NamedTuple):
+    """Scores of the places of a shelf: of all in order, or of those alone that can be among the best."""
+
+    values: Floats
+    places: Integers | None = None
+
+    def masked(self, mask: Flags | None) -> Sums:
+        """Return the same with nothing for places that are not allowed."""
+        if mask is None:
+            return self
+        return Sums(self.values * (mask if self.places is None else mask[self.places]), self.places)
 
 
 class Rows(NamedTuple):
@@ -40,20 +56,18 @@ class Rows(NamedTuple):
 def best_rows(
     connection: Connection,
     shelves: Sequence[Shelf],
-    scores: Callable[[Sequence[Flags | None], int | None], Sequence[Floats]],
+    scores: Callable[[Sequence[Flags | None], int | None], Sequence[Sums]],
     allowed: Sequence[Flags | None],
     limit: int | None,
 ) -> Rows:
     """Return the rows with a score above zero, best first, cut at `limit` distinct sources.
 
-    `scores` is asked for the scores of all places, right for the best `wanted` of those that are allowed.
+    `scores` is asked for the scores of places, right for the best `wanted` of those that are allowed.
     """
     wanted = None if limit is None else limit + spare(shelves)
     while True:
-        masked = [
-            own if mask is None else own * mask for own, mask in zip(scores(allowed, wanted), allowed, strict=True)
-        ]
-        lowest = 0.0 if wanted is None else threshold(masked, wanted)
+        masked = [own.masked(mask) for own, mask in zip(scores(allowed, wanted), allowed, strict=True)]
+        lowest = 0.0 if wanted is None else threshold([own.values for own in masked], wanted)
         chosen = above(masked, lowest)
         is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
         if not is_all and wanted is not None:
@@ -70,20 +84,26 @@ def spare(shelves: Sequence[Shelf]) -> int:
 
 
 def best_of(chosen: Chosen, wanted: int) -> Chosen:
-    """Keep the best of what was chosen, and every one as good as the last of them."""
-    if len(chosen.scores) <= wanted:
+    """Keep the best of what was chosen, and every one as good as the last of them; a few more cost less than a look."""
+    if len(chosen.scores) <= _FEW * wanted:
         return chosen
     return only(chosen, chosen.scores >= nth_best(chosen.scores, wanted))
 
 
-def above(scores: Sequence[Floats], threshold: float) -> Chosen:
+def above(scores: Sequence[Sums], threshold: float) -> Chosen:
     """Choose the places at or above a threshold, or above zero."""
-    places = [(own >= threshold if threshold > 0.0 else own > 0.0).nonzero()[0] for own in scores]
-    numbers = [np.full(len(found), number) for number, found in enumerate(places)]
-    values = [own[found] for own, found in zip(scores, places, strict=True)]
-    if len(scores) == 1:
-        return Chosen(numbers[0], places[0], values[0])
+    chosen = [_above(number, own, threshold) for number, own in enumerate(scores)]
+    if len(chosen) == 1:
+        return chosen[0]
+    numbers, places, values = zip(*chosen, strict=True) if chosen else ((), (), ())
     return Chosen(_joined(numbers), _joined(places), np.concatenate(values) if values else np.zeros(0))
+
+
+def _above(number: int, own: Sums, threshold: float) -> Chosen:
+    values = own.values
+    found = (values >= threshold if threshold > 0.0 else values > 0.0).nonzero()[0]
+    places = found if own.places is None else own.places[found]
+    return Chosen(np.full(len(found), number), places, values[found])
 
 
 def _joined(parts: Sequence[Integers]) -> Integers:
@@ -117,8 +137,10 @@ def nth_best(scores: NDArray[np.floating], number: int) -> float:
 def _block_tops(scores: NDArray[np.floating], size: int) -> NDArray[np.floating]:
     """Return the best of each block; the scores of a block stand far apart, which numpy compares much faster."""
     whole = len(scores) - len(scores) % size
-    tops = scores[:whole].reshape(size, -1).max(axis=0)
-    return np.append(tops, scores[whole:].max()) if whole < len(scores) else tops
+    tops: NDArray[np.floating] = np.maximum.reduce(scores[:whole].reshape(size, -1), axis=0)
+    if whole < len(scores):  # the few behind the last whole block count to the first
+        tops[0] = max(tops[0], np.maximum.reduce(scores[whole:]))
+    return tops
 
 
 def cut(
@@ -140,9 +162,13 @@ def cut(
         sources = _gathered(shelves, chosen, order, "group")
     kept = _kept(sources[: len(order)], limit)
     order = order[kept]
-    ids = [identity.decode("ascii") for identity in _gathered(shelves, chosen, order, "id")]
+    ids = [*map(_TEXT, _gathered(shelves, chosen, order, "id"))]
     rows = _gathered(shelves, chosen, order, "row")
-    return Rows(rows, [scores[i] for i in kept], ids, _scopes(shelves, chosen, order), [sources[i] for i in kept])
+    return Rows(rows, _taken(scores, kept), ids, _scopes(shelves, chosen, order), _taken(sources, kept))
+
+
+def _taken(values: Sequence[Item], kept: Sequence[int] | slice) -> Sequence[Item]:
+    return values[kept] if isinstance(kept, slice) else [values[i] for i in kept]
 
 
 def _scopes(shelves: Sequence[Shelf], chosen: Chosen, order: Integers) -> list[str]:
@@ -216,10 +242,10 @@ def _ties(equal: Sequence[int]) -> Iterator[slice]:
             begin = following if following is not None else 0
 
 
-def _kept(sources: Sequence[int], limit: int | None) -> list[int]:
+def _kept(sources: Sequence[int], limit: int | None) -> list[int] | slice:
     """Return places until `limit` sources were seen, a few of each; None returns all."""
     if limit is None or len(set(sources)) == len(sources):
-        return [*range(len(sources))][:limit]
+        return slice(len(sources) if limit is None else min(limit, len(sources)))
     seen: dict[int, int] = {}
     kept: list[int] = []
     for place, source in enumerate(sources):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from ...columns import Column, Listed, MemoryId
+from ...columns import Listed, MemoryId, with_gaps
 from ...errors import StoreError
 from ...hits import ContentKey, Fetched
 from ...matches import NameProbe
@@ -52,7 +53,7 @@ class SqliteStore(Listing):
         self._recent = RecentMemories()
         self._notes = Notes()
         self._indexes: dict[IndexName, KeywordIndex] = {}
-        self._seen: tuple[int, KeywordIndex] | None = None
+        self._local = threading.local()
         self._read_by: tuple[tuple[int, frozenset[Scope]], Mapping[int, int]] | None = None
         self._is_untidy = False
         self._has_arrivals = False
@@ -283,7 +284,7 @@ class SqliteStore(Listing):
                 signals.append(view.keyword.score(view, places.ids, places.rows, terms, where.scopes, repeats))
             if vector is not None:
                 cosines = self._vectors.score(view, space, vector, places.rows, where)
-                signals.append(Signal("vector", Column(places.ids, cosines)))
+                signals.append(Signal("vector", with_gaps(places.ids, cosines)))
             return signals
 
     def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
@@ -308,19 +309,21 @@ class SqliteStore(Listing):
     def view(self) -> AbstractContextManager[View]:
         """Hold one moment of the file, with what is kept in memory of it."""
         connection = self._database.reader()
-        return nullcontext(self._view(connection)) if connection.in_transaction else self._viewing(connection)
+        return self._held_view(connection) if connection.in_transaction else self._viewing(connection)
 
     @contextmanager
     def _viewing(self, connection: Connection) -> Iterator[View]:
-        with self.reading():
-            yield self._view(connection)
+        with self.reading(), self._held_view(connection) as view:
+            yield view
 
-    def _view(self, connection: Connection) -> View:
+    def _held_view(self, connection: Connection) -> nullcontext[View]:
+        """Return the view of the moment at hand; a search asks for it a dozen times."""
         generation = self._database.generation()
-        seen = self._seen
-        if seen is None or seen[0] != generation:
-            seen = self._seen = (generation, self._index(connection))
-        return View(connection, generation, seen[1], self._catalogue, self._masks)
+        held: nullcontext[View] | None = getattr(self._local, "view", None)
+        if held is None or held.enter_result[:2] != (connection, generation):
+            index = self._index(connection)
+            held = self._local.view = nullcontext(View(connection, generation, index, self._catalogue, self._masks))
+        return held
 
     def drop_damaged_vectors(self, space: str) -> int:
         """Delete vectors that fail their checksum, so that they are made again; return how many."""

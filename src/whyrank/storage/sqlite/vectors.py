@@ -22,7 +22,7 @@ from .held import STEP_BACK, Held, blended, read_range, renewed
 from .keyword import Found, View
 from .queue import dimensions_key
 from .sealed import seal
-from .selection import Chosen, Rows, above, cut, nth_best, only, spare, threshold
+from .selection import Chosen, Rows, Sums, above, cut, nth_best, only, spare, threshold
 from .signs import Signs, distances, nearest, signs_of
 
 UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
@@ -34,6 +34,7 @@ EXACT_ROWS = 20_000  # up to here every visible vector is compared
 # Above it: how many rows are looked at by signs against numbers, and how many of those by their whole vectors.
 LOOKED_AT, LOOKED_AT_SHARE = 2_000, 1 / 250
 COMPARED = 500
+_FEW = 2  # times as many as are wanted are compared sooner than chosen from
 CACHE_BYTES = 160 * 1024 * 1024
 # Whole vectors of a scope are worth their memory when it is asked again and again, and reading them takes a while.
 WHOLE_SHARE = 0.8  # of the cache that one scope may take
@@ -94,25 +95,20 @@ class VectorIndex:
             rows = _by_signs(view.connection, shelves, held, allowed, vector, limit)
         return Found(rows, _damage(held, allowed))
 
-    def score(
-        self, view: View, space: str, vector: Vector, rows: Sequence[int], where: Where
-    ) -> Sequence[float | None]:
-        """Return the exact cosine of each given row; None where it has no vector."""
+    def score(self, view: View, space: str, vector: Vector, rows: Sequence[int], where: Where) -> Floats:
+        """Return the exact cosine of each given row; no number where it has no vector."""
         shelves = view.shelves(where.scopes)
         whole = sum(shelf.count for shelf in shelves) <= EXACT_ROWS
-        numbers = np.asarray(rows, np.int64)
-        found = np.full(len(numbers), np.nan)
-        for shelf in shelves:
+        found = np.full(len(rows), np.nan)
+        for shelf, places in zip(shelves, view.catalogue.standing(shelves, rows), strict=True):
             held = self._shelf(view.connection, space, shelf, whole=whole)
-            places = shelf.places_of(numbers)
             there = places != NOWHERE
             if not (held.is_full and there.all()):
                 there[there] = held.has[places[there]]
                 found[there] = _cosines(view.connection, shelf, held, places[there], vector)
             else:
                 found = _cosines(view.connection, shelf, held, places, vector)
-        cosines: list[float] = found.tolist()
-        return cosines if not np.isnan(found).any() else [None if value != value else value for value in cosines]
+        return found
 
     def vectors(
         self, view: View, space: str, rows: Mapping[int, MemoryId], scopes: frozenset[Scope]
@@ -180,9 +176,9 @@ def _exact(
     wanted = None if limit is None else limit + spare(shelves)
     while True:
         lowest = 0.0 if wanted is None else threshold(coarse, wanted)
-        chosen = above(coarse, lowest - SELECTION_MARGIN)
+        chosen = above([Sums(own) for own in coarse], lowest - SELECTION_MARGIN)
         is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
-        if not is_all and wanted is not None and len(chosen.scores) > wanted:
+        if not is_all and wanted is not None and len(chosen.scores) > _FEW * wanted:
             lowest = nth_best(chosen.scores, wanted)
             chosen = only(chosen, chosen.scores >= lowest - SELECTION_MARGIN)
         exact = _rescored(connection, shelves, held, chosen, vector)

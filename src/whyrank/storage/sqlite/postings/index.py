@@ -179,8 +179,8 @@ class PostingsIndex:
         before, moment = self._scored, _moment(shelves)
         if before is not None and before.rows == rows and before.serves(scores, moment, terms, repeats):
             return _added_up(scores, terms, ids, before.placed, before.without(scores))
-        numbers = np.array(rows, np.int64)
-        placed = [Placed(number, *_standing(shelf, numbers)) for number, shelf in enumerate(shelves)]
+        standing = view.catalogue.standing(shelves, rows)
+        placed = [Placed(number, *_there(places)) for number, places in enumerate(standing)]
         addends = Addends(scores, placed, len(rows))
         self._scored = Scored(moment, frozenset(terms), repeats, scores.terms, rows, placed, addends)
         if not scores.is_simple:
@@ -259,8 +259,7 @@ class PostingsIndex:
         return [Notice("index-damaged", message)]
 
 
-def _standing(shelf: Shelf, rows: Integers) -> tuple[Integers, Integers]:
-    places = shelf.places_of(rows)
+def _there(places: Integers) -> tuple[Integers, Integers]:
     here = (places != NOWHERE).nonzero()[0]
     return here, places[here]
 
@@ -290,7 +289,7 @@ def _signal(
     covered /= scores.bound(terms) or 1.0
     return Signal(
         "keyword",
-        Column(ids, values.tolist()),
+        Column(ids, values.tolist(), values),
         Column(ids, covered.tolist()),
         TermTable(scores.labels, ids, added),
     )

@@ -20,7 +20,7 @@ from ..connection import Connection
 from ..sealed import BrokenSeal
 from . import vocabulary
 from .inversion import MAX_FREQUENCY, Text, follower_of, invert, key_of, only
-from .pages import Listed, Page, joined_pages, list_of, pages, read
+from .pages import Listed, Page, joined, joined_pages, list_of, pages, read
 from .segments import Segment, flushed_below, live_segments
 from .tallies import Tallies, tally
 from .texts import stored_texts
@@ -266,11 +266,8 @@ class Lists:
             return self._several(connection, meant(term))
         if field is WORDS and " " in term:
             return self._phrase(connection, term.split(" "))
-        found = [
-            Postings(listed.numbers, listed.frequencies.astype(np.float64))
-            for listed in self._listed(connection, field, term)
-        ]
-        return self._living(found, self._fresh([held.get(term, 0) for held in self._counts(field)]))
+        fresh = self._fresh([held.get(term, 0) for held in self._counts(field)])
+        return self._living([Postings(*joined(self._listed(connection, field, term), *fresh))])
 
     def _several(self, connection: Connection, terms: Sequence[str]) -> Postings:
         """Return the places that hold any of these tokens and phrases, and how often all of them together."""
@@ -279,8 +276,7 @@ class Lists:
         wanted = frozenset(terms)
 
         together = [sum(held[token] for token in held.keys() & wanted) for held in self._counts(WORDS)]
-        found = [Postings(listed.numbers, listed.frequencies.astype(np.float64)) for listed in lists]
-        every = [self._living(found, self._fresh(together)), *phrases]
+        every = [self._living([Postings(*joined(lists, *self._fresh(together)))]), *phrases]
         places, frequencies = (np.concatenate(parts) for parts in zip(*every, strict=True))
         held: Floats = np.bincount(places, frequencies, len(self._shelf)).astype(np.float64)
         there = np.flatnonzero(held)
@@ -313,7 +309,7 @@ class Lists:
             if len(self._last) >= _LISTS_KEPT:
                 self._last = {}
             known = self._last[field.number, term] = self._read(connection, field, term)
-            self.kept += sum(len(listed.numbers) for listed in known)
+            self.kept += sum(len(listed.offsets) for listed in known)
         return known
 
     def _read(self, connection: Connection, field: Field, term: str) -> list[Listed]:
@@ -371,7 +367,7 @@ class Lists:
         numbers, times = zip(*held, strict=True)
         return Postings(np.array(numbers, np.int64), np.array(times, np.float64))
 
-    def _living(self, found: Sequence[Postings], fresh: Postings) -> Postings:
+    def _living(self, found: Sequence[Postings], fresh: Postings = NOTHING) -> Postings:
         parts = [*found, fresh] if len(fresh.places) else found
         if not parts:
             return NOTHING

@@ -38,11 +38,17 @@ class Page(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """The list of one term in one segment."""
+    """The list of one term in one segment, as its page holds it: offsets count from the segment's first number."""
 
-    numbers: NDArray[np.int64]
+    first: int
+    offsets: NDArray[np.uint16]
     frequencies: NDArray[np.uint8]
     followers: NDArray[np.uint32]
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Return the numbers of the memories that hold the term."""
+        return np.add(self.offsets, self.first, dtype=np.int64)
 
 
 def pages(postings: Inverted, first: int) -> Iterator[tuple[int, bytes]]:
@@ -101,8 +107,22 @@ def list_of(page: Page, key: int, first: int) -> Listed | None:
         return None
     begin, end = (int(page.ends[place - 1]) if place else 0), int(page.ends[place])
     low, high = (int(page.follower_ends[place - 1]) if place else 0), int(page.follower_ends[place])
-    numbers = np.add(page.offsets[begin:end], first, dtype=np.int64)
-    return Listed(numbers, page.frequencies[begin:end], page.followers[low:high])
+    return Listed(first, page.offsets[begin:end], page.frequencies[begin:end], page.followers[low:high])
+
+
+def joined(
+    lists: Sequence[Listed], numbers: NDArray[np.int64], frequencies: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the numbers and frequencies of some lists, one list after the other, and those given behind them."""
+    begin, end = 0, sum(len(listed.offsets) for listed in lists)
+    places, often = np.empty(end + len(numbers), np.int64), np.empty(end + len(numbers))
+    places[end:], often[end:] = numbers, frequencies
+    for listed in lists:  # each is written once, where it will stay: lists may be long
+        end = begin + len(listed.offsets)
+        np.add(listed.offsets, listed.first, out=places[begin:end], dtype=np.int64)
+        often[begin:end] = listed.frequencies
+        begin = end
+    return places, often
 
 
 def postings_of(page: Page, first: int) -> Inverted:

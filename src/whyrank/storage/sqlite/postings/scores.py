@@ -9,7 +9,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ....analysis.speakers import is_speaker_mark, speaker_of
+from ....analysis.speakers import BY, speaker_of
 from ....expressions import label_of
 from ....types import ONCE, Repeats, inverse_frequency
 from ...contexts import OWN_WEIGHT, SPEAKER_SHARE, Unit
@@ -17,12 +17,11 @@ from ...fields import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
 from ...lexical import repeated
 from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf
 from ..connection import Connection
-from ..selection import threshold
+from ..selection import Sums, threshold
+from . import pruning
 from .library import Around, Library
 from .lists import Lists, Postings
 
-LONG_FROM = 20_000  # memories; below, reading everything is as fast
-LONG_SHARE = 1 / 32  # a term that more memories hold than this tells little, and its list is long
 _ONLY_CHUNK = OWN_WEIGHT[Unit.CHUNK] + 1.0  # of a file: the file is the same text
 _MOST_OWN = max(*OWN_WEIGHT.values(), _ONLY_CHUNK)
 
@@ -142,7 +141,7 @@ def named_speaker(
     connection: Connection, library: Library, lists: Sequence[Lists], terms: Sequence[str]
 ) -> Spoken | None:
     """Return the speaker that a question names, if it names exactly one that is known."""
-    marks = [term for term in terms if is_speaker_mark(term)] if library.has_turns else []
+    marks = [term for term in terms if term.startswith(BY)] if library.has_turns else []
     turns = {mark: [scope.postings(connection, DATES, mark) for scope in lists] for mark in marks}
     known = [mark for mark, found in turns.items() if any(len(postings.places) for postings in found)]
     return Spoken(speaker_of(known[0]), turns[known[0]]) if len(known) == 1 else None
@@ -155,9 +154,9 @@ class Scores:
         self.library = library
         self.terms = terms
         self.speaker = speaker
-        longest = library.count * LONG_SHARE if library.count >= LONG_FROM else np.inf
-        self._long = [i for i, asked in enumerate(terms) if asked.held > longest]
-        self._short = [i for i, asked in enumerate(terms) if asked.held <= longest]
+        telling = [asked.field.weight * asked.idf for asked in terms]
+        self._long = pruning.for_later(library.count, [asked.held for asked in terms], telling)
+        self._short = [i for i in range(len(terms)) if i not in self._long]
 
     @cached_property
     def _base(self) -> list[Floats]:
@@ -171,7 +170,7 @@ class Scores:
 
         So it is in small stores where no memory has surroundings, for a question without dates and repeats.
         """
-        if self.library.count >= LONG_FROM or self.speaker is not None:
+        if self.library.count >= pruning.LONG_FROM or self.speaker is not None:
             return False
         return all(asked.around == "own" and asked.field is not DATES and asked.often == 1 for asked in self.terms)
 
@@ -194,8 +193,8 @@ class Scores:
         weights = _own_weights(self.library, self.library.shelves[shelf], WORDS, places)
         return self._base[shelf][places], self._worded[shelf][places] / weights
 
-    def totals(self, allowed: Sequence[Flags | None], wanted: int | None) -> list[Floats]:
-        """Return a score for every place; 0 also for those that cannot be among the best `wanted` that are allowed.
+    def totals(self, allowed: Sequence[Flags | None], wanted: int | None) -> list[Sums]:
+        """Return a score for every place, or for those alone that can be among the best `wanted` that are allowed.
 
         Long lists, of terms that tell little, are read only for places that can still win by them: those whose
         score without them is no further below the last of the best than all of them together can add.
@@ -205,10 +204,10 @@ class Scores:
         totals = self._unspoken(allowed, wanted, self._bonus)
         return [self._with_bonus(shelf, own) for shelf, own in enumerate(totals)]
 
-    def _unspoken(self, allowed: Sequence[Flags | None], wanted: int | None, bonus: float) -> list[Floats]:
+    def _unspoken(self, allowed: Sequence[Flags | None], wanted: int | None, bonus: float) -> list[Sums]:
         """Return the same before a speaker counts, right for all that a bonus can still bring among the best."""
         if not self._long:
-            return self._base
+            return [Sums(own) for own in self._base]
         masked = [own if mask is None else own * mask for own, mask in zip(self._base, allowed, strict=True)]
         needed = threshold(masked, wanted) - self._most_of_long - bonus if wanted is not None else 0.0
         return [self._with_long(shelf, own, needed) for shelf, own in enumerate(masked)]
@@ -217,25 +216,24 @@ class Scores:
     def _bonus(self) -> float:
         """Return what the named speaker's turns gain: a share of the best score of all there is to see."""
         everything: list[Flags | None] = [None] * len(self.library.shelves)
-        best = max((float(own.max(initial=0.0)) for own in self._unspoken(everything, 1, 0.0)), default=0.0)
+        best = max((float(own.values.max(initial=0.0)) for own in self._unspoken(everything, 1, 0.0)), default=0.0)
         return SPEAKER_SHARE * best
 
-    def _with_bonus(self, shelf: int, totals: Floats) -> Floats:
+    def _with_bonus(self, shelf: int, totals: Sums) -> Sums:
         """Add the bonus to what the named speaker said and some word of the question speaks for."""
         assert self.speaker is not None
-        said = self.speaker.postings[shelf].places
-        raised = totals.copy()
-        raised[said] += self._bonus * (totals[said] > 0.0)
-        return raised
+        values, places = totals
+        said = np.zeros(len(self.library.shelves[shelf]), np.bool_)
+        said[self.speaker.postings[shelf].places] = True
+        raised = values + self._bonus * ((said if places is None else said[places]) & (values > 0.0))
+        return Sums(raised, places)
 
-    def _with_long(self, shelf: int, base: Floats, needed: float) -> Floats:
+    def _with_long(self, shelf: int, base: Floats, needed: float) -> Sums:
         if needed <= 0.0:
-            return base + self._summed(shelf, self._long)
+            return Sums(base + self._summed(shelf, self._long))
         able = base >= needed
-        places = np.flatnonzero(able)
-        totals = np.zeros(len(base))
-        totals[places] = self._summed(shelf, self._long, able)[places] + base[places]
-        return totals
+        places = able.nonzero()[0]
+        return Sums(self._summed(shelf, self._long, able)[places] + base[places], places)
 
     @cached_property
     def _most_of_long(self) -> float:
@@ -317,7 +315,7 @@ class Scores:
     def bound(self, terms: Sequence[str]) -> float:
         """Return the most that words and dates of a query can score in any text: the idf of all of them."""
         held = {self.terms[i].term: self.terms[i].held for i in self._covering}
-        asked = [term for term in terms if not is_speaker_mark(term)]
+        asked = [term for term in terms if not term.startswith(BY)]
         return sum(inverse_frequency(self.library.count, held.get(term, 0)) for term in asked)
 
     @cached_property
