@@ -147,8 +147,8 @@ MUTANTS = (
     Mutant(
         "confidence falls with evidence",
         "search/confidence.py",
-        "self._low + self._slope * (found - self._weak)",
-        "self._low - self._slope * (found - self._weak)",
+        "low + slope * (one - weak)",
+        "low - slope * (one - weak)",
         SEARCH_LAWS,
     ),
     Mutant(
