@@ -202,8 +202,9 @@ class Spaces(Calibrating):
         return self._changed(space, embedder, progress, check=check, force=force)
 
     def has_earlier_vectors(self) -> bool:
-        """Tell whether the vectors that answer are as an earlier whyrank made them."""
-        return bool(self._serving.outdated())
+        """Tell whether the vectors that answer are as an earlier whyrank made them, and nobody went back to them."""
+        outdated, before = self._serving.outdated(), self._serving.roles().before
+        return bool(outdated) and (before is None or before.provider != outdated)
 
     def vector_notices(self) -> tuple[Notice, ...]:
         """Say that another model answers than the one asked for, or its vectors are as an earlier whyrank made them."""
@@ -215,8 +216,9 @@ class Spaces(Calibrating):
         The earlier ones answer until the last is made, and are still there to go back to. Stopped, it goes on when
         called again.
         """
-        outdated = self._serving.outdated()
-        return self.change_model(outdated, progress=progress).embedded if outdated else 0
+        if not self.has_earlier_vectors():
+            return 0
+        return self.change_model(self._serving.outdated(), progress=progress).embedded
 
     def rollback_model(self, *, progress: Progress | None = None) -> ModelChange:
         """Go back to the model before; what was added since is embedded first."""

@@ -63,7 +63,9 @@ def test_a_store_changes_to_the_vectors_of_today_as_to_another_model_and_back(ca
     assert call("model", "rollback", "--store", old).status == 0
     assert "earlier-vectors" in told()
     earlier = call("status", "--json", "--store", old).data["roles"][0]["space"]
-    call("doctor", "--repair", "--store", old)
+    assert call("doctor", "--repair", "--store", old).status == 0
+    assert "earlier-vectors" in told()  # who went back to them keeps them
+    call("model", "use", "wordllama", "--store", old)
     assert call("model", "drop", earlier, "--store", old).out == f"6 vectors of {earlier} were deleted\n"
 
 

@@ -8,14 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import Timeout
 
 import whyrank
 from tests.damage import PAGE_BYTES, ask, cut, flip, pages_of, told, zero
 from whyrank.checkups import Checkup, Finding, listed
 from whyrank.engine import Engine
 from whyrank.errors import StoreDamaged, StoreError, StoreFull
+from whyrank.storage.sqlite import rebuilding
+from whyrank.storage.sqlite.connection import Connection, connect
 from whyrank.storage.sqlite.database import Database
+from whyrank.storage.sqlite.locking import locked
 from whyrank.storage.sqlite.mending import examined
+from whyrank.types import Memory, Source
 
 WORDS = ("tea", "coffee", "ferry", "harbour", "lamp", "plant", "garden", "river", "stone", "bread", "light", "winter")
 QUESTION = "the ferry at the harbour"
@@ -291,13 +296,42 @@ def test_a_repair_that_finds_no_room_changes_nothing(path: Path, monkeypatch: py
     zero(path, pages_of(path, "names")[0])
     before = path.read_bytes()
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+    def small(place: str) -> Connection:
+        connection = connect(place)
+        connection.execute("PRAGMA max_page_count=5")
+        return connection
 
-    monkeypatch.setattr(shutil, "copy2", full)
-    with pytest.raises(StoreFull, match="No space left"):
+    monkeypatch.setattr(rebuilding, "connect", small)
+    with pytest.raises(StoreFull, match="no room left"):
         doctor(path, repair=True)
     assert path.read_bytes() == before
+
+
+def test_a_repair_knows_its_store_by_any_name(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    other = tmp_path / "elsewhere/linked.db"
+    other.symlink_to(path)
+    zero(path, pages_of(path, "names")[0])
+    with Database(other).alone(), pytest.raises(Timeout), locked(Path(f"{path}.lock"), 0.0):
+        pass
+    assert doctor(other, repair=True).kept == f"{path}.damaged.bak"
+    assert doctor(path).is_whole
+
+
+def test_the_copy_that_is_kept_holds_what_was_in_the_log(path: Path) -> None:
+    with opened(path) as memory:
+        memory.add("Robin saw the comet")
+        memory.search("comet")
+        zero(path, pages_of(path, "names")[0])
+        kept = Path(memory.doctor(repair=True).kept)
+        assert ask(kept, "SELECT count(*) FROM memories WHERE text = 'Robin saw the comet'") == [(1,)]
+
+
+def test_a_chunk_with_a_hash_of_others_is_believed_where_it_was_embedded_so(tmp_path: Path) -> None:
+    source = Source("a.md", 1, 2, "0123456789abcdef0123456789abcdef")
+    with opened(tmp_path / "memory.db") as memory:
+        memory.put([Memory("m_imported", "Robin saw the whales", kind="chunk", source=source)])
+        assert memory.doctor().findings == ()
 
 
 def test_old_schemas_are_looked_at_before_they_are_brought_forward(tmp_path: Path) -> None:

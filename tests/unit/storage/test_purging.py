@@ -85,12 +85,17 @@ def test_a_purge_that_was_killed_on_the_way_is_ended_by_the_next_opening(
 
 
 def test_a_reader_in_the_way_and_old_backups_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    backup = tmp_path / "memory.db.schema2.bak"
-    backup.write_bytes(b"old")
+    backups = [tmp_path / "memory.db.schema2.bak", tmp_path / "memory.db.damaged.bak"]
+    for backup in backups:
+        backup.write_bytes(b"old")
+    (tmp_path / ".memory.db-anew-x").mkdir()
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
         one, two = engine.add("tea"), engine.add("milk")
-        [remains] = engine.forget(one.id, purge=True).remains
-        assert remains.startswith(f"{backup} is a backup")
+        assert engine.forget(one.id, purge=True).remains == (
+            f"{backups[0]} is a copy from before an upgrade: delete it if it is not needed",
+            f"{backups[1]} is a copy from before a repair: delete it if it is not needed",
+            f"{tmp_path / '.memory.db-anew-x'} is of a repair that was cut short: delete it",
+        )
         monkeypatch.setattr(Database, "rewrite", lambda self: False)
         assert "still read by another process" in engine.forget(two.id, purge=True).remains[-1]
         assert purging.is_due(sqlite3.connect(tmp_path / "memory.db"))

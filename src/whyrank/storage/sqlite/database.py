@@ -13,9 +13,10 @@ from types import TracebackType
 
 from filelock import Timeout
 
-from ...errors import StoreError, StoreLocked
+from ...errors import StoreDamaged, StoreError, StoreLocked
 from .connection import (
     BUSY_MILLISECONDS,
+    SAVE,
     Connection,
     SqlError,
     connected,
@@ -46,9 +47,10 @@ class Database:
 
     def __init__(self, path: Path, *, forgiving: bool = False) -> None:
         self.path = path
+        self.file = Path(os.path.realpath(path))  # one, by whatever name it is opened; so its lock is one too
         self.forgiving = forgiving  # of damage: what can be read of the file is read
         self.read_only = not is_writable(path)
-        self._side_file = f"{path}.lock"
+        self._side_file = f"{self.file}.lock"
         self._turn = threading.RLock()
         self._local = threading.local()
         self._held: weakref.WeakSet[_Held] = weakref.WeakSet()
@@ -295,7 +297,10 @@ class _Held:
     def look(self) -> None:
         """Begin a snapshot: which generation it is, and whether something has arrived that it does not index."""
         self.connection.execute("BEGIN")
-        generation, newest, oldest = self.connection.execute(_MOMENT).fetchone()
+        moment = self.connection.execute(_MOMENT).fetchone()
+        if moment is None or not str(moment[0]).isdecimal():
+            raise StoreDamaged("the store does not say which generation it is of", SAVE)
+        generation, newest, oldest = moment
         self.generation, self.is_behind, self.has_lost = int(generation), newest > 0, oldest < 0
 
     def __del__(self) -> None:
@@ -305,14 +310,16 @@ class _Held:
 @contextmanager
 def _indexing(connection: Connection) -> Iterator[Connection]:
     """Run a transaction of what can be done again: nobody need wait for the disk, nor long for others."""
-    connection.execute("PRAGMA synchronous=NORMAL")
-    connection.execute(f"PRAGMA busy_timeout={INDEXING_SECONDS * 1000:.0f}")
     try:
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute(f"PRAGMA busy_timeout={INDEXING_SECONDS * 1000:.0f}")
         connection.execute("BEGIN IMMEDIATE")
         yield connection
         connection.execute("COMMIT")
     finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        finally:  # whatever came in between: what is acknowledged later must be on the disk
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")

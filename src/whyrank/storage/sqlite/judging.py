@@ -54,9 +54,11 @@ def _is_text(row: Row) -> bool:
 
 
 def _is_as_stored(row: Row) -> bool:
-    """Tell whether a text has its hash; what was stored without one is believed."""
+    """Tell whether a text has its hash; what was stored without one of ours is believed if it was embedded so."""
     kept = row[_HASH]
-    return not isinstance(kept, str) or len(kept) != _HASH_LETTERS or content_hash(row[_TEXT]) == kept
+    if not isinstance(kept, str) or len(kept) != _HASH_LETTERS or content_hash(row[_TEXT]) == kept:
+        return True
+    return has_sound_embedding(row) and bool(row[_EMBEDDED].endswith(row[_TEXT]))
 
 
 def _restored(row: Row) -> Memory | None:

@@ -26,9 +26,15 @@ def is_due(connection: Connection) -> bool:
 
 
 def purge(database: Database) -> tuple[str, ...]:
-    """Write the file anew; say what may still hold what was removed: a log that is read, backups of older schemas."""
-    backups = sorted(database.path.parent.glob(f"{escape(database.path.name)}.schema*.bak"))
-    remains = [f"{backup} is a backup from before an upgrade: delete it if it is not needed" for backup in backups]
+    """Write the file anew; say what may still hold what was removed: a log that is read, copies from before."""
+    name, folder = escape(database.file.name), database.file.parent
+    remains = [
+        f"{copy} is a copy from before {what}: delete it if it is not needed"
+        for pattern, what in ((f"{name}.schema*.bak", "an upgrade"), (f"{name}.damaged*.bak", "a repair"))
+        for copy in sorted(folder.glob(pattern))
+    ]
+    unfinished = sorted(folder.glob(f".{name}-anew-*"))
+    remains += [f"{left} is of a repair that was cut short: delete it" for left in unfinished]
     if database.rewrite():
         with database.writing() as connection:
             connection.execute("DELETE FROM meta WHERE key = ?", (_WORD,))

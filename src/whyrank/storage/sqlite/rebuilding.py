@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...analysis.entries import entry_for
-from ...errors import StoreDamaged, StoreFull
+from ...errors import StoreDamaged, StoreLocked
 from ...types import Memory
 from .arrivals import Arrived
 from .catalogue import BLOCK
-from .connection import Connection, Row
+from .connection import Connection, Row, connect, translated
 from .database import Database
 from .examining import Tick
 from .indexes import DEFAULT, INDEXES, prepare_index
@@ -59,16 +59,19 @@ class _Aside(NamedTuple):
 
 def rebuild(database: Database, tick: Tick) -> Path:
     """Write a store anew with all that can be read of it; return where it lies as it was before."""
-    folder, prefix = database.path.parent, f".{database.path.name}-anew-"
+    folder, prefix = database.file.parent, f".{database.file.name}-anew-"
     with (
         database.alone() as damaged,
         _swept(folder, prefix),
         tempfile.TemporaryDirectory(prefix=prefix, dir=folder) as place,
         closing(Database(Path(place) / "memory.db")) as fresh,
     ):
+        before = _version(damaged)
         _fill(database.reader(), fresh, tick)
         _refuse_nothing(fresh)
-        kept = _kept(database.path)
+        kept = _kept(damaged, database.file)
+        if _version(damaged) != before:
+            raise StoreLocked(f"{database.path} was written to while it was mended", "stop who writes, and try again")
         fresh.reader().backup(damaged)
         damaged.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return kept
@@ -91,17 +94,18 @@ def _refuse_nothing(fresh: Database) -> None:
         raise StoreDamaged("no memory can be read from the file", "take a copy of the store; this one is left as it is")
 
 
-def _kept(path: Path) -> Path:
-    """Copy a file and its log, byte for byte, to a name nobody has."""
+def _version(connection: Connection) -> int:
+    """Return what changes when somebody else has written."""
+    version: int = connection.execute("PRAGMA data_version").fetchone()[0]
+    return version
+
+
+def _kept(damaged: Connection, path: Path) -> Path:
+    """Copy a store, page for page as they are, to a name nobody has; by SQLite, whose locks a plain copy would undo."""
     names = (f"{path.name}.damaged{number}.bak" for number in chain([""], (f".{i}" for i in count(1))))
     target = next(place for place in map(path.with_name, names) if not place.exists())
-    try:
-        shutil.copy2(path, target)
-        log = path.with_name(f"{path.name}-wal")
-        if log.exists() and log.stat().st_size:
-            shutil.copy2(log, target.with_name(f"{target.name}-wal"))
-    except OSError as error:
-        raise StoreFull(f"no copy of {path} can be made: {error.strerror}", "make room; nothing was changed") from error
+    with translated(target), closing(connect(str(target))) as copy:
+        damaged.backup(copy)
     return target
 
 
