@@ -37,7 +37,7 @@ def told(path: Path, statement: str, *values: object) -> None:
 def pages_of(path: Path, name: str) -> list[int]:
     """Return the leaves of the b-tree of a table or an index, by their numbers."""
     settled(path)
-    [(root,)] = ask(path, "SELECT rootpage FROM sqlite_schema WHERE name = ?", name)
+    [(root,)] = ask(path, "SELECT rootpage FROM sqlite_schema WHERE name = ?", name) or [(1,)]
     return list(_leaves(path.read_bytes(), root))
 
 

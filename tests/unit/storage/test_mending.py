@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 import whyrank
-from tests.damage import PAGE_BYTES, ask, cut, flip, pages_of, scribble, told, zero
+from tests.damage import PAGE_BYTES, ask, cut, flip, pages_of, told, zero
 from whyrank.checkups import Checkup, Finding, listed
 from whyrank.engine import Engine
 from whyrank.errors import StoreDamaged, StoreError, StoreFull
-from whyrank.storage.sqlite.connection import SqlError
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.mending import examined
 
@@ -215,29 +214,6 @@ def test_a_file_that_was_cut_off_gives_what_is_left_of_it(path: Path, share: flo
     assert left
     assert left | named == everything
     assert codes(doctor(path)) <= {"aside"}
-
-
-@pytest.mark.parametrize("seed", [0, 3, 6])
-def test_rows_that_no_scan_reaches_are_read_one_by_one(tmp_path: Path, seed: int) -> None:
-    path, chance = tmp_path / "memory.db", random.Random(7)
-    with opened(path) as memory:
-        for number in range(14):
-            memory.add(f"Robin told number {number} {' '.join(chance.choices(WORDS, k=30))}")
-        memory.status()
-    everything = {identity for (identity,) in ask(path, "SELECT id FROM memories")}
-    leaves = pages_of(path, "memories")
-    scribble(path, leaves[0], 1_500, seed)
-    with pytest.raises(SqlError, match="malformed"):
-        ask(path, "SELECT text FROM memories NOT INDEXED ORDER BY row")
-    mended = doctor(path, repair=True)
-    [lost] = [one for one in mended.findings if one.code == "lost"]
-    left = {identity for (identity,) in ask(path, "SELECT id FROM memories")}
-    assert len(leaves) == 3  # so that at least the other two thirds can be read
-    assert len(left) >= 8
-    assert left == everything - set(lost.names)
-    with opened(path) as memory:
-        assert {one.id for one in memory.list(limit=20)} == left
-    assert codes(doctor(path)) == {"aside"}
 
 
 def test_what_holds_no_memory_any_more_is_left_as_it_lies(path: Path) -> None:

@@ -18,7 +18,7 @@ from .indexes import INDEXES, index_in
 from .names import NameIndex
 from .notes import raise_generation
 from .postings import segments
-from .rebuilding import rebuild
+from .rebuilding import LEFT, rebuild
 from .records import Ledger
 from .schema import MIGRATIONS, version_of
 from .soundness import broken_records, broken_segments, broken_signs, broken_vectors
@@ -28,6 +28,7 @@ from .writing import Writing
 # What is mended where it stands; whatever else is wrong and derived takes writing everything anew.
 _IN_PLACE = frozenset({"records", "postings", "vectors", "signs", "orphans"})
 _SET_ASIDE = frozenset({"unreadable", "lost", "chunks"})  # so that the others answer, and files are read anew
+_SENSELESS = (ValueError, TypeError, LookupError, ArithmeticError)  # what values that were damaged may raise
 _WITHOUT_MEMORY = "NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = o.hash)"
 
 
@@ -58,6 +59,9 @@ def mended(path: Path, tick: Tick) -> tuple[list[Finding], str]:
                 kept = str(rebuild(database, tick))
             except StoreDamaged as error:
                 return [*found, Finding("hopeless", error.message, error.hint, derived=False)], ""
+            except _SENSELESS as error:
+                told = f"what can be read of the store does not fit together: {error}"
+                return [*found, Finding("hopeless", told, LEFT, derived=False)], ""
         else:
             _mend_in_place(database)
     # Looked at by nobody who knew it before.

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from .connection import Connection, Cursor, Row, SqlError
+from .layout import layout
 
 # What reading a damaged file may raise; names of columns that are no text any more are nothing SQLite knows of.
 UNREADABLE = (SqlError, UnicodeDecodeError)
@@ -29,11 +30,11 @@ def _text(stored: bytes) -> str | bytes:
 class Rows:
     """The rows of a table that can be read, as (key, columns …); afterwards it knows whether that was all of them."""
 
-    def __init__(self, connection: Connection, table: str, columns: Sequence[str], key: str = "") -> None:
+    def __init__(self, connection: Connection, table: str, columns: Sequence[str], *, numbered: bool) -> None:
         self._connection = connection
         self._table = table
-        self._columns = ", ".join(columns)
-        self._key = key  # of a table that is ordered by whole numbers; without it the columns are its order
+        self._columns = columns
+        self._key = "rowid" if numbered else ""  # by any other name it may be damaged; without it columns are the order
         self.is_whole = True
 
     def __iter__(self) -> Iterator[Row]:
@@ -67,8 +68,10 @@ class Rows:
     def _indexed(self) -> Iterator[object]:
         """Yield the keys that indexes of the table list, each read from both of its ends."""
         for _, name, *_ in known_of(self._connection, f"PRAGMA index_list({self._table})"):
-            query = f'SELECT {self._key} FROM {self._table} INDEXED BY "{name}" ORDER BY '
-            columns = [column for *_, column in known_of(self._connection, f'PRAGMA index_info("{name}")')]
+            query = f"SELECT {self._key} FROM {self._table} INDEXED BY {_quoted(name)} ORDER BY "
+            columns = [
+                _quoted(column) for *_, column in known_of(self._connection, f"PRAGMA index_info({_quoted(name)})")
+            ]
             for direction in ("", " DESC"):
                 order = ", ".join(f"{column}{direction}" for column in columns)
                 yield from (key for (key,) in known_of(self._connection, query + order))
@@ -82,7 +85,7 @@ class Rows:
     def _from_both_ends(self) -> Iterator[Row]:
         seen: set[Row] = set()
         for direction in ("", " DESC"):
-            order = ", ".join(f"{place}{direction}" for place in range(1, self._columns.count(",") + 2))
+            order = ", ".join(f"{place}{direction}" for place in range(1, len(self._columns) + 1))
             try:
                 for row in self._select(f"ORDER BY {order}"):
                     if not self.is_whole and row in seen:
@@ -95,16 +98,26 @@ class Rows:
                 return
 
     def _select(self, rest: str, *values: int) -> Cursor:
-        key = f"{self._key}, " if self._key else ""
-        return self._connection.execute(f"SELECT {key}{self._columns} FROM {self._table} NOT INDEXED {rest}", values)
+        columns = ", ".join([self._key, *self._columns] if self._key else self._columns)
+        return self._connection.execute(f"SELECT {columns} FROM {self._table} NOT INDEXED {rest}", values)
 
 
-def columns_of(connection: Connection, table: str) -> list[str]:
-    """Return the columns of a table; none if it is not there."""
-    try:
-        return [str(name) for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
-    except UNREADABLE:
-        return []
+def columns_of(connection: Connection, table: str) -> dict[str, str]:
+    """Return how a file gives each column of a table that it has; none if the table is not there.
+
+    Columns are told by their place: their names stand in the file as well, and may be damaged.
+    """
+    told = known_of(connection, f"PRAGMA table_info({table})")
+    return {column.name: _quoted(name) for column, (_, name, *_) in zip(layout(table), told, strict=False)}
+
+
+def is_as_defined(connection: Connection, table: str) -> bool:
+    """Tell whether a file still says of a table what columns it has today."""
+    return columns_of(connection, table) == {column.name: _quoted(column.name) for column in layout(table)}
+
+
+def _quoted(name: str | bytes) -> str:
+    return "NULL" if isinstance(name, bytes) else '"{}"'.format(name.replace('"', '""'))
 
 
 def known_of(connection: Connection, *queries: str) -> list[tuple[Any, ...]]:
