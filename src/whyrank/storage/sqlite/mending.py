@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...checkups import Finding
 from ...errors import StoreDamaged
-from .connection import Connection
+from .connection import SAVE, Connection
 from .database import Database
 from .examining import Tick, examine
 from .indexes import INDEXES, index_in
@@ -34,8 +34,17 @@ _WITHOUT_MEMORY = "NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = 
 
 def examined(path: Path, tick: Tick) -> list[Finding]:
     """Return what is wrong with the store in a file."""
-    with closing(Database(path, forgiving=True)) as database:
-        return examine(database, tick)
+    try:
+        with closing(Database(path, forgiving=True)) as database:
+            return examine(database, tick)
+    except StoreDamaged as error:
+        return [unusable(error)]
+
+
+def unusable(error: StoreDamaged) -> Finding:
+    """Say that a store cannot be opened, and what is left to do where looking at it was of no help."""
+    hint = f"if this is your store: {LEFT}" if SAVE in error.hint else error.hint
+    return Finding("unusable", f"the store cannot be used as it is: {error.message}", hint, derived=False)
 
 
 def given_up(path: Path) -> tuple[str, ...]:
@@ -48,9 +57,8 @@ def given_up(path: Path) -> tuple[str, ...]:
 
 def mended(path: Path, tick: Tick) -> tuple[list[Finding], str]:
     """Mend what can be made anew; return what was wrong, and where the store lies as it was if it was written anew."""
+    found, kept = examined(path, tick), ""
     with closing(Database(path, forgiving=True)) as database:
-        found = examine(database, tick)
-        kept = ""
         wanted = {finding.code for finding in found if finding.derived or finding.code in _SET_ASIDE}
         if not wanted:
             return found, ""
