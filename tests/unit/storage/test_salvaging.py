@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.damage import PAGE_BYTES, ask, cut, flip, pages_of, scribble, settled, told, zero
 from whyrank.checkups import CODES
-from whyrank.storage.sqlite.connection import SqlError
+from whyrank.storage.sqlite.connection import SqlError, connect
 
 from .test_mending import WORDS, answers, codes, doctor, opened
 
@@ -80,6 +81,22 @@ def test_a_store_that_does_not_say_its_index_gets_one(small: Path, tmp_path: Pat
     assert codes(doctor(path)) == {"pages"}
     assert doctor(path, repair=True).is_sound
     assert answers(path) == answers(small)
+
+
+@pytest.mark.parametrize("column", ["scope", "start_line", "tags"])
+def test_a_row_that_lost_a_value_is_set_aside(small: Path, tmp_path: Path, column: str) -> None:
+    path = Path(shutil.copy(small, tmp_path / "memory.db"))
+    with closing(connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute(
+            "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = 'memories'",
+            (f" {column} TEXT NOT NULL" if column != "start_line" else " start_line INTEGER NOT NULL", f" {column}"),
+        )
+    told(path, f"UPDATE memories SET {column} = NULL WHERE row = 3")
+    [(identity,)] = ask(path, "SELECT id FROM memories WHERE row = 3")
+    mended = doctor(path, repair=True)
+    assert (identity,) in [one.names for one in mended.findings if one.code == "unreadable"]
+    assert codes(doctor(path)) == {"aside"}
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -38,12 +38,12 @@ def judged(row: Row) -> Judged:
         if restored is None:
             return said._replace(wrong="holds bytes that are no text")
         return said._replace(memory=restored, wrong="altered, and restored from what was embedded of it")
+    if not _fits(row):
+        return said._replace(wrong="holds values that no memory has")
     try:
         memory = to_memory(row)
     except StoreDamaged as error:
         return said._replace(wrong=error.message)
-    if not _fits(row):
-        return said._replace(wrong="holds values that no memory has")
     if _is_as_stored(row):
         return said._replace(memory=memory)
     restored = _restored(row)

@@ -66,14 +66,19 @@ def mended(path: Path, tick: Tick) -> tuple[list[Finding], str]:
             try:
                 kept = str(rebuild(database, tick))
             except StoreDamaged as error:
-                return [*found, Finding("hopeless", error.message, error.hint, derived=False)], ""
+                return _hopeless(found, error.message), ""
             except _SENSELESS as error:
-                told = f"what can be read of the store does not fit together: {error}"
-                return [*found, Finding("hopeless", told, LEFT, derived=False)], ""
+                return _hopeless(found, f"what can be read of the store does not fit together: {error}"), ""
         else:
             _mend_in_place(database)
     # Looked at by nobody who knew it before.
     return _told(found, examined(path, tick)), kept
+
+
+def _hopeless(found: list[Finding], why: str) -> list[Finding]:
+    """Say that no repair is possible; of what it would have made anew nobody is sent to it again."""
+    said = [one._replace(hint="") if one.derived else one for one in found]
+    return [*said, Finding("hopeless", why, LEFT, derived=False)]
 
 
 def _told(before: list[Finding], after: list[Finding]) -> list[Finding]:
