@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -36,7 +37,7 @@ def told(path: Path, statement: str, *values: object) -> None:
 def pages_of(path: Path, name: str) -> list[int]:
     """Return the leaves of the b-tree of a table or an index, by their numbers."""
     settled(path)
-    [(root,)] = ask(path, "SELECT rootpage FROM sqlite_schema WHERE name = ?", name)
+    [(root,)] = ask(path, "SELECT rootpage FROM sqlite_schema WHERE name = ?", name) or [(1,)]
     return list(_leaves(path.read_bytes(), root))
 
 
@@ -57,6 +58,11 @@ def _leaves(data: bytes, page: int) -> Iterator[int]:
 def zero(path: Path, page: int) -> None:
     """Fill a page with zeros."""
     _write(path, (page - 1) * PAGE_BYTES, bytes(PAGE_BYTES))
+
+
+def scribble(path: Path, page: int, first: int, seed: int = 0) -> None:
+    """Fill a page with chance from one of its bytes to its end."""
+    _write(path, (page - 1) * PAGE_BYTES + first, random.Random(seed).randbytes(PAGE_BYTES - first))
 
 
 def flip(path: Path, found: bytes, bit: int = 1) -> int:

@@ -64,4 +64,4 @@ def looked_at(store: Path, repair: bool, progress: Progress | None) -> tuple[tup
 
 def is_usable(findings: Sequence[Finding]) -> bool:
     """Tell whether a store may be opened and written to: what is written over damaged pages may damage more."""
-    return not any(finding.code in ("pages", "hopeless") and not finding.mended for finding in findings)
+    return not any(finding.code in ("pages", "hopeless", "unusable") and not finding.mended for finding in findings)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import config as settings
 from .access import served_card, served_embedder, served_llm, served_model
 from .arguments import check_page
-from .checkups import Checkup, Finding
+from .checkups import Checkup
 from .doctoring import is_usable, looked_at
 from .embedding.missing import MissingModel
 from .embedding.providers import DEFAULT, FETCHED, SERVED, SHAPING, earlier_embedder, embedder_named
@@ -28,6 +28,7 @@ from .types import Run
 if TYPE_CHECKING:
     from .ingest.filling import Progress
 
+_NEVER_WRITTEN = "the first memory makes it; if it held some, something has emptied the file: look for a copy of it"
 _STORE = "the store"  # as the origin of a setting
 
 
@@ -96,6 +97,8 @@ def doctor(
     place = settings.load(given, workspace=Path(workspace) if workspace is not None else None).store
     if not place.is_file():
         raise StoreError(f"there is no store at {place}", "name the file of a store")
+    if not place.stat().st_size:
+        raise StoreError(f"{place} is empty: a store that was never written", _NEVER_WRITTEN)
     findings, kept = looked_at(place, repair, progress)
     if not is_usable(findings):
         return Checkup(findings, kept=kept)
@@ -103,8 +106,9 @@ def doctor(
         with open_engine(store, workspace=workspace, **options) as engine:
             return engine.cared_for(repair, progress)._replace(findings=findings, kept=kept)
     except StoreDamaged as error:
-        unread = Finding("unusable", f"the store cannot be used as it is: {error.message}", error.hint, derived=False)
-        return Checkup((*findings, unread), kept=kept)
+        from .storage.sqlite.mending import unusable
+
+        return Checkup((*findings, unusable(error)), kept=kept)
 
 
 def _makers(config: settings.Config) -> Makers:

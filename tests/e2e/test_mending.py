@@ -136,6 +136,36 @@ def test_a_store_too_damaged_to_open_says_what_to_do(call: Run, workspace: Path)
     assert "facts may be lost: keep the file, look for a copy of it" in refused.err
     assert call("doctor").status == 6
     (workspace / STORE).write_bytes(b"SQLite format 3\0 and nothing more")
-    refused = call("doctor", "--repair")
-    assert refused.status == 6
-    assert "look for a copy" in refused.err
+    for options in ((), ("--repair",)):
+        found = call("doctor", *options)
+        assert found.status == 6
+        assert "look for a copy" in found.out
+        assert "whyrank doctor" not in found.out
+        as_data = call("doctor", "--json", *options)
+        assert (as_data.status, as_data.data["file"]["sound"], as_data.data["words"]) == (6, False, None)
+        assert [one["code"] for one in as_data.data["file"]["findings"]] == ["unusable"]
+
+
+def test_half_of_a_file_is_told_or_saved_and_never_blamed_on_who_looks(call: Run, workspace: Path) -> None:
+    whole = (workspace / STORE).stat().st_size
+    with (workspace / STORE).open("r+b") as file:
+        file.truncate(whole // 2)
+    mended = call("doctor", "--repair", "--json")
+    assert mended.status == 6
+    assert mended.data["file"]["findings"]
+    assert all(one["hint"] for one in mended.data["file"]["findings"] if not one["derived"])
+    assert "doctor --repair" not in str([one["hint"] for one in mended.data["file"]["findings"] if not one["mended"]])
+
+
+def test_damaged_definitions_of_tables_end_in_findings(call: Run, workspace: Path) -> None:
+    zero(workspace / STORE, pages_of(workspace / STORE, "sqlite_schema")[0])
+    found = call("doctor", "--repair", "--json")
+    assert found.status == 6
+    assert {one["code"] for one in found.data["file"]["findings"]} & {"hopeless", "lost", "books"}
+
+
+def test_an_empty_file_is_a_store_that_was_never_written(call: Run, workspace: Path) -> None:
+    (workspace / STORE).write_bytes(b"")
+    found = call("doctor")
+    assert found.status == call("doctor", "--store", str(workspace / "none.db")).status == 8
+    assert "a store that was never written" in found.err

@@ -231,12 +231,29 @@ def test_what_holds_no_memory_any_more_is_left_as_it_lies(path: Path) -> None:
     assert not list(path.parent.glob("*.bak"))
 
 
-def test_a_file_without_its_first_page_is_no_store_any_more_and_that_is_said(path: Path) -> None:
+@pytest.mark.parametrize("repair", [False, True])
+def test_a_file_without_its_first_page_is_no_store_any_more_and_that_is_said(path: Path, repair: bool) -> None:
     zero(path, 1)
-    with pytest.raises(StoreDamaged) as refused:
-        doctor(path, repair=True)
-    assert "look for a copy" in refused.value.hint
-    assert "whyrank doctor" in refused.value.hint
+    before = path.read_bytes()
+    found = doctor(path, repair=repair)
+    [unusable] = found.findings
+    assert (unusable.code, unusable.derived, found.looked_inside) == ("unusable", False, False)
+    assert "look for a copy" in unusable.hint
+    assert "ingest the files again" in unusable.hint
+    assert "whyrank doctor" not in unusable.hint  # which was just run
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_was_never_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.touch()
+    for repair in (False, True):
+        with pytest.raises(StoreError, match="never written") as refused:
+            doctor(path, repair=repair)
+        assert not isinstance(refused.value, StoreDamaged)
+    with opened(path) as memory:
+        memory.add("Robin waters the plants")
+    assert doctor(path).is_whole
 
 
 def test_orphans_are_named_and_swept_away(path: Path) -> None:

@@ -29,6 +29,7 @@ SAVE = (
 )
 
 Connection = sqlite3.Connection
+Cursor = sqlite3.Cursor
 SqlError = sqlite3.Error
 connect = sqlite3.connect
 version = sqlite3.sqlite_version_info
@@ -78,7 +79,8 @@ def _connect(address: str, forgiving: bool) -> Connection:
         "foreign_keys=ON",
         "secure_delete=ON",
         "trusted_schema=OFF",
-        "cell_size_check=ON",
+        # Where one row of a page is damaged, the others are wanted all the more.
+        f"cell_size_check={'OFF' if forgiving else 'ON'}",
         "temp_store=MEMORY",
         "mmap_size=0",
         f"journal_size_limit={WAL_BYTES_KEPT}",

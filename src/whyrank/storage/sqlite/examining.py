@@ -18,10 +18,12 @@ from ...checkups import Finding, listed
 from ...wording import counted
 from .connection import Connection, SqlError, translated
 from .database import Database
+from .indexes import INDEXES, index_in
 from .judging import Judged, has_sound_embedding, judged, memory_rows, missing
+from .layout import layout
 from .readers import KEY as READERS
 from .readers import stretches_in
-from .salvaging import Rows, columns_of, known_of, lenient
+from .salvaging import UNREADABLE, Rows, columns_of, is_as_defined, known_of, lenient
 from .schema import MIGRATIONS, version_of
 from .soundness import Check, checks
 
@@ -37,7 +39,7 @@ SOURCES = {
     "meta": "notes: which model answers, calibration, counters",
     "files": "which files were read",
 }
-_KEYS = {"memories": "row", "arrivals": "entry", "history": "entry"}
+_TABLES = (*SOURCES, "scopes", "records", "names", "name_words", "vectors", "sign_blocks")
 _REPAIR = "`whyrank doctor --repair` writes the store anew with all that can be read"
 COPY = "ingest their files again, or take them from a copy of the store"
 _SET_ASIDE = "`whyrank doctor --repair` sets them aside, and the next `whyrank ingest` reads their files anew"
@@ -52,7 +54,9 @@ def examine(database: Database, tick: Tick) -> list[Finding]:
     with _moment(database) as connection:
         tick(0, 0, "pages")
         broken = _broken_tables(connection)
-        found = [*_pages(broken), *_memories(connection, tick), *_aside(connection), *_past(connection)]
+        if version == MIGRATIONS[-1].version:
+            broken.update(table for table in _TABLES if not is_as_defined(connection, table))
+        found = [*_pages(broken), *_memories(connection, tick), *_aside(connection), *_past(connection, version)]
         if version == MIGRATIONS[-1].version:
             found += _derived(connection, broken, tick)
     return found
@@ -68,7 +72,7 @@ def _moment(database: Database) -> Iterator[Connection]:
         try:
             yield connection
         finally:
-            with suppress(SqlError):  # nothing was written, and damage is said of already
+            with suppress(*UNREADABLE):  # nothing was written, and damage is said of already
                 connection.execute("ROLLBACK")
 
 
@@ -96,7 +100,7 @@ def _said(connection: Connection, table: str) -> list[str]:
     said: list[str] = []
     try:
         said.extend(row[0] for row in connection.execute(f"PRAGMA integrity_check({table or MESSAGES})"))
-    except SqlError as error:
+    except UNREADABLE as error:
         return [f"table {table}: {error}", *said] if table else []
     return said
 
@@ -122,7 +126,7 @@ def _pages(broken: Counter[str]) -> Iterator[Finding]:
 
 
 def _memories(connection: Connection, tick: Tick) -> Iterator[Finding]:
-    rows = memory_rows(connection, columns_of(connection, "memories"))
+    rows = memory_rows(connection)
     known, stale, seen = _named_keys(connection), 0, set[int]()
     wrong: list[Judged] = []
     misnamed = 0
@@ -188,7 +192,7 @@ def _named_keys(connection: Connection) -> tuple[int, dict[int, set[str]]] | Non
         keys: dict[int, set[str]] = {}
         for row, key in connection.execute("SELECT memory, key FROM names"):
             keys.setdefault(row, set()).add(key)
-    except SqlError:
+    except UNREADABLE:
         return None
     return (last.first, keys) if last.reader == READER_VERSION else None
 
@@ -196,7 +200,7 @@ def _named_keys(connection: Connection) -> tuple[int, dict[int, set[str]]] | Non
 def _count(connection: Connection, table: str) -> int:
     try:
         return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
-    except SqlError:
+    except UNREADABLE:
         return 0
 
 
@@ -208,7 +212,7 @@ def _aside(connection: Connection) -> Iterator[Finding]:
     columns = columns_of(connection, "arrivals")
     if not columns:
         return
-    rows = Rows(connection, "arrivals", ["id", "text", "rest"], "entry")
+    rows = Rows(connection, "arrivals", [columns.get(name, "NULL") for name in ("id", "text", "rest")], numbered=True)
     names = tuple(str(identity) for entry, identity, text, rest in rows if entry < 0 or not _is_sound(text, rest))
     if names:
         memories = counted(len(names), "memory was", "memories were")
@@ -224,14 +228,14 @@ def _is_sound(text: object, rest: object) -> bool:
         return False
 
 
-def _past(connection: Connection) -> Iterator[Finding]:
+def _past(connection: Connection, version: int) -> Iterator[Finding]:
     """Look at what memories were, the keys of writes, the notes and the manifest: nothing else knows them."""
     for table in ("history", "write_keys", "meta", "files"):
         columns = columns_of(connection, table)
-        if not columns:
-            continue
-        rows = Rows(connection, table, [name for name in columns if name != _KEYS.get(table)], _KEYS.get(table, ""))
-        wrong = sum(any(isinstance(value, bytes) for value in row) or not _is_told(table, row) for row in rows)
+        if not columns and version != MIGRATIONS[-1].version:
+            continue  # an earlier whyrank had none
+        rows = Rows(connection, table, list(columns.values()), numbered=table == "history")
+        wrong = sum(not _is_told(table, row) for row in rows)
         if wrong or not rows.is_whole:
             how_many = f"{wrong:,} of " if rows.is_whole else "some of "
             told = f"{how_many}{SOURCES[table]} cannot be read"
@@ -240,13 +244,13 @@ def _past(connection: Connection) -> Iterator[Finding]:
 
 
 def _is_told(table: str, row: tuple[object, ...]) -> bool:
-    if table != "history":
-        return True
+    values = row[1:] if table == "history" else row
+    if not all(column.fits(value) for column, value in zip(layout(table), values, strict=False)):
+        return False
     try:
-        json.loads(str(row[-1]))
+        return table != "history" or bool(json.loads(str(row[-1])))
     except ValueError:
         return False
-    return True
 
 
 # -- what is derived -------------------------------------------------------------------------------------------------
@@ -255,13 +259,15 @@ def _is_told(table: str, row: tuple[object, ...]) -> bool:
 def _derived(connection: Connection, broken: Counter[str], tick: Tick) -> Iterator[Finding]:
     try:
         planned = checks(connection)
-    except SqlError:
+    except UNREADABLE:
         return  # which index there is cannot be read: it is said above that these notes are damaged
+    if (index_in(connection) or ("",))[0] not in INDEXES:
+        yield Finding("pages", "the store does not say which keyword index it has", _REPAIR)
     for number, check in enumerate(planned):
         tick(number, len(planned), check.code)
         try:
             yield from check.look(connection)
-        except (SqlError, ValueError, TypeError) as error:
+        except (SqlError, ValueError, TypeError, LookupError) as error:
             if not _is_said(check, broken):
                 yield Finding(check.code, f"what is derived cannot be read: {error}", _REPAIR)
 

@@ -8,8 +8,9 @@ from ...analysis.entries import content_hash
 from ...errors import StoreDamaged
 from ...types import Memory
 from .connection import Connection, Row
+from .layout import layout
 from .rows import COLUMNS, to_memory
-from .salvaging import Rows, known_of
+from .salvaging import Rows, columns_of, known_of
 
 _TEXT, _EMBEDDED, _EMBED_HASH = COLUMNS.index("text"), len(COLUMNS), len(COLUMNS) + 1
 _ID, _SCOPE, _PATH, _HASH = (COLUMNS.index(name) for name in ("id", "scope", "path", "content_hash"))
@@ -37,6 +38,8 @@ def judged(row: Row) -> Judged:
         if restored is None:
             return said._replace(wrong="holds bytes that are no text")
         return said._replace(memory=restored, wrong="altered, and restored from what was embedded of it")
+    if not _fits(row):
+        return said._replace(wrong="holds values that no memory has")
     try:
         memory = to_memory(row)
     except StoreDamaged as error:
@@ -51,6 +54,11 @@ def judged(row: Row) -> Judged:
 
 def _is_text(row: Row) -> bool:
     return not any(isinstance(value, bytes) for value in row[: len(COLUMNS)])
+
+
+def _fits(row: Row) -> bool:
+    columns = {column.name: column for column in layout("memories")}
+    return all(columns[name].fits(value) for name, value in zip(COLUMNS, row, strict=False))
 
 
 def _is_as_stored(row: Row) -> bool:
@@ -69,7 +77,7 @@ def _restored(row: Row) -> Memory | None:
     starts = [0, *(place + 1 for place, letter in enumerate(embedded) if letter == "\n")]
     text = next((embedded[start:] for start in starts if content_hash(embedded[start:]) == kept), None)
     mended = (*row[:_TEXT], text, *row[_TEXT + 1 :])
-    if text is None or not _is_text(mended):
+    if text is None or not _is_text(mended) or not _fits(mended):
         return None
     try:
         return to_memory(mended)
@@ -87,10 +95,10 @@ def _shown(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def memory_rows(connection: Connection, columns: list[str]) -> Rows:
+def memory_rows(connection: Connection) -> Rows:
     """Return the rows of all memories that can be read; columns that the file does not have yet are empty."""
-    wanted = [column if column in columns else _blank(column) for column in READ]
-    return Rows(connection, "memories", wanted, "row")
+    columns = columns_of(connection, "memories")
+    return Rows(connection, "memories", [columns.get(column, _blank(column)) for column in READ], numbered=True)
 
 
 def _blank(column: str) -> str:
@@ -108,11 +116,11 @@ class Missing(NamedTuple):
 
 def missing(connection: Connection, read: set[int]) -> list[Missing]:
     """Return the memories that only indexes know any more: which they were, and the file they came from."""
-    ids = dict(known_of(connection, "SELECT row, id FROM memories INDEXED BY sqlite_autoindex_memories_1"))
+    ids = dict(known_of(connection, "SELECT rowid, id FROM memories INDEXED BY sqlite_autoindex_memories_1"))
     places = {
         row: (scope, path)
         for row, scope, path in known_of(
-            connection, "SELECT row, scope, path FROM memories INDEXED BY memories_by_path ORDER BY scope, path"
+            connection, "SELECT rowid, scope, path FROM memories INDEXED BY memories_by_path ORDER BY scope, path"
         )
     }
     gone = sorted((ids.keys() | places.keys()) - read)

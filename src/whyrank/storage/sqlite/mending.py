@@ -11,14 +11,14 @@ from pathlib import Path
 
 from ...checkups import Finding
 from ...errors import StoreDamaged
-from .connection import Connection
+from .connection import SAVE, Connection
 from .database import Database
 from .examining import Tick, examine
 from .indexes import INDEXES, index_in
 from .names import NameIndex
 from .notes import raise_generation
 from .postings import segments
-from .rebuilding import rebuild
+from .rebuilding import LEFT, rebuild
 from .records import Ledger
 from .schema import MIGRATIONS, version_of
 from .soundness import broken_records, broken_segments, broken_signs, broken_vectors
@@ -28,13 +28,23 @@ from .writing import Writing
 # What is mended where it stands; whatever else is wrong and derived takes writing everything anew.
 _IN_PLACE = frozenset({"records", "postings", "vectors", "signs", "orphans"})
 _SET_ASIDE = frozenset({"unreadable", "lost", "chunks"})  # so that the others answer, and files are read anew
+_SENSELESS = (ValueError, TypeError, LookupError, ArithmeticError)  # what values that were damaged may raise
 _WITHOUT_MEMORY = "NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = o.hash)"
 
 
 def examined(path: Path, tick: Tick) -> list[Finding]:
     """Return what is wrong with the store in a file."""
-    with closing(Database(path, forgiving=True)) as database:
-        return examine(database, tick)
+    try:
+        with closing(Database(path, forgiving=True)) as database:
+            return examine(database, tick)
+    except StoreDamaged as error:
+        return [unusable(error)]
+
+
+def unusable(error: StoreDamaged) -> Finding:
+    """Say that a store cannot be opened, and what is left to do where looking at it was of no help."""
+    hint = f"if this is your store: {LEFT}" if SAVE in error.hint else error.hint
+    return Finding("unusable", f"the store cannot be used as it is: {error.message}", hint, derived=False)
 
 
 def given_up(path: Path) -> tuple[str, ...]:
@@ -47,9 +57,8 @@ def given_up(path: Path) -> tuple[str, ...]:
 
 def mended(path: Path, tick: Tick) -> tuple[list[Finding], str]:
     """Mend what can be made anew; return what was wrong, and where the store lies as it was if it was written anew."""
+    found, kept = examined(path, tick), ""
     with closing(Database(path, forgiving=True)) as database:
-        found = examine(database, tick)
-        kept = ""
         wanted = {finding.code for finding in found if finding.derived or finding.code in _SET_ASIDE}
         if not wanted:
             return found, ""
@@ -57,11 +66,19 @@ def mended(path: Path, tick: Tick) -> tuple[list[Finding], str]:
             try:
                 kept = str(rebuild(database, tick))
             except StoreDamaged as error:
-                return [*found, Finding("hopeless", error.message, error.hint, derived=False)], ""
+                return _hopeless(found, error.message), ""
+            except _SENSELESS as error:
+                return _hopeless(found, f"what can be read of the store does not fit together: {error}"), ""
         else:
             _mend_in_place(database)
     # Looked at by nobody who knew it before.
     return _told(found, examined(path, tick)), kept
+
+
+def _hopeless(found: list[Finding], why: str) -> list[Finding]:
+    """Say that no repair is possible; of what it would have made anew nobody is sent to it again."""
+    said = [one._replace(hint="") if one.derived else one for one in found]
+    return [*said, Finding("hopeless", why, LEFT, derived=False)]
 
 
 def _told(before: list[Finding], after: list[Finding]) -> list[Finding]:

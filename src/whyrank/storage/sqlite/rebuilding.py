@@ -8,6 +8,7 @@ own. What cannot be read is set aside, so that it is named until somebody stores
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 import zlib
@@ -29,6 +30,7 @@ from .examining import Tick
 from .indexes import DEFAULT, INDEXES, prepare_index
 from .judging import judged, memory_rows, missing
 from .keyword import KeywordIndex
+from .layout import layout
 from .names import NameIndex
 from .rows import COLUMNS
 from .salvaging import Rows, columns_of, known_of, lenient
@@ -36,11 +38,18 @@ from .schema import prepare
 from .vectors import VectorIndex
 from .writing import Writing
 
+LEFT = (
+    "the file is left as it is: look for a copy of it (a `.bak` beside it, a backup, lines of `whyrank export`), "
+    "or move it away and ingest the files again; facts that stand in no file must be stored again"
+)
 _ROWS_AT_ONCE = 500
 _LANGUAGE = "en"  # of texts that do not show theirs, where the store does not say it
-_COPIED = {"files": "", "history": "entry", "write_keys": "", "embedding_failures": "", "arrivals": "entry"}
+_COPIED = ("files", "history", "write_keys", "embedding_failures", "vectors", "arrivals")
+_NUMBERED = frozenset({"history", "vectors", "arrivals"})
 _MADE_ANEW = ("keyword", "keyword-since", "keyword-to-come", "keyword-moved", "readers")
-_TAKEN_OVER = "INSERT INTO {} ({}) VALUES ({}) ON CONFLICT DO NOTHING"
+_TAKEN_OVER = "INSERT INTO {} VALUES ({}) ON CONFLICT DO NOTHING"
+_COUNTED = re.compile(r"[0-9]{1,15}")  # a note that is a number below the highest
+_HIGHEST = 2**53  # of numbers that were given out: one that is higher was damaged, and leaves no room for others
 _ASIDE = (
     "INSERT INTO arrivals (entry, id, scope, text_key, text, content_hash, created, date, rest, language, space) "
     "VALUES ((SELECT min(0, coalesce(min(entry), 0)) - 1 FROM arrivals), ?, ?, ?, ?, '', 0, NULL, ?, '', '') "
@@ -91,7 +100,7 @@ def _refuse_nothing(fresh: Database) -> None:
         "SELECT (SELECT count(*) FROM memories) + (SELECT count(*) FROM arrivals WHERE entry > 0)"
     )
     if not held.fetchone()[0]:
-        raise StoreDamaged("no memory can be read from the file", "take a copy of the store; this one is left as it is")
+        raise StoreDamaged("no memory can be read from the file", LEFT)
 
 
 def _version(connection: Connection) -> int:
@@ -111,7 +120,11 @@ def _kept(damaged: Connection, path: Path) -> Path:
 
 def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
     lenient(damaged)
-    notes = {key: value for key, value in known_of(damaged, "SELECT key, value FROM meta") if isinstance(value, str)}
+    notes = {
+        key: value
+        for key, value in known_of(damaged, "SELECT key, value FROM meta")
+        if isinstance(key, str) and isinstance(value, str)
+    }
     prepare(fresh)
     index = notes.get("keyword", DEFAULT)
     index = prepare_index(fresh, index if index in INDEXES else DEFAULT)
@@ -135,31 +148,45 @@ def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
 def _take_over(damaged: Connection, fresh: Connection, notes: dict[str, str]) -> None:
     """Copy what is nowhere but here, and vectors that are sound; numbers go on where they were."""
     generation = notes.get("generation", "")
-    notes = {**notes, "generation": str(int(generation) + 1 if generation.isdigit() else 1)}
+    notes = {**notes, "generation": str(int(generation) + 1 if _COUNTED.fullmatch(generation) else 1)}
     fresh.executemany(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
         [(key, value) for key, value in notes.items() if key not in _MADE_ANEW],
     )
     # What another process keeps in memory goes by these numbers: none may ever mean something else.
     for name, last in known_of(damaged, "SELECT name, seq FROM sqlite_sequence"):
-        fresh.execute("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
-        fresh.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, last))
-    for table, key in _COPIED.items():
-        _copy(fresh, table, columns_of(damaged, table), (row for row in _rows(damaged, table, key)))
-    columns = columns_of(damaged, "vectors")
-    sums = columns.index("checksum"), columns.index("vector")
-    sound = (row for row in _rows(damaged, "vectors", "entry") if _is_sound(row[sums[0]], row[sums[1]]))
-    _copy(fresh, "vectors", columns, sound)
+        if isinstance(name, str) and isinstance(last, int) and last < _HIGHEST:
+            fresh.execute("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
+            fresh.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, last))
+    for table in _COPIED:
+        _copy(fresh, table, _rows(damaged, table))
 
 
-def _rows(connection: Connection, table: str, key: str) -> Iterator[Row]:
-    columns = [name for name in columns_of(connection, table) if name != key]
-    return iter(Rows(connection, table, columns, key)) if columns else iter(())
+def _rows(connection: Connection, table: str) -> Iterator[Row]:
+    """Yield the rows of a table that can be read, each with all columns of today."""
+    given = columns_of(connection, table)
+    names = [column.name for column in layout(table)]
+    columns = [given.get(name, "NULL") for name in names[table in _NUMBERED :]]
+    return iter(Rows(connection, table, columns, numbered=table in _NUMBERED)) if given else iter(())
 
 
-def _copy(connection: Connection, table: str, columns: Sequence[str], rows: Iterator[Row]) -> None:
-    if columns:
-        connection.executemany(_TAKEN_OVER.format(table, ", ".join(columns), ", ".join("?" * len(columns))), rows)
+def _copy(fresh: Connection, table: str, rows: Iterator[Row]) -> None:
+    """Copy the rows that are what they were; of facts that wait, the others are set aside."""
+    columns = layout(table)
+    take_over = _TAKEN_OVER.format(table, ", ".join("?" * len(columns)))
+    for row in rows:
+        told = {column.name: value for column, value in zip(columns, row, strict=True)}
+        is_sound = table != "vectors" or _is_sound(told["checksum"], told["vector"])
+        if is_sound and all(column.fits(told[column.name]) for column in columns) and abs(_number(row)) < _HIGHEST:
+            fresh.execute(take_over, row)
+        elif table == "arrivals":
+            identity, scope, text = (str(_shown(told[name] or "")) for name in ("id", "scope", "text"))
+            identity = identity or f"arrival {told['entry']}"
+            fresh.execute(_ASIDE, (identity, scope, f"aside {identity}", text, ""))
+
+
+def _number(row: Row) -> int:
+    return row[0] if isinstance(row[0], int) else 0
 
 
 def _is_sound(checksum: object, blob: object) -> bool:
@@ -171,9 +198,8 @@ def _memories(damaged: Connection, seen: set[int], aside: list[_Aside], tick: Ti
 
     A chunk that is not as it was stored goes aside too: its file has it as it was.
     """
-    columns = columns_of(damaged, "memories")
     total = next((row[0] for row in known_of(damaged, "SELECT count(*) FROM memories")), 0)
-    for row, *values in memory_rows(damaged, columns):
+    for row, *values in memory_rows(damaged):
         seen.add(row)
         if len(seen) % _ROWS_AT_ONCE == 0:
             tick(len(seen), total, "memories")
@@ -201,7 +227,8 @@ def _finish(connection: Connection, damaged: Connection, aside: Sequence[_Aside]
     scopes = dict(connection.execute("SELECT scope, numbers FROM scopes").fetchall())
     for (space,) in spaces:
         vectors.close(connection, space, {scope: range(0, size, BLOCK) for scope, size in scopes.items()})
-    epoch = next((row[0] for row in known_of(damaged, "SELECT max(epoch) FROM scopes")), None) or 0
+    epochs = [epoch for (epoch,) in known_of(damaged, "SELECT epoch FROM scopes") if isinstance(epoch, int)]
+    epoch = max((epoch for epoch in epochs if epoch < _HIGHEST), default=0)
     raised = connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation' RETURNING value")
     generation = int(raised.fetchone()[0])
     connection.execute("UPDATE scopes SET epoch = ?, changed = ?", (epoch + 1, generation))

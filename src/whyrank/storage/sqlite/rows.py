@@ -76,7 +76,7 @@ def fetched(row: Row) -> Fetched:
         if (lists := _lists(row)) != _NO_LISTS:
             for stored in lists:
                 _texts(stored)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise _damaged(row, error) from error
     # Only this can be unreadable; to make all of the memory takes ten times as long.
     return Fetched(row[0], row[1], _limits(row) == _UNLIMITED, row, to_memory)
@@ -86,7 +86,7 @@ def to_memory(row: Row) -> Memory:
     """Return the memory a row of SELECT holds."""
     try:
         return _memory(row)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise _damaged(row, error) from error
 
 

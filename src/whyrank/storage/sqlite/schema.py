@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...analysis.text import text_key
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
-from .connection import Connection, connect, forgive, run_script, translated, untouched_address
+from .connection import Connection, SqlError, connect, forgive, run_script, translated, untouched_address
 from .database import Database
 
 APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's databases
@@ -293,7 +293,7 @@ def _version(database: Database) -> int:
                 forgive(connection)
             version: int = connection.execute("PRAGMA user_version").fetchone()[0]
             application: int = connection.execute("PRAGMA application_id").fetchone()[0]
-            tables: int = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+            tables = _tables(connection, database.forgiving)
         finally:
             connection.close()
     if application != APPLICATION_ID and (tables or version):
@@ -301,6 +301,16 @@ def _version(database: Database) -> int:
             f"{database.path} is a SQLite database, but not a whyrank store", "name another file with --store"
         )
     return version
+
+
+def _tables(connection: Connection, forgiving: bool) -> int:
+    """Count what a file says it holds; one that cannot say it any more holds something."""
+    try:
+        return int(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+    except SqlError:
+        if not forgiving:
+            raise
+        return 1
 
 
 def _backup_path(path: Path, version: int) -> Path:
