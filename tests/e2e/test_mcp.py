@@ -278,6 +278,22 @@ def test_a_line_that_is_no_message_is_answered_under_no_id(workspace: Path) -> N
     assert "Traceback" not in done.stderr
 
 
+def test_what_was_asked_before_the_input_ended_is_answered(tmp_path: Path) -> None:
+    texts = ["Robin prefers tea", "Suzy prefers coffee", "the pump is in the cellar"]
+    calls = [
+        {"jsonrpc": "2.0", "id": number, **call("memory_add", {"text": text})} for number, text in enumerate(texts, 1)
+    ]
+    messages = [HELLO, {"jsonrpc": "2.0", "method": "notifications/initialized"}, *calls]
+    done = subprocess.run(
+        [COMMAND, "mcp"], cwd=tmp_path, input="".join(json.dumps(one) + "\n" for one in messages), capture_output=True,
+        text=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    assert sorted(answers) == [0, 1, 2, 3]
+    stored = [answers[number]["result"]["structuredContent"]["memories"][0]["text"] for number in (1, 2, 3)]
+    assert (stored, done.returncode) == (texts, 0)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_server_at_once_and_nothing_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "temporary").mkdir()
