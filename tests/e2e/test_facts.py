@@ -46,6 +46,27 @@ def test_what_is_written_and_not_found_is_told(call: Run) -> None:
     assert call("update", new, "--importance", "5", "--json").data["notices"] == []
 
 
+def test_options_of_a_fact_that_is_there_are_named_and_not_applied(call: Run) -> None:
+    tea = call("add", "Robin drinks tea", "--json").data["memories"][0]["id"]
+    again = call("add", "Robin drinks tea", "--importance", "5", "--tag", "x")
+    assert f"{tea}: it was stored already" in again.err
+    assert f"not applied: tags, importance (`whyrank update {tea}` does that)" in again.err
+    milk = call("add", "Robin drinks milk", "--json").data["memories"][0]["id"]
+    done = call("add", "Robin drinks tea", "--supersedes", milk, "--tag", "x", "--json").data["memories"][0]
+    assert (done["outcome"], done["supersedes"], done["tags"]) == ("replacing", milk, [])
+    assert [one["code"] for one in done["notices"]] == ["known-as-it-is"]
+
+
+def test_facts_out_of_their_time_are_told_and_listed(call: Run) -> None:
+    over = call("add", "Robin lived in Bergen", "--valid-until", "2001-01-01")
+    assert "notice: it holds no more" in over.err
+    assert "notice: it does not hold yet" in call("add", "Robin moves", "--valid-from", "2901-01-01").err
+    assert "Robin lived in Bergen" in call("list", "--expired").out
+    assert "Robin lived in Bergen" in call("list", "--kind", "fact", "--as-of", "2000-01-01").out
+    assert "Robin lived in Bergen" not in call("list", "--kind", "fact").out
+    assert "Robin moves" in call("list", "--as-of", "2902-01-01").out
+
+
 def test_a_forgotten_fact_is_gone_and_one_that_is_not_there_keeps_all(call: Run) -> None:
     one = call("add", "the spare key hangs in the shed", "--json").data["memories"][0]["id"]
     refused = call("forget", one, "m_nothing")

@@ -69,6 +69,8 @@ def test_a_fact_is_added_found_read_explained_and_forgotten(workspace: Path, tra
         added = await told(client, "memory_add", content="Robin's boat is called Heron", tags="boat, robin")
         identity = added.data["memories"][0]["id"]
         assert added.data["memories"][0]["tags"] == ["boat", "robin"]
+        again = await told(client, "memory_add", content="Robin's boat is called Heron", tags="mast")
+        assert "not applied: tags" in again.text
         found = await told(client, "memory_search", question="what is Robin's boat called?", top_k="2")
         assert (found.data["hits"][0]["id"], len(found.data["hits"])) == (identity, 2)
         assert "> Robin's boat is called Heron" in found.text

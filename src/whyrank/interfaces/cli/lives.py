@@ -122,7 +122,7 @@ def _say_some(memories: Sequence[Memory]) -> None:
     for memory in memories[:_PRUNED_SHOWN]:
         output.say(f"  {memory.id}  {(shapes.moment(memory.expires) or '')[:10]}  {output.heading(memory)}")
     if len(memories) > _PRUNED_SHOWN:
-        output.say(f"  … {len(memories) - _PRUNED_SHOWN} more (all of them with `whyrank list --expired`)")
+        output.say(f"  … {len(memories) - _PRUNED_SHOWN} more (`whyrank list --expired` lists what is past)")
 
 
 def export(asked: argparse.Namespace) -> int:
