@@ -67,6 +67,16 @@ def test_facts_out_of_their_time_are_told_and_listed(call: Run) -> None:
     assert "Robin moves" in call("list", "--as-of", "2902-01-01").out
 
 
+def test_an_export_that_is_ingested_is_passed_over_with_its_reason(call: Run, workspace: Path) -> None:
+    old = call("add", "Robin drinks coffee", "--json").data["memories"][0]["id"]
+    call("add", "Robin drinks tea", "--supersedes", old)
+    call("export", "--out", "e.jsonl")
+    named = call("ingest", "e.jsonl", "--json")
+    assert [one["reason"].partition(";")[0] for one in named.data["skipped"]] == ["an export of whyrank"]
+    call("ingest", ".")
+    assert "Robin drinks coffee" not in call("list").out
+
+
 def test_a_forgotten_fact_is_gone_and_one_that_is_not_there_keeps_all(call: Run) -> None:
     one = call("add", "the spare key hangs in the shed", "--json").data["memories"][0]["id"]
     refused = call("forget", one, "m_nothing")
