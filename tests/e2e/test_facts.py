@@ -77,6 +77,23 @@ def test_an_export_that_is_ingested_is_passed_over_with_its_reason(call: Run, wo
     assert "Robin drinks coffee" not in call("list").out
 
 
+def test_a_past_is_shown_in_plain_words(call: Run) -> None:
+    tea = call("add", "Robin drinks tea", "--json").data["memories"][0]["id"]
+    call("update", tea, "--tag", "a", "--tag", "b", "--importance", "3", "--expires", "2099-01-01")
+    call("update", tea, "--tag", "c", "--importance", "4", "--expires", "none", "--text", "Robin drinks\n cocoa")
+    past = [line.partition(": ")[2] for line in call("show", tea).out.splitlines() if line.startswith("until ")]
+    assert past == [
+        "tags: none; importance: none; expires: none",
+        "text: Robin drinks tea; tags: a, b; importance: 3; expires: 2099-01-01T00:00:00Z",
+    ]
+
+
+def test_why_says_that_a_question_is_empty(call: Run) -> None:
+    tea = call("add", "Robin drinks tea", "--json").data["memories"][0]["id"]
+    assert "the query is empty" in call("why", " ", tea).out
+    assert "the query is empty" not in call("why", "mast", tea).out
+
+
 def test_a_forgotten_fact_is_gone_and_one_that_is_not_there_keeps_all(call: Run) -> None:
     one = call("add", "the spare key hangs in the shed", "--json").data["memories"][0]["id"]
     refused = call("forget", one, "m_nothing")
@@ -119,8 +136,8 @@ def test_a_fact_is_changed_from_standard_input_and_tells_what_it_was(call: Run, 
     )  # fmt: skip
     assert done.stdout.decode() == f"{fact['id']}  the ferry leaves at ten\n"
     shown = call("show", fact["id"])
-    assert "text 'the ferry leaves at nine', expires '2040-01-01T00:00:00.000000Z'" in shown.out
-    assert "expires:" not in shown.out
+    assert "text: the ferry leaves at nine; expires: 2040-01-01T00:00:00Z" in shown.out
+    assert "\nexpires:" not in shown.out
 
 
 def test_a_near_duplicate_is_named_and_a_key_is_honoured(call: Run) -> None:
