@@ -315,7 +315,7 @@ def test_what_is_out_of_its_time_when_it_is_said_is_told_listed_and_not_pruned(e
     assert (over.outcome, codes(over)) == ("stored", ["over-already"])
     later = engine.remember("Suzy lives in Bodø", valid_from=clock.now + DAY)
     assert (later.outcome, codes(later)) == ("stored", ["not-valid-yet"])
-    assert list(engine.search("Suzy")) == engine.list() == []
+    assert (list(engine.search("Suzy")), engine.list()) == ([], [])
     assert engine.list(expired=True) == [over.memory]
     # It was over when it was written down, so it held before that; the other holds from its own day on.
     assert engine.list(as_of=clock.now - 2 * DAY) == [over.memory]

@@ -106,8 +106,8 @@ def _turns(text: str, path: str, scope: Scope, mtime: float) -> Read:
         [f"{counted(len(bad), 'line is no turn', 'lines are no turns')}, the first is line {bad[0]}"] if bad else []
     )
     if undated := [turn["line"] for turn in turns if turn["is_misdated"]]:
-        number = counted(len(undated), "line has a date that cannot be read", "lines have dates that cannot be read")
-        remarks.append(f"{number} and got that of the file, the first is line {undated[0]}")
+        lines = counted(len(undated), "line has a date that cannot be read", "lines have dates that cannot be read")
+        remarks.append(f"{lines} and got that of the file, the first is line {undated[0]}")
     if any(turn["replaced"] for turn in turns):
         remarks.append("characters that cannot be stored were replaced")
     spoken = [f"{turn['speaker']}: {turn['text']}" if turn["speaker"] else turn["text"] for turn in turns]
