@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ MAX_LISTED = 1_000_000
 MAX_FACT_CHARACTERS = 50_000  # a long article; what is longer is a file, which is cut into chunks
 MAX_NAME_CHARACTERS = 1_000  # also of a tag or an entity
 MAX_NAMES = 200
+_BYTE = re.compile("[\udc80-\udcff]")  # half characters that stand for bytes of a command line (PEP 383)
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,10 @@ def storable(name: str, text: str) -> str:
     if not isinstance(text, str):
         raise ConfigError(f"the {name} is {text!r:.60}, which is no text", "give a text; nothing was stored")
     if not is_clean(text):
+        if _BYTE.search(text):
+            raise ConfigError(
+                f"the {name} holds bytes that are not UTF-8", "convert it, for instance with iconv; nothing was stored"
+            )
         raise ConfigError(f"the {name} holds a NUL or a lone surrogate", "remove it; nothing was stored")
     return text
 

@@ -60,7 +60,7 @@ class Arriving(Living):
             key = (name, Written(memory.id, asked.content))
         note = (NOTE, footing.roles) if footing.roles is not None else None
         if self._store.take_in(Arrival(memory, self._config["language"], given.space, given.vector, key, note)):
-            return Added(memory, "stored", (), unseen(memory, memory.created) if memory.expires is not None else ())
+            return Added(memory, "stored", (), unseen(memory, memory.created))
         self._footing = None  # the spaces may be others now; whoever comes next looks again
         return Given()
 

@@ -18,7 +18,7 @@ from .ports import Written
 from .types import TRUSTS, USUAL_IMPORTANCE, Former, Memory, Notice, Scope, Source
 
 MAX_KEY_CHARACTERS = 1_000
-Outcome = Literal["stored", "known", "revived", "merged"]
+Outcome = Literal["stored", "known", "replacing", "revived", "merged"]
 Keys = Mapping[tuple[Scope, str], Written]  # of writes, with what each came to
 
 
@@ -49,8 +49,9 @@ class Near(NamedTuple):
 class Added:
     """What became of a fact that was added.
 
-    `stored`: it is new. `known`: it was there, and nothing was written. `revived`: it was there, replaced or expired,
-    and lives again. `merged`: a near-duplicate was there, which took in what was said of this one.
+    `stored`: it is new. `known`: it was there, and nothing was written. `replacing`: it was there, and replaces another
+    now. `revived`: it was there, replaced, expired or out of its time, and lives again. `merged`: a near-duplicate was
+    there, which took in what was said of this one.
     """
 
     memory: Memory
@@ -81,7 +82,43 @@ def unseen(memory: Memory, now: float) -> tuple[Notice, ...]:
     if memory.expires is not None and memory.expires <= now:
         told = "it has expired already, so no search finds it"
         notices.append(Notice("expired-already", f"{told}; give a later expiry, or `prune` takes it out"))
+    if memory.valid_until is not None and memory.valid_until <= now:
+        told = "it holds no more, so only searches as of a time before its valid_until find it"
+        notices.append(Notice("over-already", f"{told}; `whyrank list --expired` lists it"))
+    if memory.valid_from is not None and memory.valid_from > now:
+        told = "it does not hold yet, so no search finds it before its valid_from"
+        notices.append(Notice("not-valid-yet", f"{told}; `whyrank list --as-of` with a later time lists it"))
     return tuple(notices)
+
+
+def unapplied(known: Memory, fields: Mapping[str, Any]) -> tuple[Notice, ...]:
+    """Name what was said anew of a fact that is there and stays as it is."""
+    names = [name for name, value in said(fields).items() if _says_more(known, name, value)]
+    if not names:
+        return ()
+    told = f"it stays as it was stored; not applied: {', '.join(names)}"
+    return (Notice("known-as-it-is", f"{told} (`whyrank update {known.id}` does that)"),)
+
+
+def _says_more(known: Memory, name: str, value: Any) -> bool:
+    held = getattr(known, name)
+    if name == "trust":  # whoever is trusted less and says it again takes nothing from it
+        return TRUSTS.index(value) < TRUSTS.index(held)
+    return set(value) != set(held) if isinstance(value, tuple) else bool(value != held)
+
+
+def alive_again(memory: Memory, now: float) -> Memory:
+    """Return a fact as it is when it is said again: not replaced, not expired, and in its time."""
+    begins, ends = memory.valid_from, memory.valid_until
+    return replace(
+        memory,
+        superseded_by=None,
+        superseded_at=None,
+        expires=None,
+        expires_given=False,
+        valid_from=None if begins is not None and begins > now else begins,
+        valid_until=None if ends is not None and ends <= now else ends,
+    )
 
 
 def read_fields(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -151,7 +151,8 @@ class Living(Rereading):
             visible(scopes_of(scope)) if scopes is None else scopes,
             include_superseded=True, only_expired=True, now=now,
         )  # fmt: skip
-        expired = self._store.browse(where, MAX_LISTED)
+        past = self._store.browse(where, MAX_LISTED)
+        expired = [one for one in past if one.expires is not None and one.expires <= now]  # others just hold no more
         for start in range(0, 0 if dry_run else len(expired), _MEMORIES_PER_TRANSACTION):
             part = expired[start : start + _MEMORIES_PER_TRANSACTION]
             self._store.write(Changes(prune={memory.id: now for memory in part}))

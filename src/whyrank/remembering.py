@@ -18,6 +18,7 @@ from .facts import (
     Keys,
     Near,
     Outcome,
+    alive_again,
     check_key,
     content_of,
     enriched,
@@ -25,6 +26,7 @@ from .facts import (
     may_merge,
     read_fields,
     said,
+    unapplied,
     unseen,
     with_fields,
     with_text,
@@ -122,14 +124,15 @@ class Remembering(Arriving):
             free = self._free_id(owner, text) if known is None else ""
         is_living = known is not None and Where(frozenset({owner}), now=now).allows(known)
         if known is not None and old is None and is_living:
-            return self._as_known(known, keys)
+            return replace(self._as_known(known, keys), notices=unapplied(known, fields))
         if known is not None and is_living:
-            base = known
-        elif known is not None:
-            base = replace(known, superseded_by=None, superseded_at=None, expires=None, expires_given=False)
+            memory = known
         else:
-            base = Memory(free, "", scope=owner, created=now, date=now)
-        memory = with_fields(with_text(base, text), {"decay": base.decay, **said(fields)}, now)
+            blank = Memory(free, "", scope=owner, created=now, date=now)
+            base = blank if known is None else alive_again(known, now)
+            memory = with_fields(with_text(base, text), {"decay": base.decay, **said(fields)}, now)
+        if known is not None and memory == known and old is None:
+            return replace(self._as_known(known, keys), notices=unseen(known, now))  # out of its time as before
         if old is not None:
             memory = replace(memory, supersedes=old.id)
         if looks_for_near:
@@ -141,8 +144,9 @@ class Remembering(Arriving):
             return self._merged(into, found, memory, keys, now)
         given: dict[str, Any] = {"space": found.space, "vectors": found.vectors, "failures": found.failures}
         self._put_one(known, memory, keys, now, old=old, **given)
-        outcome: Outcome = "stored" if known is None else "known" if is_living else "revived"
-        return Added(memory, outcome, found.near, (*found.notices, *unseen(memory, now)))
+        outcome: Outcome = "stored" if known is None else "replacing" if is_living else "revived"
+        kept = unapplied(known, fields) if known is not None and is_living else ()
+        return Added(memory, outcome, found.near, (*found.notices, *kept, *unseen(memory, now)))
 
     def _put_one(
         self,

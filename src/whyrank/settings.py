@@ -275,7 +275,8 @@ def setting_named(key: str, origin: str = "") -> Setting:
     if key in SETTINGS:
         return SETTINGS[key]
     close = get_close_matches(key, SETTINGS, n=1)
-    meant = f"did you mean {close[0]!r}?" if close else f"the settings are {', '.join(SETTINGS)}"
+    listed = "`whyrank config` lists the settings"
+    meant = f"did you mean {close[0]!r}?" if close else f"take it out; {listed}" if origin else listed
     raise ConfigError(f"there is no setting {key!r}" + (f" ({origin})" if origin else ""), meant)
 
 

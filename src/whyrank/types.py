@@ -309,8 +309,8 @@ class Where:
     def untimely(self, memory: Memory) -> str | None:
         """Say why a memory is out of its time, if it is."""
         moment = self.moment
-        # What says from when on it is true was true then, whenever it was written down.
-        if self.as_of is not None and memory.valid_from is None and memory.created > self.as_of:
+        # What says from when on it holds, or was over when it was written down, held before that.
+        if self.as_of is not None and memory.created > self.as_of and not _held_before(memory):
             return "not stored yet at that time"
         if self.include_expired or self.only_expired:
             return None
@@ -351,9 +351,21 @@ class Where:
             return "less important than asked for"
         if self.only_superseded and memory.superseded_by is None:
             return "not replaced"
-        if self.only_expired and (memory.expires is None or memory.expires > self.moment):
+        if self.only_expired and not _is_past(memory, self.moment):
             return "not expired"
         return None
+
+
+def _held_before(memory: Memory) -> bool:
+    return memory.valid_from is not None or _is_by(memory.valid_until, memory.created)
+
+
+def _is_past(memory: Memory, moment: float) -> bool:
+    return _is_by(memory.expires, moment) or _is_by(memory.valid_until, moment)
+
+
+def _is_by(end: float | None, moment: float) -> bool:
+    return end is not None and end <= moment
 
 
 def _on_day(seconds: float | None) -> str:

@@ -268,6 +268,13 @@ def test_every_page_is_in_the_table_of_contents() -> None:
         assert page.relative_to(ROOT / "docs").as_posix() in contents
 
 
+def test_every_how_to_is_on_the_first_page() -> None:
+    docs = ROOT / "docs"
+    first = (docs / "index.md").read_text(encoding="utf-8")
+    pages = {page.relative_to(docs).as_posix() for page in (*docs.glob("how-to/*.md"), *docs.glob("*.md"))}
+    assert {page for page in pages if f"]({page})" not in first} == {"index.md"}
+
+
 def test_documentation_names_no_place_of_one_machine() -> None:
     for page in PAGES:
         assert not re.search(r"(?<![\w.$])/(home|root|work|tmp|Users)/", page.read_text(encoding="utf-8")), page

@@ -170,6 +170,7 @@ def test_an_abstention_has_a_page(workspace: Path, measured: str, call: Run) -> 
         (("--from", "kept.json", "--html", "x.html", "--abstention"), 2, "--abstention needs a measurement"),
         (("SET", "--against", "old.json"), 13, "figures of each query"),
         (("SET", "--html", "nowhere/x.html"), 2, "nowhere/x.html cannot be written"),
+        (("SET", "--html", "/proc/x.html"), 2, "/proc/x.html cannot be written"),  # whoever we are, root too
         (("SET", "--keep", "."), 2, "cannot be written"),
         (("SET", "--abstention", "--against", "kept.json"), 2, "leave one out"),
     ],

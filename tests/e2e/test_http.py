@@ -29,6 +29,9 @@ def test_a_fact_lives_its_life(server: Serving) -> None:
     identity = added.json()["id"]
     again = server.client.post("/v1/memories", json={"text": "robin prefers GREEN tea"})
     assert (again.status_code, again.json()["outcome"], again.json()["id"]) == (200, "known", identity)
+    more = server.client.post("/v1/memories", json={"text": "Robin prefers green tea", "importance": 5}).json()
+    assert ([notice["code"] for notice in more["notices"]], more["importance"]) == (["known-as-it-is"], None)
+    assert "`PATCH /v1/memories/" in more["notices"][0]["message"]
     found = searched(server, "which tea does Robin prefer?").json()["hits"][0]
     assert (found["id"], found["trust"]) == (identity, "owner")
     changed = server.client.patch(f"/v1/memories/{identity}", json={"text": "Robin prefers oolong", "tags": None})

@@ -69,6 +69,8 @@ def test_a_fact_is_added_found_read_explained_and_forgotten(workspace: Path, tra
         added = await told(client, "memory_add", content="Robin's boat is called Heron", tags="boat, robin")
         identity = added.data["memories"][0]["id"]
         assert added.data["memories"][0]["tags"] == ["boat", "robin"]
+        again = await told(client, "memory_add", content="Robin's boat is called Heron", tags="mast")
+        assert "not applied: tags" in again.text
         found = await told(client, "memory_search", question="what is Robin's boat called?", top_k="2")
         assert (found.data["hits"][0]["id"], len(found.data["hits"])) == (identity, 2)
         assert "> Robin's boat is called Heron" in found.text
@@ -276,6 +278,22 @@ def test_a_line_that_is_no_message_is_answered_under_no_id(workspace: Path) -> N
     assert [error["code"] for error in ours] == codes
     assert all("send one JSON-RPC message" in error["hint"] for error in ours)
     assert "Traceback" not in done.stderr
+
+
+def test_what_was_asked_before_the_input_ended_is_answered(tmp_path: Path) -> None:
+    texts = ["Robin prefers tea", "Suzy prefers coffee", "the pump is in the cellar"]
+    calls = [
+        {"jsonrpc": "2.0", "id": number, **call("memory_add", {"text": text})} for number, text in enumerate(texts, 1)
+    ]
+    messages = [HELLO, {"jsonrpc": "2.0", "method": "notifications/initialized"}, *calls]
+    done = subprocess.run(
+        [COMMAND, "mcp"], cwd=tmp_path, input="".join(json.dumps(one) + "\n" for one in messages), capture_output=True,
+        text=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    assert sorted(answers) == [0, 1, 2, 3]
+    stored = [answers[number]["result"]["structuredContent"]["memories"][0]["text"] for number in (1, 2, 3)]
+    assert (stored, done.returncode) == (texts, 0)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -122,11 +122,11 @@ def test_an_unknown_key_asks_did_you_mean(workspace: Path, home: dict[str, str],
     assert str(file) in caught.value.message
 
 
-def test_an_unknown_key_like_no_other_lists_the_settings(workspace: Path, home: dict[str, str]) -> None:
+def test_an_unknown_key_like_no_other_says_where_the_settings_are_listed(workspace: Path, home: dict[str, str]) -> None:
     with pytest.raises(ConfigError) as caught:
         load({"zzzzzz": 1}, workspace=workspace, environment=home)
 
-    assert all(key in caught.value.hint for key in SETTINGS)
+    assert "`whyrank config` lists the settings" in caught.value.hint
 
 
 @pytest.mark.parametrize(

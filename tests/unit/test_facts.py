@@ -123,6 +123,30 @@ def test_duplicates_are_known_by_the_text_a_fact_has_now(engine: Engine) -> None
         engine.update(fact.id, text="SUZY drinks tea")
 
 
+def test_a_known_fact_stays_as_it_is_and_what_was_not_applied_is_named(engine: Engine, clock: Clock) -> None:
+    tea = engine.add("Suzy drinks tea", tags=["a", "b"], importance=2)
+    again = engine.remember("suzy drinks TEA", importance=5, tags=["b", "a"], expires=clock.now + DAY)
+    assert (again.outcome, codes(again), again.memory) == ("known", ["known-as-it-is"], tea)
+    assert "not applied: importance, expires" in again.notices[0].message
+    assert f"`whyrank update {tea.id}`" in again.notices[0].message
+    assert engine.get(tea.id) == tea
+    # What says the same again, or says it with less trust, leaves nothing out.
+    assert codes(engine.remember("Suzy drinks tea", importance=2, tags=["a", "b"], trust="agent")) == []
+
+
+def test_a_known_fact_may_replace_another_and_stays_as_it_is_otherwise(engine: Engine) -> None:
+    tea = engine.add("Suzy drinks tea", importance=2)
+    milk = engine.add("Suzy drinks milk")
+    done = engine.remember("suzy drinks TEA", supersedes=milk.id, importance=5)
+    assert (done.outcome, codes(done)) == ("replacing", ["known-as-it-is"])
+    assert "not applied: importance" in done.notices[0].message
+    kept = engine.get(tea.id)
+    assert (kept.text, kept.importance, kept.supersedes) == ("Suzy drinks tea", 2, milk.id)
+    assert engine.get(milk.id).superseded_by == tea.id
+    # The same once more finds it done.
+    assert engine.remember("Suzy drinks tea", supersedes=milk.id).outcome == "known"
+
+
 def test_near_duplicates_are_reported_in_their_own_scope_only(tmp_path: Path) -> None:
     memory = embedding(tmp_path)
     tea = memory.add("green tea in the pot", scope="user:1")
@@ -284,6 +308,36 @@ def test_what_has_expired_when_it_is_said_is_told(engine: Engine, clock: Clock) 
     milk = engine.remember("Suzy drinks milk").memory
     assert codes(engine.revise(milk.id, expires=clock.now - 1)) == ["expired-already"]
     assert codes(engine.remember("Suzy drinks cocoa", supersedes=milk.id, expires=clock.now)) == ["expired-already"]
+
+
+def test_what_is_out_of_its_time_when_it_is_said_is_told_listed_and_not_pruned(engine: Engine, clock: Clock) -> None:
+    over = engine.remember("Suzy lived in Bergen", valid_until=clock.now - DAY)
+    assert (over.outcome, codes(over)) == ("stored", ["over-already"])
+    later = engine.remember("Suzy lives in Bodø", valid_from=clock.now + DAY)
+    assert (later.outcome, codes(later)) == ("stored", ["not-valid-yet"])
+    assert (list(engine.search("Suzy")), engine.list()) == ([], [])
+    assert engine.list(expired=True) == [over.memory]
+    # It was over when it was written down, so it held before that; the other holds from its own day on.
+    assert engine.list(as_of=clock.now - 2 * DAY) == [over.memory]
+    assert [hit.id for hit in engine.search("Suzy", as_of=clock.now - 2 * DAY)] == [over.memory.id]
+    assert engine.list(as_of=clock.now + 2 * DAY) == [later.memory]
+    assert engine.prune() == []
+    assert codes(engine.revise(later.memory.id, valid_from=None, valid_until=clock.now)) == ["over-already"]
+
+
+def test_what_holds_until_later_was_not_known_before_it_was_stored(engine: Engine, clock: Clock) -> None:
+    engine.add("the offer stands", valid_until=clock.now + DAY)
+    assert engine.list(as_of=clock.now - 1) == []
+
+
+def test_a_fact_that_held_no_more_holds_again_when_it_is_said_again(engine: Engine, clock: Clock) -> None:
+    oslo = engine.add("Suzy lives in Oslo", valid_until=clock.now - DAY)
+    same = engine.remember("Suzy lives in Oslo", valid_until=clock.now - DAY)
+    assert (same.outcome, codes(same), engine.history(oslo.id)) == ("known", ["over-already"], [])
+    again = engine.remember("Suzy lives in Oslo")
+    assert (again.outcome, codes(again), again.memory.valid_until) == ("revived", [], None)
+    assert [hit.id for hit in engine.search("Oslo")] == [oslo.id]
+    assert [one.was for one in engine.history(oslo.id)] == [{"valid_until": clock.now - DAY}]
 
 
 def test_fields_that_no_index_reads_change_what_is_found_at_once(engine: Engine, clock: Clock) -> None:

@@ -184,7 +184,7 @@ def test_saying_a_living_fact_again_over_another_keeps_its_end(tmp_path: Path) -
         fact = engine.add("tea", expires="2099-01-01")
         other = engine.add("coffee")
         done = engine.remember("tea", supersedes=other.id)
-        assert (done.outcome, done.memory.id, done.memory.expires) == ("known", fact.id, fact.expires)
+        assert (done.outcome, done.memory.id, done.memory.expires) == ("replacing", fact.id, fact.expires)
         assert engine.get(other.id).superseded_by == fact.id
 
 

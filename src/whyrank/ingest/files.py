@@ -105,6 +105,9 @@ def _turns(text: str, path: str, scope: Scope, mtime: float) -> Read:
     remarks = (
         [f"{counted(len(bad), 'line is no turn', 'lines are no turns')}, the first is line {bad[0]}"] if bad else []
     )
+    if undated := [turn["line"] for turn in turns if turn["is_misdated"]]:
+        lines = counted(len(undated), "line has a date that cannot be read", "lines have dates that cannot be read")
+        remarks.append(f"{lines} and got that of the file, the first is line {undated[0]}")
     if any(turn["replaced"] for turn in turns):
         remarks.append("characters that cannot be stored were replaced")
     spoken = [f"{turn['speaker']}: {turn['text']}" if turn["speaker"] else turn["text"] for turn in turns]
@@ -126,12 +129,15 @@ def _turn(line: str, number: int) -> dict[str, Any] | None:
     if not spoken:
         return None
     cleaned = clean(spoken)
+    dates = [value for key in _DATE_KEYS if (value := fields.get(key)) not in (None, "")]
+    moment = next((read for value in dates if (read := parse_date(value)) is not None), None)
     return {
         "text": cleaned.text,
         "replaced": cleaned.replaced,
         "line": number,
         "speaker": _text(fields, *_SPEAKER_KEYS),
-        "date": next((moment for key in _DATE_KEYS if (moment := parse_date(fields.get(key))) is not None), None),
+        "date": moment,
+        "is_misdated": bool(dates) and moment is None,
         "session": _text(fields, *_SESSION_KEYS),
     }
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 
 from ..analysis.text import clean
+from .exported import REASON, is_export
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 PLAIN = frozenset({".txt", ".text"})
@@ -153,7 +154,7 @@ def _look(path: Path, root: Path) -> Found | Skipped:
 
 
 def read(found: Found, max_bytes: int) -> Content | Skipped:
-    """Read a file as text: never a pipe or a device, never more than the cap, never a binary."""
+    """Read a file as text: never a pipe or a device, never more than the cap, never a binary, no export of ours."""
     if found.size > max_bytes:
         return Skipped(str(found.path), f"{found.size:,} bytes, over the cap of {max_bytes:,}")
     try:
@@ -171,6 +172,8 @@ def read(found: Found, max_bytes: int) -> Content | Skipped:
         text, replaced = data.decode(encoding), False
     except UnicodeDecodeError:
         text, replaced = data.decode(encoding, errors="replace"), True
+    if found.path.suffix.lower() in LOGS and is_export(text):
+        return Skipped(str(found.path), REASON)
     return Content(text.replace("\r\n", "\n").replace("\r", "\n"), data, replaced)
 
 

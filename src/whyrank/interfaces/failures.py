@@ -58,6 +58,7 @@ AT_HTTP: Ways = {
     "list": "`GET /v1/memories`",
     "search": "`POST /v1/search`",
     "status": "`GET /v1/status`",
+    "update": "`PATCH /v1/memories/{id}`",
 }
 AT_MCP: Ways = {
     "add": "`memory_add`",

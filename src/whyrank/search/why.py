@@ -139,7 +139,8 @@ def _never_a_candidate(store: Store, query: Query, memory: Memory, retrieved: Re
         for name in _asked(retrieved):
             pool = next((run for run in retrieved.runs if run.name == name), Run(name))
             details.append(f"{name}: {_lost_in(store, query, memory, pool, retrieved, has_embedder)}")
-    return Why(query.text, memory, "not a candidate", "no run proposed it", tuple(details))
+    empty = "" if query.text.strip() else "the query is empty: "
+    return Why(query.text, memory, "not a candidate", f"{empty}no run proposed it", tuple(details))
 
 
 def _asked(retrieved: Retrieved) -> list[str]:

@@ -134,6 +134,8 @@ class StoreContract(LifeContract, NotesContract, ReaderContract, SpaceContract, 
             fact("m_expired", "tea", expires=NOW - 1),
             fact("m_future", "tea", valid_from=NOW + 1),
             fact("m_past", "tea", valid_until=NOW - 1),
+            fact("m_over", "tea", created=NOW, valid_until=NOW - 50),
+            fact("m_late", "tea", created=NOW, valid_until=NOW + 50),
             fact("m_foreign", "tea", scope=OTHER),
             fact("m_undated", "tea", date=None),
         ]
@@ -149,6 +151,7 @@ class StoreContract(LifeContract, NotesContract, ReaderContract, SpaceContract, 
             self.where(include_superseded=True),
             self.where(as_of=NOW - 7),
             self.where(as_of=NOW - 100),
+            self.where(only_expired=True),
         ):
             expected = {memory.id for memory in memories if where.allows(memory)}
             assert set(ids(store.keyword(["tea"], where, 50))) == expected

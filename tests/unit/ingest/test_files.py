@@ -209,6 +209,21 @@ def test_the_date_of_a_turn_comes_from_itself_then_file_name_then_mtime(line: st
     assert only(line, path).date == moment
 
 
+def test_dates_of_turns_that_cannot_be_read_are_counted() -> None:
+    lines = [
+        '{"text": "one", "timestamp": "yesterday-ish"}',
+        '{"text": "two", "timestamp": "soon", "date": "2031-02-03"}',
+        '{"text": "three", "timestamp": null, "date": ""}',
+        '{"text": "four", "ts": "9th of never"}',
+    ]
+    result = read("\n".join(lines), "chat.jsonl")
+
+    # The second has a date that can be read, the third none at all.
+    assert [memory.date for memory in result.memories] == [MTIME, FEBRUARY, MTIME, MTIME]
+    told = "2 lines have dates that cannot be read and got that of the file, the first is line 1"
+    assert result.remarks == (told,)
+
+
 def test_bad_lines_of_a_log_are_counted_and_the_good_ones_kept() -> None:
     lines = ['{"text": "one"}', "no json", "[1, 2]", '{"text": ""}', '{"other": 1}', '{"text": 5}', '{"text": "two"}']
 

@@ -22,6 +22,7 @@ _BYTES_FROM = 0xDC00  # where half characters stand for bytes (PEP 383)
 _TOLD = {
     "known": "it was stored already",
     "merged": "the new fact was merged into this one, which says almost the same",
+    "replacing": "it was stored already, and replaces the other now",
     "revived": "it lives again",
 }
 

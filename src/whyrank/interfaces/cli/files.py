@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,20 @@ def check(file: Path, is_ours: Callable[[], bool], kind: str) -> None:
     """Do the same for whatever can tell what is its own."""
     if file.is_dir() or not file.absolute().parent.is_dir():
         raise ConfigError(f"{file} cannot be written", "name a file in a folder that is there")
+    _try_to_write(file)
     if file.is_file() and file.stat().st_size and not is_ours():
         raise ConfigError(f"{file} is there already, and is not {kind}", "name another file, or move that one away")
+
+
+def _try_to_write(file: Path) -> None:
+    """Try it without a trace: what the rights of a folder come to, only the system knows."""
+    try:
+        if file.exists():
+            file.open("ab").close()
+        else:
+            tempfile.TemporaryFile(dir=file.absolute().parent).close()
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written: {error.strerror}", "check the folder") from error
 
 
 def check_picture(file: Path) -> None:

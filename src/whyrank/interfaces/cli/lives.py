@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from .files import check_export
 from .verbs import open_existing, suggesting
 
 _PRUNED_SHOWN = 20
+_MICROSECONDS = re.compile(r"(?<=:\d\d)\.\d{6}Z$")
 _APART = ("text", "format", "history", "replaced", "superseded_by", "superseded_at")
 
 
@@ -49,8 +51,15 @@ def _say_past(memory: Memory, data: dict[str, Any]) -> None:
     for one in data["replaced"]:
         output.say(f"replaced: {one['id']}  {_line(one['text'])}")
     for change in data["history"]:
-        was = ", ".join(f"{name} {_line(str(value))!r}" for name, value in change["was"].items())
+        was = "; ".join(f"{name}: {_plainly(value)}" for name, value in change["was"].items())
         output.say(f"until {str(change['changed'])[:19]}: {was}")
+
+
+def _plainly(value: Any) -> str:
+    """Say what a field was in plain words; a moment to the second."""
+    if value in (None, "", []):
+        return "none"
+    return ", ".join(value) if isinstance(value, list) else _MICROSECONDS.sub("Z", _line(str(value)))
 
 
 def _line(text: str) -> str:
@@ -122,7 +131,7 @@ def _say_some(memories: Sequence[Memory]) -> None:
     for memory in memories[:_PRUNED_SHOWN]:
         output.say(f"  {memory.id}  {(shapes.moment(memory.expires) or '')[:10]}  {output.heading(memory)}")
     if len(memories) > _PRUNED_SHOWN:
-        output.say(f"  … {len(memories) - _PRUNED_SHOWN} more (all of them with `whyrank list --expired`)")
+        output.say(f"  … {len(memories) - _PRUNED_SHOWN} more (`whyrank list --expired` lists what is past)")
 
 
 def export(asked: argparse.Namespace) -> int:

@@ -136,7 +136,7 @@ OPERATIONS = (
                Argument("sort", one_of(*ORDERS), "In which order (place)"),
                *_filters(),
                Argument("superseded", YES_OR_NO, "Only what was replaced"),
-               Argument("expired", YES_OR_NO, "Only what has expired")), {"limit": 2, "sort": "created"}),
+               Argument("expired", YES_OR_NO, "Only what expired or holds no more")), {"limit": 2, "sort": "created"}),
     Operation("POST", "/v1/memories", "addMemory", "Store a fact: 201 if it is new, 200 if it was there",
               answers.added, "Added",
               (Argument("text", FACT, "The fact", required=True), _SUPERSEDES,

@@ -86,7 +86,7 @@ _MEMORY = record(
     recalled=or_null(MOMENT), trust=_TRUST, session=TEXT, speaker=TEXT, format=FORMAT,
 )  # fmt: skip
 _ADDED = record(
-    outcome=_name_of("stored", "known", "revived", "merged"),
+    outcome=_name_of("stored", "known", "replacing", "revived", "merged"),
     near=listing(record(id=IDENTITY, cosine=NUMBER, text=TEXT)), notices=listing(named("Notice")),
 )  # fmt: skip
 _SHOWN = record(

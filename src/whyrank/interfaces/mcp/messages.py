@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from ..gate import App, Receive, Refusal, Send, refuse
 from ..shapes import FORMAT
+from .unanswered import Unanswered, Writing
 
 MAX_BODY_BYTES = 4 * 1_048_576  # as the SDK has it
 _TOO_LONG = Refusal(
@@ -125,19 +126,16 @@ class Reading(Protocol):
         """Read no more."""
 
 
-class Writing(Protocol):
-    """The way to a client."""
-
-    async def send(self, item: SessionMessage, /) -> None:
-        """Send a message."""
-
-
 class Understood:
-    """The messages of a client; to a line that is none it is said so at once, as JSON-RPC wants it, under no id."""
+    """The messages of a client; to a line that is none it is said so at once, as JSON-RPC wants it, under no id.
 
-    def __init__(self, reading: Reading, writing: Writing) -> None:
+    Their end comes when what was asked is answered: whoever runs the session drops what is open when it comes.
+    """
+
+    def __init__(self, reading: Reading, writing: Writing, unanswered: Unanswered) -> None:
         self._reading = reading
         self._writing = writing
+        self._unanswered = unanswered
 
     @property
     def last_context(self) -> Any:
@@ -146,10 +144,15 @@ class Understood:
 
     async def receive(self) -> SessionMessage | Exception:
         """Return the next message."""
-        while isinstance(item := await self._reading.receive(), Exception):
-            slip = _slip_of(item)
-            if slip is not None:
-                await self._writing.send(SessionMessage(slip.answer()))
+        try:
+            while isinstance(item := await self._reading.receive(), Exception):
+                slip = _slip_of(item)
+                if slip is not None:
+                    await self._writing.send(SessionMessage(slip.answer()))
+        except anyio.EndOfStream:
+            await self._unanswered.settled()
+            raise
+        self._unanswered.came(item.message)
         return item
 
     async def aclose(self) -> None:

@@ -56,6 +56,7 @@ def recent(memories: Sequence[Memory]) -> str:
 _OUTCOMES = {
     "stored": "is stored in",
     "known": "says that already, in",
+    "replacing": "said that already, in",
     "revived": "is valid again in",
     "merged": "says almost that; tags, importance and lifetime of this one were added to it, in",
 }

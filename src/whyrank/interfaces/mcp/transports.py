@@ -21,6 +21,7 @@ from ..connections import allow_many_files, fault_in, host_for
 from ..gate import App, Gate, Receive, Refusal, Send, guarded, refuse
 from .messages import Understood, understood
 from .sessions import Sessions
+from .unanswered import Answering, Unanswered
 
 PATH = "/mcp"
 _SECONDS_TO_LEAVE = 3  # for streams that are still open when the server is told to end
@@ -35,7 +36,7 @@ def log_to_stderr() -> None:
 
 
 def over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
-    """Serve one client until it closes our standard input; told to end by a signal, leave and end."""
+    """Serve one client until it closes our standard input and is answered; told to end by a signal, leave and end."""
 
     def end(number: int, _: object) -> None:
         leave()
@@ -47,7 +48,10 @@ def over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
 
     async def serve() -> None:
         async with stdio_server() as (reading, writing):
-            await server.run(Understood(reading, writing), writing, server.create_initialization_options())
+            unanswered = Unanswered()
+            answering = Answering(writing, unanswered)
+            messages = Understood(reading, answering, unanswered)
+            await server.run(messages, answering, server.create_initialization_options())
 
     asyncio.run(serve())
 

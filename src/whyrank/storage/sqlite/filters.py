@@ -51,7 +51,7 @@ def _likes(where: Where) -> list[Clause]:
     if where.only_superseded:
         parts.append(Clause("m.superseded_by IS NOT NULL", ()))
     if where.only_expired:
-        parts.append(Clause("m.expires <= ?", (where.moment,)))
+        parts.append(Clause("(m.expires <= ? OR m.valid_until <= ?)", (where.moment, where.moment)))
     return parts
 
 
@@ -81,7 +81,8 @@ def _life(where: Where) -> list[Clause]:
     )
     with_superseded = where.include_superseded or where.only_superseded
     if where.as_of is not None:
-        parts.append(Clause("(m.valid_from IS NOT NULL OR m.created <= ?)", (where.as_of,)))
+        held = "m.valid_from IS NOT NULL OR m.valid_until <= m.created"
+        parts.append(Clause(f"({held} OR m.created <= ?)", (where.as_of,)))
         if not with_superseded:
             parts.append(Clause("(m.superseded_by IS NULL OR m.superseded_at > ?)", (where.as_of,)))
     elif not with_superseded:

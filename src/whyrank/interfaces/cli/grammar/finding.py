@@ -59,7 +59,7 @@ each change.
 _LIST = """List memories in the order of their files and lines, or as --sort says.
 
   whyrank list --kind fact --category decision --sort date
-  whyrank list --expired               what `whyrank prune` would remove
+  whyrank list --expired               what has expired or holds no more
   whyrank list --superseded            what has been replaced"""
 
 
@@ -111,7 +111,7 @@ def _list(parser: argparse.ArgumentParser) -> None:
     paging(parser, "memories")
     filters(parser)
     parser.add_argument("--superseded", action="store_true", help="only what has been replaced")
-    parser.add_argument("--expired", action="store_true", help="only what has expired")
+    parser.add_argument("--expired", action="store_true", help="only what has expired or holds no more")
     shown = f"{{{','.join(ORDERS)}}}"
     parser.add_argument(
         "--sort", type=one_of("order", ORDERS), metavar=shown, default="place", help="by what, the most first (place)"
