@@ -33,6 +33,7 @@ from .errors import ConfigError, ProviderUnavailable, StoreError
 from .extracting import Extracting
 from .hits import Results
 from .pinning import Pinning
+from .places import settled
 from .ports import Embedder, Llm, Reranker, Store, StoreStatus
 from .ranking.recipes import Recipe
 from .ranking.reranking import Rerank
@@ -102,7 +103,7 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
             raise ConfigError("a path is empty", "name files or folders; . is the folder you are in")
         config = self._config
         reading = Settings(
-            workspace=Path(base).absolute() if base is not None else config.notes,
+            workspace=settled(base) if base is not None else config.notes,
             language=config["language"],
             size=ChunkSize(config["chunk.tokens"], config["chunk.overlap"]),
             max_bytes=config["ingest.max_bytes"],

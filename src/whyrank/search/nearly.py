@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 
+from ..places import literally
 from ..ports import Store
 from ..types import Memory, Where
-from .why import literally
 
 _LOOKED_AT = 5_000  # memories: enough for most stores, and no mistake should cost more than a moment
 _LIKE = 0.75  # of letters in common, below which a name is another name

@@ -15,6 +15,7 @@ from ... import config as settings
 from ...engine import Engine
 from ...errors import NotFound, StoreError
 from ...opening import open_engine
+from ...places import settled
 from ...ranking.recipes import RECIPES, recipe_named
 from ...search.why import Why
 from ...settings import SETTINGS, setting_named
@@ -249,7 +250,7 @@ def thrown_away(asked: argparse.Namespace) -> Iterator[Engine]:
 
 def settings_of(asked: argparse.Namespace) -> settings.Config:
     """Return the settings as they stand for this call."""
-    store = None if asked.store is None else os.path.abspath(os.path.expanduser(asked.store))
+    store = None if asked.store is None else str(settled(os.path.expanduser(asked.store)))
     given = {"store": store, "embedding": asked.embedding}
     return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)
 
