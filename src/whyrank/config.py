@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from .errors import ConfigError
 from .old_settings import is_retired, renewed
+from .places import settled
 from .ranking.recipes import Recipe, recipe_named
 from .ranking.settings import AS_IT_IS, Adjustments, adjusted, unhonoured
 from .settings import PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read
@@ -78,7 +79,7 @@ class Config:
     def place(self, key: str) -> Path:
         """Return the path a setting names, taken from the workspace."""
         try:
-            place = (self.workspace / Path(self[key]).expanduser()).absolute()
+            place = settled(self.workspace / Path(self[key]).expanduser())
             if not place.name:
                 raise ConfigError(f"{key} = {self[key]!r} is a folder", "name a file for it, for instance memory.db")
             return place
@@ -131,7 +132,7 @@ def load(
     environment: Mapping[str, str] = os.environ,
 ) -> Config:
     """Gather the settings: arguments, then environment, workspace file, user file, defaults."""
-    place = (workspace or Path(environment.get(WORKSPACE_VARIABLE) or ".")).absolute()
+    place = settled(workspace or Path(environment.get(WORKSPACE_VARIABLE) or "."))
     if not place.is_dir():
         said = f"--workspace or {WORKSPACE_VARIABLE}"
         raise ConfigError(f"there is no folder {place}", f"make it, or name another one with {said}")

@@ -33,6 +33,7 @@ from .errors import ConfigError, ProviderUnavailable, StoreError
 from .extracting import Extracting
 from .hits import Results
 from .pinning import Pinning
+from .places import settled
 from .ports import Embedder, Llm, Reranker, Store, StoreStatus
 from .ranking.recipes import Recipe
 from .ranking.reranking import Rerank
@@ -102,7 +103,7 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
             raise ConfigError("a path is empty", "name files or folders; . is the folder you are in")
         config = self._config
         reading = Settings(
-            workspace=Path(base).absolute() if base is not None else config.notes,
+            workspace=settled(base) if base is not None else config.notes,
             language=config["language"],
             size=ChunkSize(config["chunk.tokens"], config["chunk.overlap"]),
             max_bytes=config["ingest.max_bytes"],
@@ -346,7 +347,7 @@ def open_store(path: Path, keyword: str, cache_megabytes: int) -> Store:
     from .storage.sqlite.store import SqliteStore
 
     with _usable(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)
     return SqliteStore(path, keyword, cache_megabytes)
 
 
@@ -367,6 +368,11 @@ def _usable(path: Path) -> Iterator[None]:
         if path.exists() and not path.is_file():
             kind = "a folder" if path.is_dir() else "no regular file"
             raise StoreError(f"{path} is {kind}", "name a file for the store, for instance memory.db")
+        home = settings.notes_of(path)  # a name that was mistyped should make no folders, but for the store's own
+        if not home.exists():
+            raise StoreError(
+                f"there is no folder {home} for the store", "make it, or choose another place with --store"
+            )
         yield
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .arguments import scope_of
 from .calibrations import Calibrating
 from .errors import ConfigError, ProviderError
+from .places import settled
 from .ports import Llm
 from .types import GLOBAL, Scope
 
@@ -76,11 +77,11 @@ class Extracting(Calibrating):
         from .ingest.windows import WindowSize
 
         config = self._config
-        folder = config.workspace if workspace is None else Path(workspace).absolute()
+        folder = config.workspace if workspace is None else settled(workspace)
         check_workspace(folder)
         return ExtractionSettings(
             workspace=folder,
-            base=config.notes if base is None else Path(base).absolute(),
+            base=config.notes if base is None else settled(base),
             patterns=parsed(config["ingest.paths"] if paths is None else paths),
             named=paths is not None,
             size=WindowSize(config["ingest.characters"], config["ingest.overlap"]),

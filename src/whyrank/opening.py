@@ -18,6 +18,7 @@ from .embedding.providers import DEFAULT, FETCHED, SERVED, SHAPING, earlier_embe
 from .engine import Engine, open_store
 from .errors import ConfigError, MissingExtra, ProviderError, StoreDamaged, StoreError
 from .hits import Ranking
+from .places import settled
 from .ports import Embedder, Llm, Reranker
 from .ranking.foreign import rank_foreign
 from .ranking.recipes import Recipe, recipe_named
@@ -69,7 +70,7 @@ def open_engine(
     names = {key.replace(".", "_"): key for key in SETTINGS}
     given = {names.get(option, option): value for option, value in options.items()}
     if store is not None:
-        given["store"] = str(Path(store).expanduser().absolute())
+        given["store"] = str(settled(Path(store).expanduser()))
     config = settings.load(given, workspace=Path(workspace) if workspace is not None else None)
     # First, so that a model that is not there leaves no store behind.
     embedder = _embedder(config)
@@ -93,7 +94,7 @@ def doctor(
     **options: Any,
 ) -> Checkup:
     """Look whether a store is in order, also one too damaged to be opened; with `repair`, mend what can be mended."""
-    given = {} if store is None else {"store": str(Path(store).expanduser().absolute())}
+    given = {} if store is None else {"store": str(settled(Path(store).expanduser()))}
     place = settings.load(given, workspace=Path(workspace) if workspace is not None else None).store
     if not place.is_file():
         raise StoreError(f"there is no store at {place}", "name the file of a store")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import json
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -108,9 +107,11 @@ def made(store: Any, near: str, folder: Path) -> Engine:
 @pytest.mark.parametrize("near", ["report", "merge"])
 @settings(deadline=None, max_examples=60)
 @given(script=st.lists(acts, max_size=14))
-def test_what_others_write_changes_nothing_of_mine(near: str, script: list[Act]) -> None:
+def test_what_others_write_changes_nothing_of_mine(
+    tmp_path_factory: pytest.TempPathFactory, near: str, script: list[Act]
+) -> None:
     timed = list(enumerate(script))
-    folder = Path(tempfile.gettempdir())
+    folder = tmp_path_factory.getbasetemp()  # the workspace of stores that are in no file
     both = lived(made(MemoryStore(), near, folder), timed, SCOPES)
     alone = lived(made(MemoryStore(), near, folder), timed, SCOPES[:1])
     assert both == alone

@@ -472,3 +472,15 @@ def test_an_empty_path_is_not_the_folder_one_is_in(tmp_path: Path, monkeypatch: 
 
 def test_filters_that_say_nothing_ask_what_a_question_without_filters_asks() -> None:
     assert Filters().where(5.0) == Where(now=5.0)
+
+
+@pytest.mark.parametrize("place", ["no/such/memory.db", "no/such/.whyrank/memory.db"])
+def test_a_store_in_a_folder_that_is_not_there_makes_no_folders(tmp_path: Path, place: str) -> None:
+    with pytest.raises(StoreError, match=r"there is no folder .*no/such for the store.*make it, or choose another"):
+        whyrank.open(tmp_path / place, workspace=tmp_path, embedding="none")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_folder_of_stores_is_made(tmp_path: Path) -> None:
+    whyrank.open(tmp_path / ".whyrank/other.db", workspace=tmp_path, embedding="none").close()
+    assert (tmp_path / ".whyrank/other.db").is_file()

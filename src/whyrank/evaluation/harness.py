@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from ..errors import BadDataset
 from ..hits import Results
 from ..trail import replay, total
 from ..types import Document
@@ -91,9 +92,10 @@ class Evaluation:
 
 def evaluate(dataset: EvaluationSet, engine: Subject, recipes: Sequence[str], tick: Tick) -> Evaluation:
     """Index a set as a user's data would be, ask every question by every recipe, and measure."""
+    slips = unknown(dataset)
     fill(engine, dataset)
     evaluation = Evaluation(dataset.name, dataset.questions, recipes, dataset.judgements, digest(dataset))
-    evaluation.notices.update(unknown(dataset))
+    evaluation.notices.update(slips)
     names = list(dict.fromkeys((*recipes, *SINGLE_RUNS)))
     brought: dict[str, set[str]] = {question.id: set() for question in dataset.questions}
     for step, name in enumerate(names):
@@ -121,11 +123,17 @@ SLIPS = {
 
 
 def unknown(dataset: EvaluationSet) -> dict[str, int]:
-    """Count what is judged and not there: a slip in qrels.tsv must not look like a bad search."""
+    """Count what is judged and not there: a slip in qrels.tsv must not look like a bad search; refuse if it is all."""
     judged = {document for gains in dataset.judgements.values() for document, gain in gains.items() if gain > 0}
     known = {document.id for document in dataset.documents}
     if dataset.files is not None:
         known = {document for document in judged if (dataset.files / document).is_file()}
+    if judged and judged.isdisjoint(known):
+        raise BadDataset(
+            f"{dataset.name}: none of the {len(judged):,} documents that qrels.tsv judges is in the set, "
+            f"for instance {min(judged)!r}",
+            "write them there as corpus.jsonl or the paths below files/ call them",
+        )
     found = {
         "unknown-document": len(judged - known),
         "unknown-query": len(dataset.judgements.keys() - {question.id for question in dataset.questions}),

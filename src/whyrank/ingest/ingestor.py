@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Literal
 
 from ..columns import MemoryId
 from ..errors import IngestError
+from ..places import name_in, seen_from
 from ..ports import Changes, Embedder, Entry, FileRecord, Store
 from ..types import Scope
 from .chunks import ChunkSize
@@ -91,7 +91,7 @@ class Ingestor:
 
     def ingest(self, paths: Sequence[Path], scope: Scope, *, dry_run: bool = False) -> Report:
         """Bring the store up to date with the files at or below these paths."""
-        roots = [_existing(path) for path in paths]
+        roots = [seen_from(self.settings.workspace, _existing(path)) for path in paths]
         report = Report(dry_run=dry_run)
         found = list(self._find(roots, report))
         if report.failed and not found:
@@ -136,10 +136,7 @@ class Ingestor:
 
     def _name(self, path: Path) -> str:
         """Return the path a file is known by: below the workspace relative to it, elsewhere absolute."""
-        absolute = Path(os.path.normpath(path.absolute()))
-        if absolute.is_relative_to(self.settings.workspace):
-            return absolute.relative_to(self.settings.workspace).as_posix()
-        return absolute.as_posix()
+        return name_in(self.settings.workspace, path)
 
     def _deleted(
         self,
@@ -152,8 +149,12 @@ class Ingestor:
         """Return plans for files that are gone; what cannot be read now keeps what was read of it before."""
         asked = [self._name(root) for root in roots]
         unreadable = [self._name(Path(skipped.path)) for skipped in failed]
-        gone = (path for path in manifest if path not in present and _is_below_any(path, asked))
+        gone = (path for path in manifest if path not in present and _is_below_any(self._proper(path), asked))
         return {path: self._deletion(manifest[path]) for path in gone if not _is_below_any(path, unreadable)}
+
+    def _proper(self, stored: str) -> str:
+        """Return what a file is to be called; one of the workspace may be known by its whole path."""
+        return self._name(Path(stored)) if stored.startswith("/") else stored
 
     def _deletion(self, record: FileRecord) -> FilePlan:
         chunks = self.store.chunks_of(record.scope, record.path)
@@ -258,7 +259,7 @@ def _moved(before: Mapping[MemoryId, str], entries: Sequence[Entry]) -> dict[Mem
 def _existing(path: Path) -> Path:
     try:
         if path.exists() or path.is_symlink():
-            return path.absolute()
+            return path
     except (OSError, ValueError) as error:
         raise IngestError(f"{str(path)[:80]} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     raise IngestError(f"{path} does not exist", "check the path")

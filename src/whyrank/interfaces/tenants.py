@@ -14,6 +14,7 @@ from .. import config as settings
 from ..arguments import scope_of
 from ..engine import check_store
 from ..errors import ConfigError, StoreError
+from ..places import settled
 from .gate import token_from
 
 _KEYS = ("store", "token_file", "scopes", "multi_scope", "read_only")
@@ -66,7 +67,7 @@ def check_stores(whom: Served) -> None:
 
 def settings_of(asked: argparse.Namespace) -> settings.Config:
     """Return the settings as they stand for a server that was started so."""
-    store = None if asked.store is None else os.path.abspath(os.path.expanduser(asked.store))
+    store = None if asked.store is None else str(settled(os.path.expanduser(asked.store)))
     given = {"store": store, "embedding": asked.embedding}
     return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)
 
@@ -109,7 +110,7 @@ def _tenant(name: str, table: Any, folder: Path) -> Tenant:
         raise ConfigError(f"the scopes of {name} are {scopes!r}", 'write a list: scopes = ["user:42"]')
     return Tenant(
         name,
-        folder / _text(name, table, "store"),
+        settled(folder / _text(name, table, "store")),
         token_from(str(folder / _text(name, table, "token_file")), None).text,
         tuple(str(scope_of(scope)) for scope in scopes),
         _yes(name, table, "multi_scope"),

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 
+from ..places import literally
 from ..ports import Store
 from ..types import Memory, Where
-from .why import literally
 
 _LOOKED_AT = 5_000  # memories: enough for most stores, and no mistake should cost more than a moment
 _LIKE = 0.75  # of letters in common, below which a name is another name
@@ -21,9 +21,9 @@ def meant(store: Store, where: Where, wanted: str) -> str | None:
     """Return the nearest path or id that may be seen, if one is near: by its file name, else by its letters."""
     name = PurePosixPath(wanted).name
     if name and not wanted.startswith(_ID_PREFIX):
-        elsewhere = store.browse(_below(where, f"*/{literally(name)}"), 1)
-        if elsewhere:
-            return _paths(elsewhere)[0]
+        for pattern in (literally(wanted), f"*/{literally(name)}"):
+            if found := store.browse(_below(where, pattern), 1):
+                return _paths(found)[0]
     held = store.browse(where, _LOOKED_AT)
     if wanted.startswith(_ID_PREFIX):
         return _id_like(wanted.rstrip("…."), [memory.id for memory in held])

@@ -10,6 +10,7 @@ from ..analysis.names import match_name, names_of
 from ..columns import MemoryId
 from ..errors import NotFound
 from ..hits import Hit, Ranking
+from ..places import literally
 from ..ports import NOT_INDEXED, Store
 from ..ranking.fusion import family_of
 from ..ranking.recipes import Recipe
@@ -106,11 +107,6 @@ def _chunks_of(store: Store, query: Query, path: str) -> list[Memory]:
     if chunks or lines is None:
         return chunks
     return [chunk for chunk in _chunks_of(store, query, lines["file"]) if str(chunk.source) == path]
-
-
-def literally(path: str) -> str:
-    """Write a path as a pattern that matches it alone."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 
 def _placed(query: Query, hit: Hit, ranking: Ranking) -> Why:

@@ -144,3 +144,22 @@ def test_what_is_judged_and_not_there_is_counted(folder: Path, engine: whyrank.E
         file.write("q1\tno-such-document\t1\nno-such-query\tno-such-document\t1\n")
     notices = evaluate(load_set(folder), engine, ["default"], lambda *_: None).notices
     assert (notices["unknown-document"], notices["unknown-query"]) == (1, 1)
+
+
+def test_a_set_none_of_whose_judged_documents_is_there_is_refused(folder: Path, engine: whyrank.Engine) -> None:
+    (folder / "qrels.tsv").write_text("q1\ttea.md\t1\nq2\toil.md\t1\n", encoding="utf-8")
+    with pytest.raises(BadDataset, match=r"none of the 2 documents that qrels.tsv judges is in the set.*'oil.md'"):
+        evaluate(load_set(folder), engine, ["default"], lambda *_: None)
+
+
+def test_files_are_the_same_documents_whichever_way_leads_to_them(folder: Path, engine: whyrank.Engine) -> None:
+    (folder / "files").mkdir()
+    (folder / "files/tea.md").write_text("green tea", encoding="utf-8")
+    (folder / "corpus.jsonl").unlink()
+    (folder / "queries.jsonl").write_text(json.dumps({"id": "q1", "text": "green tea"}), encoding="utf-8")
+    (folder / "qrels.tsv").write_text("q1\ttea.md\t1\n", encoding="utf-8")
+    found = evaluate(load_set(folder / ".." / folder.name), engine, ["default"], lambda *_: None)
+    assert {name: line.values() for name, line in found.lines.items() if name in ("default", CEILING)} == {
+        "default": [1.0],
+        CEILING: [1.0],
+    }

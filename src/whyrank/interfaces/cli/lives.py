@@ -19,6 +19,7 @@ from .. import fact_shapes, shapes
 from ..failures import OK
 from . import output
 from .files import check_export
+from .typed import name_of
 from .verbs import open_existing, suggesting
 
 _PRUNED_SHOWN = 20
@@ -29,8 +30,9 @@ _APART = ("text", "format", "history", "replaced", "superseded_by", "superseded_
 def show(asked: argparse.Namespace) -> int:
     """Print one memory whole, with its past."""
     with open_existing(asked) as engine:
-        with suggesting(engine, asked, asked.id):
-            memory = engine.get(asked.id, scope=asked.scope)
+        wanted = name_of(engine, asked.id, asked.scope)
+        with suggesting(engine, asked, wanted):
+            memory = engine.get(wanted, scope=asked.scope)
         history = engine.history(memory.id, scope=asked.scope)
         data = fact_shapes.shown(memory, history, engine.replaced(memory.id, scope=asked.scope))
     if asked.json:
@@ -68,8 +70,10 @@ def _line(text: str) -> str:
 
 def recalled(asked: argparse.Namespace) -> int:
     """Count that memories were of use."""
-    with open_existing(asked) as engine, suggesting(engine, asked, *asked.id):
-        count = engine.recalled(*asked.id, scope=asked.scope)
+    with open_existing(asked) as engine:
+        ids = [name_of(engine, typed, asked.scope) for typed in asked.id]
+        with suggesting(engine, asked, *ids):
+            count = engine.recalled(*ids, scope=asked.scope)
     if asked.json:
         output.say_json({"recalled": list(dict.fromkeys(asked.id)), "format": shapes.FORMAT})
     else:
@@ -86,6 +90,7 @@ def forget(asked: argparse.Namespace) -> int:
         if asked.whole_scope:
             done = _scope_forgotten(engine, asked)
         else:
+            ids = [name_of(engine, typed, asked.scope) for typed in ids]
             with suggesting(engine, asked, *ids):
                 done = engine.forget(*ids, scope=asked.scope, purge=asked.purge)
     if asked.json:

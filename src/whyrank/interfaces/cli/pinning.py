@@ -10,6 +10,7 @@ from ...wording import counted
 from .. import shapes
 from ..failures import OK, PINS_LOST
 from . import output
+from .typed import name_of
 from .verbs import open_existing, suggesting
 
 if TYPE_CHECKING:
@@ -21,13 +22,14 @@ def pin(asked: argparse.Namespace) -> int:
     """Record, list or remove pins."""
     _check_typed(asked)
     with open_existing(asked) as engine:
+        wanted = name_of(engine, asked.id, asked.scope)
         if asked.list:
             pins = engine.pins(scope=asked.scope, all_scopes=asked.all_scopes)
         elif asked.remove:
-            pins = engine.unpin(asked.query, asked.id, scope=asked.scope, all_scopes=asked.all_scopes)
+            pins = engine.unpin(asked.query, wanted, scope=asked.scope, all_scopes=asked.all_scopes)
         else:
-            with suggesting(engine, asked, asked.id):
-                pins = [engine.pin(asked.query, asked.id, scope=asked.scope, within=asked.within, recipe=asked.recipe)]
+            with suggesting(engine, asked, wanted):
+                pins = [engine.pin(asked.query, wanted, scope=asked.scope, within=asked.within, recipe=asked.recipe)]
         file = engine.config.pins
     if asked.json:
         output.say_json({"pins": [shapes.pin(held) for held in pins], "file": str(file), "format": shapes.FORMAT})

@@ -15,12 +15,14 @@ from ... import config as settings
 from ...engine import Engine
 from ...errors import NotFound, StoreError
 from ...opening import open_engine
+from ...places import settled, stored_pattern
 from ...ranking.recipes import RECIPES, recipe_named
 from ...search.why import Why
 from ...settings import SETTINGS, setting_named
 from .. import shapes, space_shapes
 from ..failures import OK, PARTLY_READ
 from . import output
+from .typed import name_of
 
 if TYPE_CHECKING:
     from ...search.contrast import Contrast
@@ -84,7 +86,7 @@ def search(asked: argparse.Namespace) -> int:
             max_tokens=asked.max_tokens,
             expand=asked.expand,
             syntax="advanced" if asked.advanced else "plain",
-            **_filters(asked),
+            **_filters(asked, engine),
         )
         # What was dropped is read from the store when it is shown.
         if asked.json:
@@ -102,13 +104,11 @@ def why(asked: argparse.Namespace) -> int:
             "recipe": asked.recipe,
             "expand": asked.expand,
             "syntax": "advanced" if asked.advanced else "plain",
-            **_filters(asked),
+            **_filters(asked, engine),
         }
-        with suggesting(engine, asked, asked.id, asked.over):
-            if asked.over is None:
-                answer: Why | Contrast = engine.why(asked.query, asked.id, **known)
-            else:
-                answer = engine.why(asked.query, asked.id, over=asked.over, **known)
+        wanted, over = name_of(engine, asked.id, asked.scope), name_of(engine, asked.over, asked.scope)
+        with suggesting(engine, asked, wanted, over):
+            answer: Why | Contrast = engine.why(asked.query, wanted, over=over, **known)
     if asked.json:
         output.say_json(shapes.why(answer) if isinstance(answer, Why) else shapes.contrast(answer))
         return OK
@@ -136,7 +136,7 @@ def list_memories(asked: argparse.Namespace) -> int:
     with open_existing(asked) as engine:
         limit = 50 if asked.limit is None else asked.limit
         lives = {"superseded": asked.superseded, "expired": asked.expired}
-        found = engine.list(limit=limit, offset=asked.offset, sort=asked.sort, **lives, **_filters(asked))
+        found = engine.list(limit=limit, offset=asked.offset, sort=asked.sort, **lives, **_filters(asked, engine))
     if asked.json:
         output.say_json({"memories": [shapes.memory(memory) for memory in found], "format": shapes.FORMAT})
         return OK
@@ -249,12 +249,12 @@ def thrown_away(asked: argparse.Namespace) -> Iterator[Engine]:
 
 def settings_of(asked: argparse.Namespace) -> settings.Config:
     """Return the settings as they stand for this call."""
-    store = None if asked.store is None else os.path.abspath(os.path.expanduser(asked.store))
+    store = None if asked.store is None else str(settled(os.path.expanduser(asked.store)))
     given = {"store": store, "embedding": asked.embedding}
     return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)
 
 
-def _filters(asked: argparse.Namespace) -> dict[str, Any]:
+def _filters(asked: argparse.Namespace, engine: Engine) -> dict[str, Any]:
     return {
         "scope": asked.scope,
         "kind": asked.kind,
@@ -262,7 +262,7 @@ def _filters(asked: argparse.Namespace) -> dict[str, Any]:
         "category": asked.category,
         "decay": asked.decay,
         "min_importance": asked.min_importance,
-        "path": asked.path,
+        "path": None if asked.path is None else stored_pattern(engine.config.notes, asked.path),
         "since": asked.since,
         "before": asked.before,
         "as_of": asked.as_of,

@@ -10,7 +10,7 @@ from ...analysis.text import CHARACTERS_PER_TOKEN, estimated_tokens
 from ...arguments import MAX_PATTERN_CHARACTERS
 from ...engine import Engine
 from ...errors import ConfigError, NotFound
-from ...search.why import literally
+from ...places import literally
 from ...types import Memory
 from .. import fact_shapes, shapes
 from ..door import Door, Values

@@ -44,7 +44,7 @@ Operators are written in capitals. A query that begins with - goes behind --, af
 
   whyrank search --advanced 'deploy* AND (staging OR production) NOT rollback'"""
 _WHY = """Say why a memory has its rank, or in which run or stage it was lost and by how much.
-Ids and paths are in the output of search and list.
+Ids and paths are in the output of search and list; a path is one from the folder you are in, or one as it is stored.
 
 With --over, say which of two is above, and the smallest change of one setting that would turn them round.
 

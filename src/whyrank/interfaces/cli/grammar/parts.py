@@ -116,7 +116,9 @@ def filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--min-importance", type=whole_number, metavar="1-5", help="only what matters so much (3 if not said)"
     )
-    parser.add_argument("--path", metavar="GLOB", help="only from files whose path matches")
+    parser.add_argument(
+        "--path", metavar="GLOB", help="only from files whose path matches; ./, ../ and / are taken from here"
+    )
     parser.add_argument("--since", metavar="D", help="only from this date on (2026-03-14)")
     parser.add_argument("--before", metavar="D", help="only from before this date")
     parser.add_argument("--as-of", metavar="T", help="answer as of that time")

@@ -1,0 +1,77 @@
+"""A file has one name in a store, however its path was typed."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from whyrank.places import name_in, seen_from, settled, stored_name, stored_pattern
+
+
+@pytest.fixture
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "work[1]"
+    (folder / "notes").mkdir(parents=True)
+    (folder / "notes/tea.md").write_text("tea", encoding="utf-8")
+    monkeypatch.chdir(folder / "notes")
+    return folder
+
+
+@pytest.mark.parametrize("typed", ["tea.md", "./tea.md", "../notes/tea.md", "../notes/./tea.md"])
+def test_one_file_has_one_name(base: Path, typed: str) -> None:
+    assert stored_name(base, typed) == stored_name(base, str(base / "notes" / typed)) == "notes/tea.md"
+
+
+def test_what_is_outside_keeps_its_whole_path(base: Path) -> None:
+    assert stored_name(base, "../../milk.md") == (base.parent / "milk.md").as_posix()
+
+
+def test_a_folder_that_is_reached_by_a_link_is_the_same_folder(base: Path) -> None:
+    (base.parent / "link").symlink_to(base)
+    assert name_in(base, seen_from(base, base.parent / "link/notes/tea.md")) == "notes/tea.md"
+    by_link = base.parent / "link"
+    assert name_in(by_link, seen_from(by_link, base / "notes/tea.md")) == "notes/tea.md"
+
+
+def test_a_link_to_a_file_is_known_by_its_own_name(base: Path) -> None:
+    (base.parent / "elsewhere.md").symlink_to(base / "notes/tea.md")
+    (base / "link.md").symlink_to(base / "notes/tea.md")
+    assert stored_name(base, "../link.md") == "link.md"
+    assert stored_name(base, "../../elsewhere.md") == (base.parent / "elsewhere.md").as_posix()
+
+
+def test_up_from_a_link_is_up_from_where_it_leads(base: Path) -> None:
+    far = base.parent / "far"
+    far.mkdir()
+    (far / "link").symlink_to(base / "notes")
+    assert settled(far / "link" / "..") == base.resolve()
+    assert settled(far / "link") == far / "link"
+
+
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        ("*.md", "*.md"),
+        ("notes/*", "notes/*"),
+        ("./*.md", "notes/*.md"),
+        ("../notes/t*", "notes/t*"),
+        ("../*", "*"),
+        ("./", "notes"),
+    ],
+)
+def test_a_pattern_from_here_is_one_of_the_store(base: Path, typed: str, stored: str) -> None:
+    assert stored_pattern(base, typed) == stored
+
+
+def test_the_base_itself_is_all_that_is_in_it_and_nothing_outside(base: Path) -> None:
+    pattern = stored_pattern(base, "../")
+    assert fnmatchcase("notes/tea.md", pattern)
+    assert not fnmatchcase("/outside/tea.md", pattern)
+
+
+def test_a_whole_pattern_is_of_the_store_too_and_elsewhere_the_folder_is_meant_literally(base: Path) -> None:
+    assert stored_pattern(base, f"{base}/notes/*.md") == "notes/*.md"
+    outside = stored_pattern(base / "notes" / "deep", "./*.md")
+    assert fnmatchcase(str(base / "notes" / "tea.md"), outside)
