@@ -381,3 +381,15 @@ def test_nobody_writes_while_a_store_is_written_anew(path: Path) -> None:
 def test_long_lists_of_names_are_cut() -> None:
     assert listed(("a", "b")) == "a, b"
     assert listed(tuple("abcdefgh")) == "a, b, c, d, e and 3 more"
+
+
+def test_a_page_in_the_place_of_another_costs_only_what_stood_there(path: Path) -> None:
+    lost, twice = pages_of(path, "memories")[3:5]
+    content = bytearray(path.read_bytes())
+    content[(lost - 1) * PAGE_BYTES : lost * PAGE_BYTES] = content[(twice - 1) * PAGE_BYTES : twice * PAGE_BYTES]
+    path.write_bytes(content)
+    mended = doctor(path, repair=True)
+    [gone] = [finding for finding in mended.findings if finding.code == "lost"]
+    with opened(path) as memory:
+        assert memory.status().memories == 140 - len(gone.names)
+    assert 0 < len(gone.names) < 20

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...analysis.entries import entry_for
+from ...columns import MemoryId
 from ...errors import StoreDamaged, StoreLocked
 from ...types import Memory
 from .arrivals import Arrived
@@ -196,8 +197,10 @@ def _is_sound(checksum: object, blob: object) -> bool:
 def _memories(damaged: Connection, seen: set[int], aside: list[_Aside], tick: Tick) -> Iterator[Memory]:
     """Yield the memories that can be read, in their order; the others go aside.
 
-    A chunk that is not as it was stored goes aside too: its file has it as it was.
+    A chunk that is not as it was stored goes aside too: its file has it as it was. A page that was written in the place
+    of another brings memories a second time; those it took the place of are still known to indexes, and so named.
     """
+    yielded: set[MemoryId] = set()
     total = next((row[0] for row in known_of(damaged, "SELECT count(*) FROM memories")), 0)
     for row, *values in memory_rows(damaged):
         seen.add(row)
@@ -207,7 +210,8 @@ def _memories(damaged: Connection, seen: set[int], aside: list[_Aside], tick: Ti
         is_altered = one.wrong and "restored" not in one.wrong
         if one.memory is None or (is_altered and one.memory.kind == "chunk"):
             aside.append(_Aside(one.id, one.scope, one.path, one.row))
-        else:
+        elif one.id not in yielded:
+            yielded.add(one.id)
             yield one.memory
 
 
