@@ -83,6 +83,14 @@ def test_a_store_that_does_not_say_its_index_gets_one(small: Path, tmp_path: Pat
     assert answers(path) == answers(small)
 
 
+def test_facts_that_waited_and_cannot_be_read_are_not_passed_over(small: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(small, tmp_path / "memory.db"))
+    zero(path, pages_of(path, "arrivals")[0])
+    lost = [one for one in doctor(path, repair=True).findings if one.code == "lost"]
+    assert [one.message for one in lost] == ["facts may be lost that waited to be indexed"]
+    assert ask(path, "SELECT count(*) FROM memories") == [(15,)]
+
+
 @pytest.mark.parametrize("column", ["scope", "start_line", "tags"])
 def test_a_row_that_lost_a_value_is_set_aside(small: Path, tmp_path: Path, column: str) -> None:
     path = Path(shutil.copy(small, tmp_path / "memory.db"))

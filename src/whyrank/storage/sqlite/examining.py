@@ -56,7 +56,12 @@ def examine(database: Database, tick: Tick) -> list[Finding]:
         broken = _broken_tables(connection)
         if version == MIGRATIONS[-1].version:
             broken.update(table for table in _TABLES if not is_as_defined(connection, table))
-        found = [*_pages(broken), *_memories(connection, tick), *_aside(connection), *_past(connection, version)]
+        found = [
+            *_pages(broken),
+            *_memories(connection, tick),
+            *_aside(connection, version),
+            *_past(connection, version),
+        ]
         if version == MIGRATIONS[-1].version:
             found += _derived(connection, broken, tick)
     return found
@@ -207,10 +212,10 @@ def _count(connection: Connection, table: str) -> int:
 # -- what else is nowhere but here -----------------------------------------------------------------------------------
 
 
-def _aside(connection: Connection) -> Iterator[Finding]:
+def _aside(connection: Connection, version: int) -> Iterator[Finding]:
     """Name the facts that were set aside because they cannot be read, and those that are about to be."""
     columns = columns_of(connection, "arrivals")
-    if not columns:
+    if not columns and version != MIGRATIONS[-1].version:
         return
     rows = Rows(connection, "arrivals", [columns.get(name, "NULL") for name in ("id", "text", "rest")], numbered=True)
     names = tuple(str(identity) for entry, identity, text, rest in rows if entry < 0 or not _is_sound(text, rest))
@@ -219,6 +224,8 @@ def _aside(connection: Connection) -> Iterator[Finding]:
         told = f"{memories} damaged and set aside: {listed(names)}"
         hint = "store them again, ingest their files again, or give them up with `whyrank doctor --give-up`"
         yield Finding("aside", told, hint, False, names)
+    if not rows.is_whole:
+        yield Finding("lost", "facts may be lost that waited to be indexed", COPY, derived=False)
 
 
 def _is_sound(text: object, rest: object) -> bool:
