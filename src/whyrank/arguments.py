@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import Any, TypeVar
 
 from .analysis.text import clean, is_clean
 from .errors import ConfigError
@@ -20,6 +22,10 @@ MAX_FACT_CHARACTERS = 50_000  # a long article; what is longer is a file, which 
 MAX_NAME_CHARACTERS = 1_000  # also of a tag or an entity
 MAX_NAMES = 200
 _BYTE = re.compile("[\udc80-\udcff]")  # half characters that stand for bytes of a command line (PEP 383)
+_SCOPES = "write global, user:NAME, agent:NAME or session:NAME"
+# What searches and lists take beside filters: who mistypes one of these is told of it too.
+_BESIDE = ("limit", "offset", "recipe", "strict", "max_tokens", "expand", "syntax", "sort", "after", "over")
+Read = TypeVar("Read", bound="Filters")
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class Filters:
         """Return the filter the stores understand; refuse what makes no sense."""
         if self.kind is not None and self.kind not in KINDS:
             raise ConfigError(f"there is no kind {self.kind!r}", f"the kinds are {', '.join(KINDS)}")
+        if self.path is not None and not isinstance(self.path, str):
+            raise ConfigError(f"the path pattern is {self.path!r:.60}", "give a text, for instance notes/*.md")
         if self.path is not None and len(self.path) > MAX_PATTERN_CHARACTERS:
             raise ConfigError(
                 f"the path pattern has {len(self.path)} characters", f"give at most {MAX_PATTERN_CHARACTERS}"
@@ -78,6 +86,24 @@ class Listing(Filters):
         return replace(Filters.where(self, now), only_superseded=self.superseded, only_expired=self.expired)
 
 
+def filters_of(kind: type[Read], given: Mapping[str, Any]) -> Read:
+    """Read filters by their names; one that nobody knows is an error that says what may have been meant."""
+    known = [field.name for field in fields(kind)]
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, [*known, *_BESIDE], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the filters are {', '.join(known)}"
+            raise ConfigError(f"there is no argument {name!r}", hint)
+    return kind(**given)
+
+
+def identity_of(identity: str) -> str:
+    """Read the id or path of a memory; refuse what is no text."""
+    if not isinstance(identity, str):
+        raise ConfigError(f"the memory is {identity!r:.60}", "give its id, or for `why` its path, as a text")
+    return clean(identity).text
+
+
 def scope_of(scope: str | Scope) -> Scope:
     """Read one scope."""
     if isinstance(scope, Scope):
@@ -85,14 +111,18 @@ def scope_of(scope: str | Scope) -> Scope:
     try:
         return Scope.parse(storable("scope", scope))
     except ValueError as error:
-        raise ConfigError(f"{scope!r} is no scope", "write global, user:NAME, agent:NAME or session:NAME") from error
+        raise ConfigError(f"{scope!r} is no scope", _SCOPES) from error
 
 
 def scopes_of(scopes: Scopes) -> list[Scope]:
     """Read any number of scopes."""
     if scopes is None:
         return []
-    return [scope_of(scopes)] if isinstance(scopes, str | Scope) else [scope_of(scope) for scope in scopes]
+    if isinstance(scopes, str | Scope):
+        return [scope_of(scopes)]
+    if not isinstance(scopes, Iterable):
+        raise ConfigError(f"{scopes!r:.60} is no scope", _SCOPES)
+    return [scope_of(scope) for scope in scopes]
 
 
 def share_of(scopes: Scopes) -> frozenset[Scope] | None:
@@ -199,7 +229,10 @@ def tags_of(tags: str | Sequence[str], name: str = "tag") -> tuple[str, ...]:
 
 
 def _several(texts: str | Sequence[str]) -> Sequence[str]:
-    return [texts] if isinstance(texts, str) else texts
+    given = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
+    if not all(isinstance(text, str) for text in given):
+        raise ConfigError(f"{texts!r:.60} is no text, and no list of texts", "give one text, or a list of texts")
+    return given
 
 
 def fact_text(text: str) -> str:

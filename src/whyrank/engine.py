@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from . import config as settings
-from .analysis.text import clean
 from .arguments import (
     Filters,
     Scopes,
@@ -22,6 +21,8 @@ from .arguments import (
     check_page,
     check_question,
     check_syntax,
+    filters_of,
+    identity_of,
     scope_of,
     share_of,
 )  # fmt: skip
@@ -99,6 +100,8 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         from .ingest.chunks import ChunkSize
         from .ingest.ingestor import Ingestor, Settings
 
+        if not paths:
+            raise ConfigError("no path was named", "name files or folders; . is the folder you are in")
         if "" in paths:  # a variable of a shell that is not set; as a path it would be the whole folder one is in
             raise ConfigError("a path is empty", "name files or folders; . is the folder you are in")
         config = self._config
@@ -248,14 +251,14 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         With `over` the answer is the smallest change, one setting at a time, that would make the two change places.
         """
         asked, widened = self._widened(self._query(query, limit, 0, filters, syntax), expand)
-        chosen, wanted = self._recipe(recipe), clean(identity).text
+        chosen, wanted = self._recipe(recipe), identity_of(identity)
         with self._searching() as searcher:
             if over is None:
                 answer = why(searcher, asked, chosen, wanted)
                 return replace(answer, details=(*answer.details, *(notice.message for notice in widened)))
             from .search.contrast import contrast  # what a search does not need it does not wait for
 
-            compared = contrast(searcher, asked, chosen, wanted, clean(over).text)
+            compared = contrast(searcher, asked, chosen, wanted, identity_of(over))
             return replace(compared, notices=(*compared.notices, *widened))
 
     def _pinboard(self) -> Pinboard:
@@ -326,7 +329,7 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         size = self._config["limit"] if limit is None else limit
         check_question(text)
         check_page(size, offset)
-        where = Filters(**filters).where(self._clock()) if filters else Where(now=self._clock())
+        where = filters_of(Filters, filters).where(self._clock()) if filters else Where(now=self._clock())
         return Query(text, where, size, offset, strict, max_tokens, syntax=check_syntax(syntax))
 
     def _recipe(self, recipe: str | Recipe | None) -> Recipe:

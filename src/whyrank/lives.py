@@ -8,13 +8,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from .analysis.text import clean
-from .arguments import MAX_LISTED, Listing, Scopes, check_order, check_page, scope_of, scopes_of
+from .arguments import (
+    MAX_LISTED,
+    Listing,
+    Scopes,
+    check_order,
+    check_page,
+    filters_of,
+    identity_of,
+    scope_of,
+    scopes_of,
+)
 from .columns import MemoryId
 from .errors import ConfigError, NotFound
 from .lifetimes import REFRESHED, expiry
 from .ports import Changes, Recall, SortingKey
 from .rereading import Rereading
 from .search.calibration import notes_about
+from .search.why import OF_A_SCOPE
 from .types import GLOBAL, Former, Memory, Order, Scope, Where, visible
 
 if TYPE_CHECKING:
@@ -39,11 +50,14 @@ class Living(Rereading):
         return self._all_of([identity], scope)[0]
 
     def _all_of(self, identities: Sequence[MemoryId], scope: Scopes) -> list[Memory]:
-        wanted = [clean(identity).text for identity in dict.fromkeys(identities)]
+        wanted = [identity_of(identity) for identity in identities]
+        wanted = list(dict.fromkeys(wanted))
         found = self._store.get(wanted, visible(scopes_of(scope)))
         for identity in wanted:
             if identity not in found:
-                raise NotFound(f"there is no memory {identity!r}", "`whyrank list` shows the ids there are")
+                raise NotFound(
+                    f"there is no memory {identity!r}", f"`whyrank list` shows the ids there are; {OF_A_SCOPE}"
+                )
         return [found[identity] for identity in wanted]
 
     def saying(self, text: str, *, scope: Scopes = None) -> Memory | None:
@@ -58,7 +72,7 @@ class Living(Rereading):
         from .search.nearly import meant  # of use to those alone who mistyped something
 
         where = Where(visible(scopes_of(scope)), include_superseded=True, include_expired=True, now=self._clock())
-        return meant(self._store, where, clean(identity).text)
+        return meant(self._store, where, identity_of(identity))
 
     def list(
         self,
@@ -75,7 +89,7 @@ class Living(Rereading):
         """
         check_page(limit, offset)
         check_order(sort)
-        where = Listing(**filters).where(self._clock())
+        where = filters_of(Listing, filters).where(self._clock())
         return self._store.browse(where, min(limit, MAX_LISTED), min(offset, MAX_LISTED), sort, after)
 
     def history(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Former]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -185,11 +185,33 @@ def fetch_model(name: str = "minilm", *, workspace: str | Path | None = None, pr
     return config.models
 
 
-async def open_engine_async(store: str | Path | None = None, **options: Any) -> AsyncEngine:
-    """Open a store for asynchronous callers."""
-    import asyncio
+class Opening:
+    """An asynchronous engine that is about to be opened: await it, or enter it with `async with`."""
 
-    return AsyncEngine(await asyncio.to_thread(open_engine, store, **options))
+    def __init__(self, make: Callable[[], Engine]) -> None:
+        self._make = make
+        self._opened: AsyncEngine | None = None
+
+    def __await__(self) -> Generator[Any, None, AsyncEngine]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncEngine:
+        self._opened = await self._open()
+        return self._opened
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._opened is not None:
+            await self._opened.__aexit__(*error)
+
+    async def _open(self) -> AsyncEngine:
+        import asyncio
+
+        return AsyncEngine(await asyncio.to_thread(self._make))
+
+
+def open_engine_async(store: str | Path | None = None, **options: Any) -> Opening:
+    """Open a store for asynchronous callers, by `async with open_async(…) as memory` or `await open_async(…)`."""
+    return Opening(partial(open_engine, store, **options))
 
 
 def rank(

@@ -554,6 +554,7 @@ def test_a_store_made_without_vectors_answers_with_an_embedder(call: Run) -> Non
 
 
 def test_the_store_is_made_where_it_was_asked_for(call: Run, workspace: Path) -> None:
+    (workspace / "deep" / "er").mkdir(parents=True)
     call("ingest", "notes", "--store", "deep/er/words.db", "--embedding", "none")
     assert (workspace / "deep" / "er" / "words.db").is_file()
     assert (workspace / STORE).is_file()

@@ -484,3 +484,45 @@ def test_a_store_in_a_folder_that_is_not_there_makes_no_folders(tmp_path: Path, 
 def test_the_folder_of_stores_is_made(tmp_path: Path) -> None:
     whyrank.open(tmp_path / ".whyrank/other.db", workspace=tmp_path, embedding="none").close()
     assert (tmp_path / ".whyrank/other.db").is_file()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda engine: engine.search("tea", lmit=3), "'lmit'.*did you mean 'limit'"),
+        (lambda engine: engine.list(tag="x"), "'tag'.*did you mean 'tags'"),
+        (lambda engine: engine.search("tea", zebra=1), "'zebra'.*the filters are scope, kind"),
+        (lambda engine: engine.why("tea", None), "the memory is None.*give its id"),
+        (lambda engine: engine.why("tea", "m_1", over=5), "the memory is 5"),
+        (lambda engine: engine.forget(None), "the memory is None"),
+        (lambda engine: engine.forget(["m_1"]), "the memory is .'m_1'."),
+        (lambda engine: engine.search("tea", scope=5), "5 is no scope.*user:NAME"),
+        (lambda engine: engine.search("tea", tags=5), "5 is no text, and no list of texts"),
+        (lambda engine: engine.search("tea", path=5), "the path pattern is 5"),
+        (lambda engine: engine.add("tea", tags=5), "5 is no text, and no list of texts"),
+        (lambda engine: engine.ingest(), "no path was named"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_hint(engine: whyrank.Engine, wrong: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        wrong(engine)
+
+
+def test_an_asynchronous_engine_is_entered_without_being_awaited(tmp_path: Path) -> None:
+    async def lived() -> int:
+        async with whyrank.open_async(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as memory:
+            await memory.add("tea")
+            return len(await memory.list())
+
+    assert asyncio.run(lived()) == 1
+
+
+def test_a_memory_of_another_scope_is_answered_as_one_that_is_not_there(engine: whyrank.Engine) -> None:
+    foreign = engine.add("tea", scope="user:1").id
+    said = []
+    for identity in (foreign, "m_unknown"):
+        for ask in (engine.get, lambda identity: engine.why("tea", identity)):
+            with pytest.raises(NotFound, match="name that with --scope") as refused:
+                ask(identity)
+            said.append((refused.value.message.replace(identity, "ID"), refused.value.hint))
+    assert said[:2] == said[2:]

@@ -23,6 +23,7 @@ from .retrieval import Retrieved, Stopwatch
 from .searcher import Searcher, within_limits
 
 _CHUNKS_LOOKED_AT = 10_000
+OF_A_SCOPE = "if it belongs to a scope, name that with --scope"  # said of every memory that is not found
 _LINES = re.compile(r"(?P<file>.+):\d+-\d+")
 Outcome = Literal["found", "dropped", "filtered", "not a candidate"]
 
@@ -94,7 +95,10 @@ def asked_about(store: Store, query: Query, identity: str) -> list[Memory]:
         return [by_id]
     chunks = _chunks_of(store, query, identity.removeprefix("./"))
     if not chunks:
-        raise NotFound(f"there is no memory {identity!r}", "`whyrank list` shows the ids and paths you can ask about")
+        raise NotFound(
+            f"there is no memory {identity!r}",
+            f"`whyrank list` shows the ids and paths you can ask about; {OF_A_SCOPE}",
+        )
     return chunks
 
 
