@@ -34,6 +34,7 @@ def served() -> Iterator[str]:
             assert process.stdout is not None
             address = next((line.strip() for line in process.stdout if line.startswith("http://")), "")
             assert address, NEEDED
+            late.cancel()
             yield f"{address}/v1"
         finally:
             late.cancel()

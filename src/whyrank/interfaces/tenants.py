@@ -55,14 +55,26 @@ def served_to(asked: argparse.Namespace) -> Served:
 
 
 def check_stores(whom: Served) -> None:
-    """Refuse to serve what can be no store; of several tenants, the others are served, and it is said who is not."""
+    """Refuse to serve what can be no store; of several tenants, the others are served, and it is said who is not.
+
+    A tenant's own folder is made: it stands in a file, where nothing was mistyped in haste.
+    """
     for one in whom.tenants:
         try:
+            if one.name:
+                _make_folder(one.store.parent)
             check_store(one.store)
         except StoreError as error:
             if not one.name:
                 raise
             print(f"whyrank: {one.name} cannot be served: {error}", file=sys.stderr, flush=True)
+
+
+def _make_folder(place: Path) -> None:
+    try:
+        place.mkdir(exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"there is no folder {place}, and none can be made: {error.strerror}", "make it") from error
 
 
 def settings_of(asked: argparse.Namespace) -> settings.Config:
