@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import MutableMapping
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 import anyio
@@ -14,7 +13,7 @@ from pydantic import ValidationError
 
 from ..gate import App, Receive, Refusal, Send, refuse
 from ..shapes import FORMAT
-from .unanswered import Unanswered, Writing
+from .unanswered import Closing, Unanswered, Writing
 
 MAX_BODY_BYTES = 4 * 1_048_576  # as the SDK has it
 _TOO_LONG = Refusal(
@@ -126,7 +125,7 @@ class Reading(Protocol):
         """Read no more."""
 
 
-class Understood:
+class Understood(Closing):
     """The messages of a client; to a line that is none it is said so at once, as JSON-RPC wants it, under no id.
 
     Their end comes when what was asked is answered: whoever runs the session drops what is open when it comes.
@@ -167,15 +166,6 @@ class Understood:
             return await self.receive()
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        await self.aclose()
-        return None
 
 
 def _slip_of(error: Exception) -> Slip | None:

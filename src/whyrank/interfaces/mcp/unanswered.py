@@ -57,7 +57,24 @@ class Writing(Protocol):
         """Send no more."""
 
 
-class Answering:
+class Closing:
+    """A way that is closed where the block ends in which it is used."""
+
+    async def aclose(self) -> None:
+        """Close it."""
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        await self.aclose()
+        return None
+
+
+class Answering(Closing):
     """The way to a client, on which answers close what was open."""
 
     def __init__(self, writing: Writing, unanswered: Unanswered) -> None:
@@ -72,12 +89,3 @@ class Answering:
     async def aclose(self) -> None:
         """Send no more."""
         await self._writing.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        await self.aclose()
-        return None
