@@ -68,7 +68,7 @@ $(VENV)/.python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.user: $(VENV)/.python pyproject.toml
+$(VENV)/.user: $(VENV)/.python pyproject.toml hatch_build.py $(wildcard kernel/*)
 	@echo "Setting up: whyrank and what it needs (some 200 MB) go into $(VENV), once; a minute or two."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@echo "Set up."

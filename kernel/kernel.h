@@ -1,0 +1,28 @@
+/* What the parts of the kernel share: buffers of one kind of number, taken from Python and given back. */
+
+#ifndef WHYRANK_KERNEL_H
+#define WHYRANK_KERNEL_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+#include <stdint.h>
+
+/* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
+#define KERNEL_VERSION 1
+
+/* A contiguous buffer, held until it is let go. */
+typedef struct {
+    Py_buffer view;
+    Py_ssize_t count;
+} Numbers;
+
+/* Hold the numbers of an object; each takes `size` bytes. Returns 0, or -1 with an exception set. */
+int numbers_held(PyObject *object, Py_ssize_t size, int is_written, const char *name, Numbers *numbers);
+
+/* Let all of some buffers go that were held. */
+void numbers_let_go(Numbers *numbers, int count);
+
+PyObject *kernel_dots(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+#endif

@@ -1,0 +1,55 @@
+/* The module `whyrank._kernel`: loops that numpy would need several passes for. Everything here has a twin in numpy,
+   which gives the same numbers; whyrank runs without this module, and slower. */
+
+#include "kernel.h"
+
+int numbers_held(PyObject *object, Py_ssize_t size, int is_written, const char *name, Numbers *numbers)
+{
+    int flags = is_written ? PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS : PyBUF_C_CONTIGUOUS;
+    if (PyObject_GetBuffer(object, &numbers->view, flags) < 0)
+        return -1;
+    if (numbers->view.itemsize != size) {
+        PyErr_Format(PyExc_ValueError, "%s: numbers of %zd bytes are wanted, not of %zd", name, size,
+                     numbers->view.itemsize);
+        PyBuffer_Release(&numbers->view);
+        return -1;
+    }
+    numbers->count = numbers->view.len / size;
+    return 0;
+}
+
+void numbers_let_go(Numbers *numbers, int count)
+{
+    while (count-- > 0)
+        PyBuffer_Release(&numbers[count].view);
+}
+
+static PyMethodDef functions[] = {
+    {"dots", (PyCFunction)(void (*)(void))kernel_dots, METH_FASTCALL,
+     "Write what each row of codes gives with a question, times the row's scale."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int filled(PyObject *module)
+{
+    return PyModule_AddIntConstant(module, "VERSION", KERNEL_VERSION);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)filled},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_kernel",
+    .m_doc = "Compiled loops of the index.",
+    .m_size = 0,
+    .m_methods = functions,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__kernel(void)
+{
+    return PyModuleDef_Init(&definition);
+}
