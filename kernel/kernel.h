@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
-#define KERNEL_VERSION 1
+#define KERNEL_VERSION 2
 
 /* A contiguous buffer, held until it is let go. */
 typedef struct {
@@ -24,5 +24,18 @@ int numbers_held(PyObject *object, Py_ssize_t size, int is_written, const char *
 void numbers_let_go(Numbers *numbers, int count);
 
 PyObject *kernel_dots(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* seals.c */
+int has_seals(void);
+PyObject *kernel_sealed(PyObject *module, PyObject *blob);
+
+/* postings.c */
+PyObject *kernel_listed(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_pairs(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_living(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_sums(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_best(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_top(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_given(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 #endif

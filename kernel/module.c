@@ -27,11 +27,28 @@ void numbers_let_go(Numbers *numbers, int count)
 static PyMethodDef functions[] = {
     {"dots", (PyCFunction)(void (*)(void))kernel_dots, METH_FASTCALL,
      "Write what each row of codes gives with a question, times the row's scale."},
+    {"sealed", kernel_sealed, METH_O, "Tell whether bytes are those that their checksum was made of."},
+    {"listed", (PyCFunction)(void (*)(void))kernel_listed, METH_FASTCALL,
+     "Find the list of a term in a page."},
+    {"pairs", (PyCFunction)(void (*)(void))kernel_pairs, METH_FASTCALL,
+     "Find the places of a list where a word follows."},
+    {"living", (PyCFunction)(void (*)(void))kernel_living, METH_FASTCALL,
+     "Count the places of some lists that are alive."},
+    {"sums", (PyCFunction)(void (*)(void))kernel_sums, METH_FASTCALL,
+     "Add what terms give to every place."},
+    {"best", (PyCFunction)(void (*)(void))kernel_best, METH_FASTCALL,
+     "Find the places that terms give most to."},
+    {"top", (PyCFunction)(void (*)(void))kernel_top, METH_FASTCALL,
+     "Find the places of the highest values."},
+    {"given", (PyCFunction)(void (*)(void))kernel_given, METH_FASTCALL,
+     "Write what each term gives to each of some places."},
     {NULL, NULL, 0, NULL},
 };
 
 static int filled(PyObject *module)
 {
+    if (PyModule_AddIntConstant(module, "SEALS", has_seals()) < 0)
+        return -1;
     return PyModule_AddIntConstant(module, "VERSION", KERNEL_VERSION);
 }
 
