@@ -20,6 +20,8 @@ from whyrank.search.calibrating import calibrate
 from whyrank.search.calibration import Bar, Calibration
 from whyrank.search.confidence import Judgement, judged
 from whyrank.search.searcher import Searcher
+from whyrank.storage.sqlite.indexes import index_in
+from whyrank.storage.sqlite.postings.index import PostingsIndex
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
 from whyrank.testing.memory_store import MemoryStore
@@ -32,6 +34,14 @@ RECIPES_UNDER_LAW = [name for name in RECIPES if name != "openclaw-2026-02"]
 
 def sqlite(folder: Path) -> Store:
     return SqliteStore(temporary(folder) / "memory.db")
+
+
+def without_kernel(folder: Path) -> Store:
+    store = SqliteStore(temporary(folder) / "memory.db")
+    name = index_in(store._database.reader())
+    assert name is not None
+    store._indexes[name] = PostingsIndex(kernel=None)
+    return store
 
 
 def dictionaries(folder: Path) -> Store:
@@ -61,7 +71,7 @@ def collections(draw: st.DrawFn) -> list[Memory]:
     return [draw(memories(f"m_{i}")) for i in range(draw(st.integers(1, 12)))]
 
 
-@pytest.mark.parametrize("open_store", [dictionaries, sqlite])
+@pytest.mark.parametrize("open_store", [dictionaries, sqlite, without_kernel])
 @given(found=collections(), text=queries, recipe=st.sampled_from(RECIPES_UNDER_LAW))
 @settings(max_examples=60, deadline=None)
 def test_law_6_the_answer_is_that_of_a_store_with_only_what_the_caller_may_see(

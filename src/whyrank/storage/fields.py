@@ -6,7 +6,7 @@ without spaces are bigrams already and have neither.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -53,13 +53,19 @@ def lengths_of(entry: Entry) -> tuple[int, int, int, int]:
     return len(grams), pairs, sum(grams) if entry.letters else 0, len(date_words_in(entry.marks))
 
 
-def wanted_terms(terms: Sequence[str]) -> tuple[tuple[Field, Sequence[str]], ...]:
-    """Return what a query asks of each field; phrases and terms that stand for several are asked of the words only."""
+def wanted_terms(terms: Sequence[str], fields: Collection[Field] = FIELDS) -> Iterator[tuple[Field, Sequence[str]]]:
+    """Yield what a query asks of each of some fields; phrases and terms for several are asked of the words only."""
     # A question has dozens of marks, of all whom its words could name: they are told from words without a call each.
     spoken = [term for term in terms if SIGN not in term]
+    if WORDS in fields:
+        yield WORDS, spoken
     words = [term for term in spoken if " " not in term and not is_several(term)]
-    letters = [*dict.fromkeys(grams_of(words))]
-    return (WORDS, spoken), (PAIRS, pairs_of(words)), (GRAMS, letters), (DATES, date_words_in(terms))
+    if PAIRS in fields:
+        yield PAIRS, pairs_of(words)
+    if GRAMS in fields:
+        yield GRAMS, [*dict.fromkeys(grams_of(words))]
+    if DATES in fields:
+        yield DATES, date_words_in(terms) if len(spoken) < len(terms) else ()
 
 
 def date_words_in(terms: Iterable[str]) -> list[str]:

@@ -11,19 +11,21 @@ import pytest
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
 from whyrank.storage.sqlite.postings import tallies
-from whyrank.storage.sqlite.postings.pages import Page
+from whyrank.storage.sqlite.postings.inversion import Inverted
+from whyrank.storage.sqlite.postings.pages import Page, one_page
 from whyrank.storage.sqlite.postings.tallies import Tallies, tally
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.types import GLOBAL, Memory
 
 # Two terms: 10 in the memories 0 and 2, 20 in 0, 1 and 2.
-PAGE = Page(
-    np.array([10, 20], np.int64),
-    np.array([2, 5], np.uint32),
-    np.array([2, 5], np.uint32),
-    np.array([0, 2, 0, 1, 2], np.uint16),
-    np.ones(5, np.uint8),
-    np.zeros(5, np.uint32),
+PAGE = one_page(
+    Inverted(
+        np.array([10, 10, 20, 20, 20], np.int64),
+        np.array([0, 2, 0, 1, 2], np.int64),
+        np.ones(5, np.uint8),
+        np.zeros(5, np.uint32),
+    ),
+    0,
 )
 ALL, FIRST_GONE = np.array([True, True, True]), np.array([False, True, True])
 

@@ -35,10 +35,13 @@ class Sums(NamedTuple):
 
     values: Floats
     places: Integers | None = None
+    is_chosen: bool = (
+        False  # they are the best of those allowed, one more than wanted if there are more, and its equals
+    )
 
     def masked(self, mask: Flags | None) -> Sums:
         """Return the same with nothing for places that are not allowed."""
-        if mask is None:
+        if mask is None or self.is_chosen:
             return self
         return Sums(self.values * (mask if self.places is None else mask[self.places]), self.places)
 
@@ -67,7 +70,8 @@ def best_rows(
     wanted = None if limit is None else limit + spare(shelves)
     while True:
         masked = [own.masked(mask) for own, mask in zip(scores(allowed, wanted), allowed, strict=True)]
-        lowest = 0.0 if wanted is None else threshold([own.values for own in masked], wanted)
+        is_chosen = all(own.is_chosen for own in masked)
+        lowest = 0.0 if wanted is None or is_chosen else threshold([own.values for own in masked], wanted)
         chosen = above(masked, lowest)
         is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
         if not is_all and wanted is not None:
@@ -101,6 +105,8 @@ def above(scores: Sequence[Sums], threshold: float) -> Chosen:
 
 def _above(number: int, own: Sums, threshold: float) -> Chosen:
     values = own.values
+    if own.is_chosen and own.places is not None:
+        return Chosen(np.full(len(values), number), own.places, values)
     found = (values >= threshold if threshold > 0.0 else values > 0.0).nonzero()[0]
     places = found if own.places is None else own.places[found]
     return Chosen(np.full(len(found), number), places, values[found])
@@ -219,17 +225,19 @@ def _ties_broken(
 
     `equal` are the places of the order whose score the next one has too.
     """
-    ties, ordered = _gathered(shelves, chosen, order, "tie"), [*range(len(order))]
+    tied, ordered = [*_ties(equal)], [*range(len(order))]
+    among = [place for run in tied for place in ordered[run]]
+    ties = dict(zip(among, _gathered(shelves, chosen, order[among], "tie"), strict=True))
     alike: list[slice] = []
-    for tied in _ties(equal):
-        ordered[tied] = sorted(ordered[tied], key=ties.__getitem__)
-        if any(ties[one] == ties[other] or not ties[one] for one, other in pairwise(ordered[tied])):
-            alike.append(tied)
+    for run in tied:
+        ordered[run] = sorted(ordered[run], key=ties.__getitem__)
+        if any(ties[one] == ties[other] or not ties[one] for one, other in pairwise(ordered[run])):
+            alike.append(run)
     if alike:
         rows = _gathered(shelves, chosen, order, "row")
-        keys = content_keys(connection, [rows[i] for tied in alike for i in ordered[tied]])
-        for tied in alike:
-            ordered[tied] = sorted(ordered[tied], key=lambda i: keys.get(rows[i], (ties[i],)))
+        keys = content_keys(connection, [rows[i] for run in alike for i in ordered[run]])
+        for run in alike:
+            ordered[run] = sorted(ordered[run], key=lambda i: keys.get(rows[i], (ties[i],)))
     return order[ordered]
 
 

@@ -11,9 +11,12 @@ from weakref import ref
 
 import numpy as np
 
+from ....kernel import Kernel
 from ....types import Repeats
 from ..catalogue import Floats, Integers
-from .scores import Asked, Scores
+from .asked import Asked
+from .library import Library
+from .scores import Scores
 
 _UNREAD_KEPT = 64  # answers that may wait for a reader: writing out all of them takes some hundredths of a second
 
@@ -31,8 +34,10 @@ class Addends:
 
     def __init__(self, scores: Scores, placed: Sequence[Placed], count: int) -> None:
         # While it waits, it has scores of its own: those of a search hold sums for every memory there is.
-        own = Scores(scores.library, scores.terms) if scores.is_simple else scores
-        self._known: Floats | Callable[[], Floats] = partial(_written_out, own, placed, count)
+        look = partial(_looked_up, scores.library, scores.terms, scores.kernel)
+        self._known: Floats | Callable[[], Floats] = (
+            partial(look, placed, count) if scores.is_simple else partial(_written_out, scores, placed, count)
+        )
 
     @property
     def table(self) -> Floats:
@@ -44,6 +49,12 @@ class Addends:
 
     def __getitem__(self, place: int) -> Floats:
         return self.table[:, place]
+
+
+def _looked_up(
+    library: Library, terms: Sequence[Asked], kernel: Kernel | None, placed: Sequence[Placed], count: int
+) -> Floats:
+    return _written_out(Scores(library, terms, kernel=kernel), placed, count)
 
 
 def _written_out(scores: Scores, placed: Sequence[Placed], count: int) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ....analysis.datewords import is_mark
 from ....columns import Column, MemoryId
+from ....kernel import COMPILED, Kernel
 from ....ports import Entry
 from ....trail import TermTable
 from ....types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
@@ -21,10 +22,12 @@ from ..keyword import Found, View, both
 from ..selection import best_rows
 from . import segments
 from .addends import Addends, Placed, Scored, Unread
+from .asked import asked, named_speaker
+from .cache import Pages
 from .inversion import Text
 from .library import Library
-from .lists import POSTINGS_KEPT, Lists, Pages, shelved
-from .scores import Scores, asked, folded, named_speaker
+from .lists import POSTINGS_KEPT, Lists, shelved
+from .scores import Scores, folded
 from .texts import tokens_in
 
 CACHE_BYTES = 64 * 1024 * 1024  # of pages; two hundred thousand notes fit
@@ -36,9 +39,12 @@ class PostingsIndex:
 
     name = "postings"
 
-    def __init__(self, cache_bytes: int = CACHE_BYTES, fields: Sequence[Field] = FIELDS) -> None:
+    def __init__(
+        self, cache_bytes: int = CACHE_BYTES, fields: Sequence[Field] = FIELDS, kernel: Kernel | None = COMPILED
+    ) -> None:
         self._fields = fields
-        self._pages = Pages(cache_bytes)
+        self._kernel = kernel
+        self._pages = Pages(cache_bytes, kernel)
         self._known: OrderedDict[str, Lists] = OrderedDict()
         self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], Library]] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
@@ -50,7 +56,7 @@ class PostingsIndex:
 
     def only(self, fields: Sequence[Field]) -> PostingsIndex:
         """Return an index that asks some fields alone, and shares the pages this one has read."""
-        narrow = PostingsIndex(0, fields)
+        narrow = PostingsIndex(0, fields, self._kernel)
         narrow._pages = self._pages
         return narrow
 
@@ -197,9 +203,9 @@ class PostingsIndex:
 
     def _statistics(self, view: View, shelves: Sequence[Shelf], terms: Iterable[str]) -> Statistics:
         library, lists = self._library(shelves), self._lists(view, shelves)
-        frequency = {
-            term: sum(len(scope.postings(view.connection, WORDS, term).places) for scope in lists) for term in terms
-        }
+        words = [*terms]
+        found = [scope.several(view.connection, WORDS, words) for scope in lists]
+        frequency = {term: sum([postings[i].size for postings in found]) for i, term in enumerate(words)}
         return Statistics(library.count, library.texts(WORDS, "own").average, frequency)
 
     def _scores(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str], repeats: Repeats) -> Scores:
@@ -215,7 +221,7 @@ class PostingsIndex:
                 known = last[1].terms if last is not None and last[0][0] == question[0] else ()
             found = tuple(asked(view.connection, library, lists, terms, self._fields, repeats, known))
             speaker = named_speaker(view.connection, library, lists, terms)
-            last = self._last = (question, Scores(library, found, speaker))
+            last = self._last = (question, Scores(library, found, speaker, self._kernel))
         return last[1]
 
     def _library(self, shelves: Sequence[Shelf]) -> Library:
@@ -240,7 +246,7 @@ class PostingsIndex:
             known = self._known.get(shelf.scope)
             if known is None or known.stored.changed != shelf.changed:
                 stored = shelved(view.connection, shelf, known.stored if known else None)
-                known = self._known[shelf.scope] = Lists(shelf, stored, self._pages)
+                known = self._known[shelf.scope] = Lists(shelf, stored, self._pages, self._kernel)
                 kept = sum(lists.kept for lists in self._known.values())
                 while len(self._known) > 1 and (len(self._known) > _SCOPES_KEPT or kept > POSTINGS_KEPT):
                     kept -= self._known.popitem(last=False)[1].kept

@@ -33,13 +33,19 @@ class Texts:
         shortest = K1 * (1 - B + B * prior / (self.average + prior))
         return self.field.weight * idf * frequency / (frequency + shortest)
 
-    def scores(self, shelf: int, texts: Integers, frequencies: Floats, idf: Floats) -> Floats:
-        """Return field weight · idf · tf/(tf + K) for texts of a shelf that hold a term."""
+    @cached_property
+    def saturation(self) -> tuple[float, float]:
+        """Return what K gains with every term of a text, and what it is without any."""
         prior = self.field.length_prior
         per_term = K1 * B / (self.average + prior)
+        return per_term, K1 * (1 - B) + per_term * prior
+
+    def scores(self, shelf: int, texts: Integers, frequencies: Floats, idf: Floats) -> Floats:
+        """Return field weight · idf · tf/(tf + K) for texts of a shelf that hold a term."""
+        per_term, base = self.saturation
         saturation = self.lengths[shelf][texts]
         saturation *= per_term
-        saturation += K1 * (1 - B) + per_term * prior
+        saturation += base
         saturation += frequencies
         scores: Floats = frequencies / saturation
         scores *= idf

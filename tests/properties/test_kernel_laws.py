@@ -1,0 +1,324 @@
+"""The compiled loops and numpy give the same answers to the last bit, over any history and any question."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tests.properties.worlds import ANN, BOB, NOW
+from whyrank.expressions import several
+from whyrank.ingest.entries import entry_for
+from whyrank.kernel import COMPILED
+from whyrank.ports import Changes
+from whyrank.storage.fields import DATES, PAIRS, WORDS
+from whyrank.storage.sqlite import selection
+from whyrank.storage.sqlite.catalogue import Flags, Floats
+from whyrank.storage.sqlite.keyword import View
+from whyrank.storage.sqlite.postings import pages, pruning, segments
+from whyrank.storage.sqlite.postings.found import Part, Wide, joined
+from whyrank.storage.sqlite.postings.index import PostingsIndex
+from whyrank.storage.sqlite.postings.inversion import Inverted, Text, invert, key_of
+from whyrank.storage.sqlite.postings.lists import followed
+from whyrank.storage.sqlite.postings.pages import Listed, list_of, one_page, read
+from whyrank.storage.sqlite.postings.sums import Given
+from whyrank.storage.sqlite.sealed import BrokenSeal, seal
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.testing.store_contract import fact
+from whyrank.types import GLOBAL, Join, Memory, Source, Where
+
+pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
+
+VOCABULARY = ("tea", "green", "pot", "kettle", "boil", "water", "leaves")
+SCOPES = (GLOBAL, ANN, BOB)
+
+
+@pytest.fixture(autouse=True)
+def _small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flush, merge and cut in tiny pieces, so that small worlds reach every path."""
+    monkeypatch.setattr(segments, "FRESH_MEMORIES", 3)
+    monkeypatch.setattr(segments, "POSTINGS_PER_STEP", 5)
+    monkeypatch.setattr(pages, "PAGE_BYTES", 64)
+
+
+@st.composite
+def memories(draw: st.DrawFn, number: int) -> Memory:
+    text = " ".join(draw(st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=6)))
+    kind = draw(st.sampled_from(["fact", "fact", "chunk", "turn"]))
+    path = "" if kind == "fact" else draw(st.sampled_from(["a.md", "b.md", f"{number}.md"]))
+    return fact(
+        f"m_{number}",
+        text,
+        kind="fact" if kind == "fact" else "chunk",
+        source=Source(path, number, number, str(number)),
+        session=draw(st.sampled_from(["s1", "s2"])) if kind == "turn" else "",
+        position=number,
+        scope=SCOPES[number % 3],
+        expires=draw(st.sampled_from([None, None, NOW - 5, NOW + 5])),
+    )
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Changes]:
+    """Memories written, written again, superseded and removed, in several scopes."""
+    changes: list[Changes] = []
+    there: dict[int, None] = {}
+    for number in range(draw(st.integers(1, 16))):
+        memory = draw(memories(draw(st.integers(0, number))))
+        marks = draw(st.sampled_from([(), ("day=1", "month=5"), ("day=2", "month=5", "by=ann"), ("by=bob",)]))
+        entry = replace(entry_for(memory, "en"), letters=draw(st.booleans()), marks=marks)
+        changes.append(Changes(put=[entry]))
+        known = memory.position
+        there[known] = None
+        earlier = [f"m_{other}" for other in there if other < known and other % 3 == known % 3]  # of the same scope
+        further = draw(st.sampled_from(["supersede", "supersede", "remove", "nothing"]))
+        if earlier and further == "supersede":
+            changes.append(Changes(superseded={draw(st.sampled_from(earlier)): (memory.id, NOW - 1)}))
+        elif further == "remove":
+            changes.append(Changes(remove=[f"m_{there.popitem()[0]}"]))
+    return changes
+
+
+class Question(NamedTuple):
+    """What is asked of an index."""
+
+    terms: Sequence[str]
+    repeats: dict[str, int]
+    where: Where
+    join: Join
+    limit: int | None
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Question:
+    phrases = st.lists(st.sampled_from(VOCABULARY), min_size=2, max_size=3, unique=True)
+    word = st.sampled_from(VOCABULARY)
+    beginnings = st.lists(word | phrases.map(" ".join), min_size=1, max_size=3, unique=True)
+    marks = st.sampled_from(["day=1", "month=5", "by=ann", "by=bob", "by=nobody"])
+    term = word | phrases.map(" ".join) | marks | beginnings.map(lambda words: several("t*", words))
+    where = Where(
+        frozenset(draw(st.sets(st.sampled_from(SCOPES), min_size=1))),
+        kinds=frozenset(draw(st.sets(st.sampled_from(["fact", "chunk"]), max_size=1))),
+        include_superseded=draw(st.booleans()),
+        now=NOW,
+    )
+    return Question(
+        draw(st.lists(term, min_size=1, max_size=5, unique=True)),
+        draw(st.dictionaries(word, st.integers(1, 17), max_size=2)),
+        where,
+        draw(st.sampled_from(["or", "or", "and"])),
+        draw(st.sampled_from([None, 1, 2, 4, 50])),
+    )
+
+
+def answers(index: PostingsIndex, view: View, asked: Question) -> tuple[object, ...]:
+    """Everything an index can be asked: the run, what it scores, what each term adds, and the counts behind it."""
+    found = index.run(view, asked.terms, asked.where, asked.join, asked.limit, asked.repeats)
+    rows = [row for shelf in view.shelves(asked.where.scopes) for row in shelf.rows[shelf.alive].tolist()]
+    ids = [f"row {row}" for row in rows]
+    signal = index.score(view, ids, rows, asked.terms, asked.where.scopes, asked.repeats)
+    words = [term for term in asked.terms if "=" not in term]
+    added = {key: tuple(signal.terms[key]) for key in ids}
+    for key in ids:  # law 1: the score is the fold of what its terms add
+        total = 0.0
+        for _, value in added[key]:
+            total += value
+        assert signal.values[key] == total
+    counts = index.statistics(view, words, asked.where.scopes)
+    return tuple(found.rows), dict(signal.values), dict(signal.coverage), added, counts
+
+
+def asked_of_both(store: SqliteStore, asked: Question) -> None:
+    with store.view() as view:
+        compiled, plain = answers(PostingsIndex(), view, asked), answers(PostingsIndex(kernel=None), view, asked)
+    assert compiled == plain
+
+
+@given(histories(), questions())
+@settings(max_examples=150, deadline=None)
+def test_a_question_is_answered_alike_with_and_without_the_kernel(history: list[Changes], asked: Question) -> None:
+    with tempfile.TemporaryDirectory() as place, closing(SqliteStore(Path(place) / "memory.db")) as store:
+        for changes in history:
+            store.write(changes)
+        asked_of_both(store, asked)
+
+
+@given(histories(), questions())
+@settings(max_examples=80, deadline=None)
+def test_so_it_is_where_numpy_leaves_long_lists_for_later(history: list[Changes], asked: Question) -> None:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        pytest.MonkeyPatch.context() as patch,
+        closing(SqliteStore(Path(place) / "memory.db")) as store,
+    ):
+        for changes in history:
+            store.write(changes)
+        patch.setattr(pruning, "LONG_FROM", 0)
+        patch.setattr(pruning, "LONG_SHARE", 0.3)
+        patch.setattr(pruning, "LATER_SHARE", 1e9)
+        patch.setattr(pruning, "ENOUGH", 0)
+        patch.setattr(selection, "MORE", 0)
+        asked_of_both(store, asked)
+
+
+# -- many places, without a store ------------------------------------------------------------------------------
+
+
+def lists_of(random: np.random.Generator, places: int, count: int) -> tuple[Part, ...]:
+    """Return the lists of one term: in two segments of a shelf, and some fresh places behind them."""
+    half = places // 2
+    held = np.sort(random.choice(places, count, replace=False))
+    fresh = held[held >= places - 20]
+    parts: list[Part] = []
+    for first, end in ((0, half), (half, places - 20)):
+        numbers = held[(held >= first) & (held < end)].astype(np.int64)
+        keys, often = np.full(len(numbers), 7, np.int64), random.integers(1, 6, len(numbers)).astype(np.uint8)
+        listed = list_of(one_page(Inverted(keys, numbers, often, np.zeros(0, np.uint32)), first), 7, first)
+        parts += [listed] if listed is not None else []
+    return (*parts, Wide(fresh.astype(np.int64), np.full(len(fresh), 2.0)))
+
+
+def summed(given: Sequence[Given], places: int) -> Floats:
+    """Add up, list by list, by the formula."""
+    totals = np.zeros(places)
+    for kind in given:
+        for idf, parts in kind.terms:
+            found = joined(parts) if kind.wanted is None else joined(parts).only(kind.wanted)
+            own = kind.own if isinstance(kind.own, float) else kind.own[found.places]
+            k = kind.lengths[found.places] * kind.per_term + kind.base
+            np.add.at(totals, found.places, found.frequencies / (k + found.frequencies) * idf * kind.weight * own)
+    return totals
+
+
+@pytest.mark.parametrize("places", [40, 2_047, 2_048, 2_049, 30_011])
+@pytest.mark.parametrize("is_masked", [False, True])
+@pytest.mark.parametrize("wanted", [1, 50, 5_000, 10**9])
+def test_the_best_of_many_places_are_those_of_their_sums(places: int, is_masked: bool, wanted: int) -> None:
+    assert COMPILED is not None
+    random = np.random.default_rng(places + wanted)
+    lengths, alive = random.integers(0, 4, places).astype(np.uint32), random.random(places) < 0.9  # so that many tie
+    terms = [tuple((idf, lists_of(random, places, places // share)) for idf, share in ((2.5, 3), (0.5, 2), (4.0, 40)))]
+    terms += [((1.25, lists_of(random, places, places // 5)),)]
+    kinds = (
+        Given(lengths, 0.03, 0.9, 1.0, 1.5, None, terms[0]),
+        Given(lengths.astype(np.float64), 0.05, 0.8, 0.3, random.random(places), alive, terms[1]),
+    )
+    mask = random.random(places) < 0.5 if is_masked else None
+    sums, totals = summed(kinds, places), np.zeros(places)
+    COMPILED.sums(totals, kinds)
+    assert totals.tolist() == sums.tolist()
+    allowed = sums if mask is None else sums * mask
+    found, values = COMPILED.best(places, kinds, mask, wanted)
+    assert COMPILED.top(sums, mask, wanted) == (found, values)
+    there = np.frombuffer(found, np.int64)
+    lowest = np.sort(allowed)[-wanted] if wanted <= places else 0.0
+    assert there.tolist() == np.flatnonzero((allowed >= lowest) & (allowed > 0.0)).tolist()
+    assert np.frombuffer(values).tolist() == sums[there].tolist()
+    looked_up = np.zeros((3, len(there)))
+    COMPILED.given(kinds[:1], there.copy(), looked_up)
+    first = [summed([kinds[0]._replace(terms=(term,))], places)[there] for term in kinds[0].terms]
+    assert looked_up.tolist() == [row.tolist() for row in first]
+    assert COMPILED.living(terms[1][0][1], alive) == np.count_nonzero(alive[joined(terms[1][0][1]).places])
+
+
+# -- pages that are damaged and bear a checksum ------------------------------------------------------------------
+
+TEXTS = [Text(number, [VOCABULARY[number % 3], "tea", VOCABULARY[number % 5], "tea"]) for number in range(40)]
+
+
+def page_of(numbers: Sequence[tuple[int, int]]) -> bytes:
+    """Return the page of some texts with bytes changed, sealed as if it had been written so."""
+    body = bytearray(one_page(invert(TEXTS)[WORDS], 0).blob[4:])
+    for place, byte in numbers:
+        body[place % len(body)] = byte
+    return seal(bytes(body))
+
+
+@given(st.lists(st.tuples(st.integers(0, 1_500), st.integers(0, 255)), max_size=12), st.integers(1, 80))
+@settings(max_examples=400, deadline=None)
+def test_no_page_reaches_beyond_its_bytes_or_the_places_there_are(changed: list[tuple[int, int]], places: int) -> None:
+    assert COMPILED is not None
+    try:
+        page = read(page_of(changed))
+    except BrokenSeal:
+        return
+    alive, lengths = np.ones(places, np.bool_), np.ones(places, np.uint32)
+    for word in (*VOCABULARY, "nothing"):
+        told = refusal(partial(list_of, page, key_of(word), 0, COMPILED))
+        assert told == refusal(partial(list_of, page, key_of(word), 0))
+        assert told in ("", "a page is shorter than it says")
+        listed = None if told else list_of(page, key_of(word), 0, COMPILED)
+        if listed is not None:
+            all_asked_for(listed, alive, lengths)
+
+
+def refusal(ask: Callable[[], object]) -> str:
+    """Return why something is refused, if it is."""
+    try:
+        ask()
+    except (IndexError, ValueError) as refused:
+        return str(refused)
+    return ""
+
+
+def all_asked_for(listed: Listed, alive: Flags, lengths: NDArray[np.uint32]) -> None:
+    assert COMPILED is not None
+    kinds = (Given(lengths, 0.1, 0.5, 1.0, 1.0, alive, ((1.0, (listed,)),)),)
+    places, totals, table = len(alive), np.zeros(len(alive)), np.zeros((1, len(alive)))
+    for ask in (
+        partial(COMPILED.living, (listed,), alive),
+        partial(COMPILED.sums, totals, kinds),
+        partial(COMPILED.best, places, kinds, None, 5),
+        partial(COMPILED.given, kinds, np.arange(places), table),
+        partial(followed, listed, key_of("tea") & 0xFFFFFFFF, COMPILED),
+    ):
+        told = refusal(ask)
+        assert not told or "not there" in told or "fewer followers" in told
+
+
+some_texts = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=8), min_size=1, max_size=30)
+
+
+@given(some_texts, st.sampled_from(VOCABULARY))
+@settings(max_examples=100, deadline=None)
+def test_lists_and_their_followers_are_found_alike(texts: list[list[str]], word: str) -> None:
+    page = one_page(invert([Text(number, tokens) for number, tokens in enumerate(texts)])[WORDS], 0)
+    listed = list_of(page, key_of(word), 0)
+    assert list_of(page, key_of(word), 0, COMPILED) == listed
+    if listed is None:
+        return
+    for other in VOCABULARY:
+        pairs = [followed(listed, key_of(other) & 0xFFFFFFFF, kernel) for kernel in (COMPILED, None)]
+        told = [None if pair is None else (pair.places.tolist(), pair.frequencies.tolist()) for pair in pairs]
+        assert told[0] == told[1]
+
+
+def test_a_page_of_nothing_holds_no_list() -> None:
+    nobody = np.zeros(0, np.int64)
+    empty = one_page(Inverted(nobody, nobody, np.zeros(0, np.uint8), np.zeros(0, np.uint32)), 0)
+    assert list_of(empty, key_of("tea"), 0) is None
+    assert list_of(empty, key_of("tea"), 0, COMPILED) is None
+
+
+def test_every_field_is_asked_with_and_without_the_kernel(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "memory.db")) as store:
+        for number in range(7):
+            entry = entry_for(fact(f"m_{number}", "green tea" if number % 2 else "tea green"), "en")
+            store.write(Changes(put=[replace(entry, marks=("day=1",))]))
+        asked = Question(["green", "tea", "day=1"], {}, Where(now=NOW), "or", 5)
+        asked_of_both(store, asked)
+        with store.view() as view:
+            for kernel in (COMPILED, None):
+                index = PostingsIndex(fields=(WORDS, PAIRS, DATES), kernel=kernel)
+                index.run(view, asked.terms, asked.where, "or", 5)
+                assert [*index._last[1].labels] == ["green", "tea", "green tea", "day=1"]  # type: ignore[index]
