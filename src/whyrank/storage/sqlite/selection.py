@@ -96,7 +96,7 @@ def above(scores: Sequence[Sums], threshold: float) -> Chosen:
     if len(chosen) == 1:
         return chosen[0]
     numbers, places, values = zip(*chosen, strict=True) if chosen else ((), (), ())
-    return Chosen(_joined(numbers), _joined(places), np.concatenate(values) if values else np.zeros(0))
+    return Chosen(joined(numbers), joined(places), np.concatenate(values) if values else np.zeros(0))
 
 
 def _above(number: int, own: Sums, threshold: float) -> Chosen:
@@ -106,7 +106,10 @@ def _above(number: int, own: Sums, threshold: float) -> Chosen:
     return Chosen(np.full(len(found), number), places, values[found])
 
 
-def _joined(parts: Sequence[Integers]) -> Integers:
+def joined(parts: Sequence[Integers]) -> Integers:
+    """Return some arrays as one; a single one as it is."""
+    if len(parts) == 1:
+        return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
@@ -137,6 +140,8 @@ def nth_best(scores: NDArray[np.floating], number: int) -> float:
 def _block_tops(scores: NDArray[np.floating], size: int) -> NDArray[np.floating]:
     """Return the best of each block; the scores of a block stand far apart, which numpy compares much faster."""
     whole = len(scores) - len(scores) % size
+    if not whole:  # a small scope beside a large one
+        return scores
     tops: NDArray[np.floating] = np.maximum.reduce(scores[:whole].reshape(size, -1), axis=0)
     if whole < len(scores):  # the few behind the last whole block count to the first
         tops[0] = max(tops[0], np.maximum.reduce(scores[whole:]))
