@@ -25,8 +25,10 @@ void numbers_let_go(Numbers *numbers, int count)
 }
 
 static PyMethodDef functions[] = {
-    {"dots", (PyCFunction)(void (*)(void))kernel_dots, METH_FASTCALL,
-     "Write what each row of codes gives with a question, times the row's scale."},
+    {"coded", (PyCFunction)(void (*)(void))kernel_coded, METH_FASTCALL,
+     "Write vectors as codes with a scale and an error for each row."},
+    {"nearest", (PyCFunction)(void (*)(void))kernel_nearest, METH_FASTCALL,
+     "Write the places of the rows of codes that may be among the nearest to a question."},
     {NULL, NULL, 0, NULL},
 };
 

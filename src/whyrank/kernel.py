@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 1  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 2  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
 class Kernel(Protocol):
@@ -17,15 +17,33 @@ class Kernel(Protocol):
 
     VERSION: int
 
-    def dots(
+    def coded(
+        self,
+        vectors: NDArray[np.float32],
+        codes: NDArray[np.int8],
+        scales: NDArray[np.float32],
+        errors: NDArray[np.float32],
+        /,
+    ) -> None:
+        """Write each vector as whole numbers of a scale, and how far they are from it; no number if it has none."""
+
+    def nearest(
         self,
         codes: NDArray[np.int8],
         scales: NDArray[np.float32],
-        question: NDArray[np.int16],
-        out: NDArray[np.float32],
+        question: NDArray[np.float32],
+        places: NDArray[np.int64],
+        mask: NDArray[np.bool_] | None,
+        wanted: int,
+        reach: float,
+        step: float,
         /,
-    ) -> None:
-        """Write what each row of codes gives with a question, times the row's scale."""
+    ) -> tuple[int, float]:
+        """Write the places of the rows of codes that may be among the nearest `wanted`.
+
+        No row may be farther than `reach` from its codes, and no scale above `step`. Returns how many places there are
+        and the cosine from which on all are among them; −1 if they do not fit, or the question has no direction.
+        """
 
 
 def _compiled() -> Kernel | None:

@@ -34,6 +34,10 @@ def sqlite(folder: Path) -> Store:
     return SqliteStore(temporary(folder) / "memory.db")
 
 
+def without_kernel(folder: Path) -> Store:
+    return SqliteStore(temporary(folder) / "memory.db", kernel=None)
+
+
 def dictionaries(folder: Path) -> Store:
     return MemoryStore()
 
@@ -61,7 +65,7 @@ def collections(draw: st.DrawFn) -> list[Memory]:
     return [draw(memories(f"m_{i}")) for i in range(draw(st.integers(1, 12)))]
 
 
-@pytest.mark.parametrize("open_store", [dictionaries, sqlite])
+@pytest.mark.parametrize("open_store", [dictionaries, sqlite, without_kernel])
 @given(found=collections(), text=queries, recipe=st.sampled_from(RECIPES_UNDER_LAW))
 @settings(max_examples=60, deadline=None)
 def test_law_6_the_answer_is_that_of_a_store_with_only_what_the_caller_may_see(
@@ -76,6 +80,17 @@ def test_law_6_the_answer_is_that_of_a_store_with_only_what_the_caller_may_see(
         assert ask(shared, text, recipe).verdict == ask(alone, text, recipe).verdict
         shared.close()
         alone.close()
+
+
+@given(found=collections(), text=queries, recipe=st.sampled_from(RECIPES_UNDER_LAW))
+@settings(max_examples=60, deadline=None)
+def test_compiled_loops_change_no_answer(found: list[Memory], text: str, recipe: str) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        real = filled(sqlite(Path(place) / "compiled"), found)
+        plain = filled(without_kernel(Path(place) / "plain"), found)
+        assert told(ask(real, text, recipe)) == told(ask(plain, text, recipe))
+        real.close()
+        plain.close()
 
 
 @given(found=collections(), text=queries, recipe=st.sampled_from(["default", "default", "openvault"]))

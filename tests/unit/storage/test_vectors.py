@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from whyrank.errors import SpaceMismatch
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
-from whyrank.storage.sqlite import signs, vectors
+from whyrank.storage.sqlite import comparing, signs, vectors
 from whyrank.storage.sqlite.records import BLOCK
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
@@ -26,8 +26,8 @@ EVERYTHING = Where(now=NOW)
 @pytest.fixture(autouse=True)
 def _signs_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "EXACT_ROWS", 10)
-    monkeypatch.setattr(vectors, "LOOKED_AT", 250)
-    monkeypatch.setattr(vectors, "COMPARED", 120)
+    monkeypatch.setattr(comparing, "LOOKED_AT", 250)
+    monkeypatch.setattr(comparing, "COMPARED", 120)
 
 
 def cloud(count: int = COUNT, seed: int = 1) -> NDArray[np.float32]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ....analysis.datewords import is_mark
 from ....columns import Column, MemoryId
+from ....kernel import COMPILED, Kernel
 from ....ports import Entry
 from ....trail import TermTable
 from ....types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
@@ -36,8 +37,11 @@ class PostingsIndex:
 
     name = "postings"
 
-    def __init__(self, cache_bytes: int = CACHE_BYTES, fields: Sequence[Field] = FIELDS) -> None:
+    def __init__(
+        self, cache_bytes: int = CACHE_BYTES, fields: Sequence[Field] = FIELDS, kernel: Kernel | None = COMPILED
+    ) -> None:
         self._fields = fields
+        self._kernel = kernel
         self._pages = Pages(cache_bytes)
         self._known: OrderedDict[str, Lists] = OrderedDict()
         self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], Library]] = {}
@@ -50,7 +54,7 @@ class PostingsIndex:
 
     def only(self, fields: Sequence[Field]) -> PostingsIndex:
         """Return an index that asks some fields alone, and shares the pages this one has read."""
-        narrow = PostingsIndex(0, fields)
+        narrow = PostingsIndex(0, fields, self._kernel)
         narrow._pages = self._pages
         return narrow
 

@@ -1,0 +1,205 @@
+"""Which vectors are nearest: all of them compared, or those alone whose signs are near."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernel import Kernel
+from ...ports import Vector
+from .catalogue import NOWHERE, Flags, Floats, Integers, Shelf
+from .connection import Connection
+from .held import STEP_BACK, Held, blended
+from .selection import Chosen, Rows, Sums, above, cut, joined, nth_best, only, spare, threshold
+from .signs import Signs, distances, nearest, signs_of
+
+# float32 products of unit vectors are right to about 1e-6; what is closer than this is decided in float64.
+SELECTION_MARGIN = 1e-5
+_LIFT = 2.0  # makes every cosine positive, so that zero can stand for "has no vector"
+# By signs: how many rows are looked at by signs against numbers, and how many of those by their whole vectors.
+LOOKED_AT, LOOKED_AT_SHARE = 2_000, 1 / 250
+COMPARED = 500
+_FEW = 2  # times as many as are wanted are compared sooner than chosen from
+_ROWS_PER_STATEMENT = 500
+
+
+class _Look(NamedTuple):
+    """What a first look has chosen: all whose cosine is at or above the floor are among it."""
+
+    chosen: Chosen
+    floor: float
+
+
+def exact_rows(
+    connection: Connection,
+    kernel: Kernel | None,
+    shelves: Sequence[Shelf],
+    held: Sequence[Held],
+    allowed: Sequence[Flags | None],
+    vector: Vector,
+    limit: int | None,
+) -> Rows:
+    """Compare every vector: codes or float32 select with a margin, float64 decides."""
+    wanted = None if limit is None else limit + spare(shelves)
+    while True:
+        look = None if kernel is None or wanted is None else _by_codes(kernel, held, allowed, vector, wanted)
+        chosen, floor = look or _by_numbers(held, allowed, vector, wanted)
+        is_all = floor == -math.inf
+        exact = _rescored(connection, shelves, held, chosen, vector)
+        if not is_all:
+            exact = only(exact, exact.scores >= floor)
+        rows = cut(connection, shelves, exact, limit, is_all)
+        if rows is not None or wanted is None:
+            return rows or Rows()
+        wanted *= 4
+
+
+def _by_codes(
+    kernel: Kernel, held: Sequence[Held], allowed: Sequence[Flags | None], vector: Vector, wanted: int
+) -> _Look | None:
+    """Choose by codes; None where they cannot tell."""
+    places: list[Integers] = []
+    floor = -math.inf
+    for own, mask in zip(held, allowed, strict=True):
+        if own.vectors is None:
+            places.append(np.zeros(0, np.int64))
+            continue
+        found = own.codes.may_be_nearest(kernel, vector, own.visible(mask), wanted) if own.codes is not None else None
+        if found is None:
+            return None
+        places.append(found[0])
+        floor = max(floor, found[1])
+    numbers = [np.full(len(own), number) for number, own in enumerate(places)]
+    together = joined(places)
+    return _Look(Chosen(joined(numbers), together, np.zeros(len(together))), floor)
+
+
+def _by_numbers(held: Sequence[Held], allowed: Sequence[Flags | None], vector: Vector, wanted: int | None) -> _Look:
+    """Choose by products in float32."""
+    coarse = [_coarse(own, mask, vector) for own, mask in zip(held, allowed, strict=True)]
+    lowest = 0.0 if wanted is None else threshold(coarse, wanted)
+    chosen = above([Sums(own) for own in coarse], lowest - SELECTION_MARGIN)
+    is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
+    if not is_all and wanted is not None and len(chosen.scores) > _FEW * wanted:
+        lowest = nth_best(chosen.scores, wanted)
+        chosen = only(chosen, chosen.scores >= lowest - SELECTION_MARGIN)
+    return _Look(chosen, -math.inf if is_all else lowest - _LIFT - SELECTION_MARGIN / 2)
+
+
+def _coarse(held: Held, mask: Flags | None, vector: Vector) -> Floats:
+    if held.vectors is None or not held.vectors.size:
+        return np.zeros(len(held.entries))
+    # Row by row rather than as one product: BLAS would wake threads that go on spinning.
+    cosines = np.vecdot(held.vectors, vector) + np.float32(_LIFT)
+    visible = held.visible(mask)
+    if visible is not None:
+        cosines[~visible] = 0.0
+    return cosines  # type: ignore[no-any-return]
+
+
+def rows_by_signs(
+    connection: Connection,
+    shelves: Sequence[Shelf],
+    held: Sequence[Held],
+    allowed: Sequence[Flags | None],
+    vector: Vector,
+    limit: int,
+) -> Rows:
+    """Look at the signs of all, at signs against numbers of the nearest, at whole vectors of the nearest of these."""
+    question = signs_of(vector[np.newaxis])
+    masks = [own.visible(mask) for own, mask in zip(held, allowed, strict=True)]
+    signs = [own.signs if len(own.signs) else np.zeros((len(question), len(own.entries)), np.uint64) for own in held]
+    apart = [distances(own, question) for own in signs]
+    visible = sum(shelf.count for shelf in shelves)
+    there = sum(
+        len(own.entries) if mask is None else int(np.count_nonzero(mask)) for own, mask in zip(held, masks, strict=True)
+    )
+    wanted = max(LOOKED_AT, int(visible * LOOKED_AT_SHARE), 4 * limit)
+    while True:
+        places = nearest(apart, masks, wanted)
+        chosen = _nearest_by_numbers(signs, places, vector, max(COMPARED, 4 * limit, wanted // 4))
+        exact = _rescored(connection, shelves, held, chosen, vector)
+        is_all = sum(map(len, places)) >= there
+        rows = cut(connection, shelves, exact, limit, is_all and len(chosen.places) == sum(map(len, places)))
+        if rows is not None:
+            return rows
+        wanted *= 8
+
+
+def _nearest_by_numbers(signs: Sequence[Signs], places: Sequence[Integers], vector: Vector, wanted: int) -> Chosen:
+    """Choose the best by the question's own numbers added up under each memory's signs; equals of the last as well."""
+    numbers = np.concatenate([np.full(len(found), number) for number, found in enumerate(places)])
+    columns = [np.ascontiguousarray(own[:, found].T) for own, found in zip(signs, places, strict=True)]
+    bits = np.unpackbits(np.concatenate(columns).view(np.uint8), axis=1, bitorder="little")[:, : len(vector)]
+    sums = np.vecdot(bits.astype(np.float32), vector).astype(np.float64)
+    if len(sums) > wanted:
+        kept = sums >= np.partition(sums, len(sums) - wanted)[len(sums) - wanted]
+        return Chosen(numbers[kept], np.concatenate(places)[kept], sums[kept])
+    return Chosen(numbers, np.concatenate(places), sums)
+
+
+def _rescored(
+    connection: Connection, shelves: Sequence[Shelf], held: Sequence[Held], chosen: Chosen, vector: Vector
+) -> Chosen:
+    if len(shelves) == 1:
+        exact = Chosen(*chosen[:2], cosines_of(connection, shelves[0], held[0], chosen.places, vector))
+        return only(exact, np.isfinite(exact.scores))
+    scores = np.zeros(len(chosen.places))
+    for number, (shelf, own) in enumerate(zip(shelves, held, strict=True)):
+        here = chosen.shelves == number
+        scores[here] = cosines_of(connection, shelf, own, chosen.places[here], vector)
+    return only(Chosen(*chosen[:2], scores), ~np.isnan(scores))
+
+
+def cosines_of(connection: Connection, shelf: Shelf, held: Held, places: Integers, vector: Vector) -> Floats:
+    """Return cosines in float64, each computed from its own row alone; no number where a vector is damaged."""
+    if not len(places):
+        return np.zeros(0)
+    vectors = held.vectors[places] if held.vectors is not None else fetched_vectors(connection, shelf, held, places)
+    if vectors.shape[1] != len(vector):
+        return np.full(len(places), np.nan)
+    cosines: Floats = np.vecdot(vectors.astype(np.float64), vector.astype(np.float64))
+    return cosines
+
+
+def fetched_vectors(connection: Connection, shelf: Shelf, held: Held, places: Integers) -> NDArray[np.float32]:
+    """Read the vectors of some places from the file, turns mixed with what was said before."""
+    if not len(shelf.turns):
+        return _vectors(connection, held, places)
+    before = shelf.windows[STEP_BACK][places]
+    own = _vectors(connection, held, places)
+    has_before = before != NOWHERE
+    has_before[has_before] = held.has[before[has_before]]
+    if has_before.any():
+        said = _vectors(connection, held, before[has_before])
+        if said.shape[1] == own.shape[1]:
+            # A damaged turn before is left out, and the turn stays as it is.
+            sound = ~np.isnan(said).any(axis=1)
+            mixing = np.flatnonzero(has_before)[sound]
+            own[mixing] = blended(own[mixing], said[sound])
+    return own
+
+
+def _vectors(connection: Connection, held: Held, places: Integers) -> NDArray[np.float32]:
+    """Read vectors from the file; one that fails its checksum has no numbers, and is remembered as damaged."""
+    wanted = held.entries[places].tolist()
+    blobs: dict[int, bytes] = {}
+    for start in range(0, len(wanted), _ROWS_PER_STATEMENT):
+        part = wanted[start : start + _ROWS_PER_STATEMENT]
+        marks = ", ".join("?" * len(part))
+        found = connection.execute(f"SELECT entry, checksum, vector FROM vectors WHERE entry IN ({marks})", part)
+        blobs |= {entry: blob for entry, checksum, blob in found if zlib.crc32(blob) == checksum}
+    missing = [i for i, entry in enumerate(wanted) if entry not in blobs]
+    held.found_damaged.update(places[missing].tolist())
+    if len(missing) == len(wanted):
+        return np.full((len(wanted), 1), np.nan, np.float32)
+    size = len(next(iter(blobs.values())))
+    joined = b"".join(blobs.get(entry, bytes(size)) for entry in wanted)
+    vectors = np.frombuffer(joined, "<f4").reshape(len(wanted), -1).copy()
+    vectors[missing] = np.nan
+    return vectors
