@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from whyrank.errors import SpaceMismatch
 from whyrank.ingest.entries import entry_for
+from whyrank.kernel import COMPILED, Kernel
 from whyrank.ports import Changes
 from whyrank.storage.sqlite import comparing, signs, vectors
 from whyrank.storage.sqlite.records import BLOCK
@@ -39,8 +40,17 @@ def cloud(count: int = COUNT, seed: int = 1) -> NDArray[np.float32]:
     return unit
 
 
-def filled(path: Path, points: NDArray[np.float32], scope: str = "global", prefix: str = "m") -> SqliteStore:
-    store = SqliteStore(path)
+def filled(
+    path: Path,
+    points: NDArray[np.float32],
+    scope: str = "global",
+    prefix: str = "m",
+    kernel: Kernel | None = COMPILED,
+) -> SqliteStore:
+    return grow(SqliteStore(path, kernel=kernel), points, prefix, scope)
+
+
+def grow(store: SqliteStore, points: NDArray[np.float32], prefix: str, scope: str = "global") -> SqliteStore:
     for start in range(0, len(points), 100):
         entries = [
             entry_for(
@@ -224,3 +234,28 @@ def test_a_turn_after_a_damaged_one_stays_as_it_is(tmp_path: Path) -> None:
     [_, signal] = store.score(["m_2", "m_3"], ["turn"], points[3], SPACE, EVERYTHING)
     assert signal.values == {"m_3": pytest.approx(1.0, abs=1e-6)}
     store.close()
+
+
+@pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
+def test_codes_follow_what_is_written_and_count_as_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "EXACT_ROWS", 20_000)
+    points = cloud()
+    kinds = (COMPILED, None)
+    stores = [filled(tmp_path / f"{number}.db", points[:400], kernel=kernel) for number, kernel in enumerate(kinds)]
+    question = points[450]
+    for change in range(3):
+        runs = [store.nearest(question, SPACE, EVERYTHING, 50).candidates for store in stores]
+        assert list(runs[0]) == list(runs[1])
+        for store in stores:
+            grow(store, points[400 + 60 * change : 460 + 60 * change], f"n{change}")
+            store.write(Changes(remove=[f"m_{change}"]))
+    held = [next(iter(store._vectors._held.values())) for store in stores]
+    codes = len(held[0].entries) * (DIMENSIONS + 4 + 4)  # a byte a number, a scale and an error
+    assert held[0].nbytes - held[1].nbytes == codes
+
+
+def test_a_store_says_whether_a_compiled_kernel_helps(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db", kernel=None)
+    assert store.status("").engine.endswith(", no compiled kernel")
+    if COMPILED is not None:
+        assert SqliteStore(tmp_path / "memory.db").status("").engine.endswith(", a compiled kernel")
