@@ -29,6 +29,10 @@ static PyMethodDef functions[] = {
      "Write vectors as codes with a scale and an error for each row."},
     {"nearest", (PyCFunction)(void (*)(void))kernel_nearest, METH_FASTCALL,
      "Write the places of the rows of codes that may be among the nearest to a question."},
+    {"apart", (PyCFunction)(void (*)(void))kernel_apart, METH_FASTCALL,
+     "Write in how many signs each row differs from a question, and count how many differ in so many."},
+    {"under", (PyCFunction)(void (*)(void))kernel_under, METH_FASTCALL,
+     "Write what a question's numbers add up to under the signs of some rows."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -45,6 +45,30 @@ class Kernel(Protocol):
         and the cosine from which on all are among them; −1 if they do not fit, or the question has no direction.
         """
 
+    def apart(
+        self,
+        signs: NDArray[np.uint64],
+        question: NDArray[np.uint64],
+        apart: NDArray[np.uint16],
+        counts: NDArray[np.int64],
+        mask: NDArray[np.bool_] | None,
+        /,
+    ) -> None:
+        """Write in how many signs each row differs from a question, and count how many rows differ in so many.
+
+        What a mask does not allow is farther than all, and not counted.
+        """
+
+    def under(
+        self,
+        signs: NDArray[np.uint64],
+        places: NDArray[np.int64],
+        numbers: NDArray[np.int32],
+        sums: NDArray[np.float64],
+        /,
+    ) -> None:
+        """Write what a question's numbers add up to under the signs of some rows."""
+
 
 def _compiled() -> Kernel | None:
     try:

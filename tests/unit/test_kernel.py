@@ -132,3 +132,38 @@ def test_numbers_of_another_kind_are_refused() -> None:
     errors.flags.writeable = False
     with pytest.raises((BufferError, ValueError)):
         COMPILED.coded(cloud(2, 3), codes, scales, errors)
+
+
+def test_signs_that_do_not_fit_are_refused() -> None:
+    assert COMPILED is not None
+    signs, question, counts = np.zeros((2, 5), np.uint64), np.zeros(2, np.uint64), np.zeros(129, np.int64)
+    apart, mask = np.zeros(5, np.uint16), np.ones(5, np.bool_)
+    COMPILED.apart(signs, question, apart, counts, mask)
+    assert counts[0] == 5
+    for wrong in (
+        (signs[:1], question, apart, counts, mask),
+        (signs, question, apart[:4], counts, mask),
+        (signs, question, apart, counts[:128], mask),
+        (signs, question, apart, counts, mask[:4]),
+        (np.zeros((1_024, 1), np.uint64), np.zeros(1_024, np.uint64), apart[:1], np.zeros(65_537, np.int64), None),
+    ):
+        with pytest.raises(ValueError, match="not of one size"):
+            COMPILED.apart(*wrong)
+    with pytest.raises(TypeError, match="5 arguments"):
+        COMPILED.apart(signs)  # type: ignore[call-arg]
+
+
+def test_sums_under_signs_that_are_not_there_are_refused() -> None:
+    assert COMPILED is not None
+    signs, numbers = np.full((1, 3), 3, np.uint64), np.arange(64, dtype=np.int32)
+    sums = np.zeros(2)
+    COMPILED.under(signs, np.array([0, 2]), numbers, sums)
+    assert sums.tolist() == [1.0, 1.0]  # 0 + 1: the two lowest signs are positive
+    for place in (-1, 3, 2**40):
+        with pytest.raises(IndexError, match="beyond"):
+            COMPILED.under(signs, np.array([0, place]), numbers, sums)
+    for wrong in ((signs, np.array([0]), numbers, sums), (signs, np.array([0, 1]), numbers[:63], sums)):
+        with pytest.raises(ValueError, match="not of one size"):
+            COMPILED.under(*wrong)
+    with pytest.raises(TypeError, match="4 arguments"):
+        COMPILED.under(signs)  # type: ignore[call-arg]

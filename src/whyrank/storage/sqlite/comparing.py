@@ -15,8 +15,8 @@ from ...ports import Vector
 from .catalogue import NOWHERE, Flags, Floats, Integers, Shelf
 from .connection import Connection
 from .held import STEP_BACK, Held, blended
-from .selection import Chosen, Rows, Sums, above, cut, joined, nth_best, only, spare, threshold
-from .signs import Signs, distances, nearest, signs_of
+from .selection import Chosen, Rows, Sums, above, cut, nth_best, only, spare, threshold
+from .signs import apart, nearest, signs_of, sums_under, whole_numbers
 
 # float32 products of unit vectors are right to about 1e-6; what is closer than this is decided in float64.
 SELECTION_MARGIN = 1e-5
@@ -63,6 +63,8 @@ def _by_codes(
     kernel: Kernel, held: Sequence[Held], allowed: Sequence[Flags | None], vector: Vector, wanted: int
 ) -> _Look | None:
     """Choose by codes; None where they cannot tell."""
+    if not held:
+        return None
     places: list[Integers] = []
     floor = -math.inf
     for own, mask in zip(held, allowed, strict=True):
@@ -74,9 +76,7 @@ def _by_codes(
             return None
         places.append(found[0])
         floor = max(floor, found[1])
-    numbers = [np.full(len(own), number) for number, own in enumerate(places)]
-    together = joined(places)
-    return _Look(Chosen(joined(numbers), together, np.zeros(len(together))), floor)
+    return _Look(_placed(places, [np.zeros(len(own)) for own in places]), floor)
 
 
 def _by_numbers(held: Sequence[Held], allowed: Sequence[Flags | None], vector: Vector, wanted: int | None) -> _Look:
@@ -104,6 +104,7 @@ def _coarse(held: Held, mask: Flags | None, vector: Vector) -> Floats:
 
 def rows_by_signs(
     connection: Connection,
+    kernel: Kernel | None,
     shelves: Sequence[Shelf],
     held: Sequence[Held],
     allowed: Sequence[Flags | None],
@@ -111,18 +112,16 @@ def rows_by_signs(
     limit: int,
 ) -> Rows:
     """Look at the signs of all, at signs against numbers of the nearest, at whole vectors of the nearest of these."""
-    question = signs_of(vector[np.newaxis])
-    masks = [own.visible(mask) for own, mask in zip(held, allowed, strict=True)]
+    question, numbers = signs_of(vector[np.newaxis]), whole_numbers(vector)
     signs = [own.signs if len(own.signs) else np.zeros((len(question), len(own.entries)), np.uint64) for own in held]
-    apart = [distances(own, question) for own in signs]
-    visible = sum(shelf.count for shelf in shelves)
-    there = sum(
-        len(own.entries) if mask is None else int(np.count_nonzero(mask)) for own, mask in zip(held, masks, strict=True)
-    )
-    wanted = max(LOOKED_AT, int(visible * LOOKED_AT_SHARE), 4 * limit)
+    masks = [own.visible(mask) for own, mask in zip(held, allowed, strict=True)]
+    looked = [apart(own, question, mask, kernel) for own, mask in zip(signs, masks, strict=True)]
+    there = sum(int(own.counts.sum()) for own in looked)
+    wanted = max(LOOKED_AT, int(sum(shelf.count for shelf in shelves) * LOOKED_AT_SHARE), 4 * limit)
     while True:
-        places = nearest(apart, masks, wanted)
-        chosen = _nearest_by_numbers(signs, places, vector, max(COMPARED, 4 * limit, wanted // 4))
+        places = nearest(looked, wanted)
+        sums = [sums_under(own, here, numbers, kernel) for own, here in zip(signs, places, strict=True)]
+        chosen = _best(_placed(places, sums), max(COMPARED, 4 * limit, wanted // 4))
         exact = _rescored(connection, shelves, held, chosen, vector)
         is_all = sum(map(len, places)) >= there
         rows = cut(connection, shelves, exact, limit, is_all and len(chosen.places) == sum(map(len, places)))
@@ -131,16 +130,18 @@ def rows_by_signs(
         wanted *= 8
 
 
-def _nearest_by_numbers(signs: Sequence[Signs], places: Sequence[Integers], vector: Vector, wanted: int) -> Chosen:
-    """Choose the best by the question's own numbers added up under each memory's signs; equals of the last as well."""
-    numbers = np.concatenate([np.full(len(found), number) for number, found in enumerate(places)])
-    columns = [np.ascontiguousarray(own[:, found].T) for own, found in zip(signs, places, strict=True)]
-    bits = np.unpackbits(np.concatenate(columns).view(np.uint8), axis=1, bitorder="little")[:, : len(vector)]
-    sums = np.vecdot(bits.astype(np.float32), vector).astype(np.float64)
-    if len(sums) > wanted:
-        kept = sums >= np.partition(sums, len(sums) - wanted)[len(sums) - wanted]
-        return Chosen(numbers[kept], np.concatenate(places)[kept], sums[kept])
-    return Chosen(numbers, np.concatenate(places), sums)
+def _placed(places: Sequence[Integers], scores: Sequence[Floats]) -> Chosen:
+    if len(places) == 1:
+        return Chosen(np.zeros(len(places[0]), np.int64), places[0], scores[0])
+    numbers = np.repeat(np.arange(len(places)), [*map(len, places)])
+    return Chosen(numbers, np.concatenate(places), np.concatenate(scores))
+
+
+def _best(chosen: Chosen, wanted: int) -> Chosen:
+    """Keep the best of what was chosen, and equals of the last as well."""
+    if len(chosen.scores) <= wanted:
+        return chosen
+    return only(chosen, chosen.scores >= nth_best(chosen.scores, wanted))
 
 
 def _rescored(

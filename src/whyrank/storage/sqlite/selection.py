@@ -96,7 +96,7 @@ def above(scores: Sequence[Sums], threshold: float) -> Chosen:
     if len(chosen) == 1:
         return chosen[0]
     numbers, places, values = zip(*chosen, strict=True) if chosen else ((), (), ())
-    return Chosen(joined(numbers), joined(places), np.concatenate(values) if values else np.zeros(0))
+    return Chosen(_joined(numbers), _joined(places), np.concatenate(values) if values else np.zeros(0))
 
 
 def _above(number: int, own: Sums, threshold: float) -> Chosen:
@@ -106,10 +106,7 @@ def _above(number: int, own: Sums, threshold: float) -> Chosen:
     return Chosen(np.full(len(found), number), places, values[found])
 
 
-def joined(parts: Sequence[Integers]) -> Integers:
-    """Return some arrays as one; a single one as it is."""
-    if len(parts) == 1:
-        return parts[0]
+def _joined(parts: Sequence[Integers]) -> Integers:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 

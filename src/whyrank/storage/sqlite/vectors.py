@@ -83,7 +83,7 @@ class VectorIndex:
             rows = exact_rows(view.connection, self._kernel, shelves, held, allowed, vector, limit)
         else:
             held = [self._shelf(view.connection, space, shelf, whole=False) for shelf in shelves]
-            rows = rows_by_signs(view.connection, shelves, held, allowed, vector, limit)
+            rows = rows_by_signs(view.connection, self._kernel, shelves, held, allowed, vector, limit)
         return Found(rows, _damage(held, allowed))
 
     def score(self, view: View, space: str, vector: Vector, rows: Sequence[int], where: Where) -> Floats:
