@@ -25,6 +25,7 @@ void numbers_let_go(Numbers *numbers, int count);
 
 PyObject *kernel_coded(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_nearest(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_cosines(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_apart(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_under(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 

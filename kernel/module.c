@@ -29,6 +29,8 @@ static PyMethodDef functions[] = {
      "Write vectors as codes with a scale and an error for each row."},
     {"nearest", (PyCFunction)(void (*)(void))kernel_nearest, METH_FASTCALL,
      "Write the places of the rows of codes that may be among the nearest to a question."},
+    {"cosines", (PyCFunction)(void (*)(void))kernel_cosines, METH_FASTCALL,
+     "Write the products of some rows of vectors with a question."},
     {"apart", (PyCFunction)(void (*)(void))kernel_apart, METH_FASTCALL,
      "Write in how many signs each row differs from a question, and count how many differ in so many."},
     {"under", (PyCFunction)(void (*)(void))kernel_under, METH_FASTCALL,

@@ -16,6 +16,8 @@
 #define WHOLE 12582912.0f /* 1.5 · 2^23: the lowest byte of a small number added to it is the nearest whole one */
 #define ROUNDED_UP 1.000001 /* a little more than it is, so that rounding makes it no less */
 #define ROUNDING 1e-6 /* more than float32 rounds off a product of a sum and a scale, as a share of it */
+#define ADDED_AT_ONCE 128 /* numbers: the block of numpy's sums */
+#define LINE_FLOATS 16 /* in a line of the processor's cache */
 #define LANES 8 /* sums kept apart, so that a compiler may add them side by side */
 
 /* -- codes ---------------------------------------------------------------------------------------------------- */
@@ -284,4 +286,124 @@ PyObject *kernel_nearest(PyObject *module, PyObject *const *arguments, Py_ssize_
     Py_END_ALLOW_THREADS
     numbers_let_go(held, buffers);
     return Py_BuildValue("nd", found, lowest);
+}
+
+/* -- cosines -------------------------------------------------------------------------------------------------- */
+
+/* Add the sums that were kept apart as numpy does, and the products that are left. */
+static double together(const double *sums, const float *row, const double *question, Py_ssize_t begin, Py_ssize_t size)
+{
+    double sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+    for (; begin < size; begin++)
+        sum += (double)row[begin] * question[begin];
+    return sum;
+}
+
+/* Add up to ADDED_AT_ONCE products, LANES sums side by side. */
+static double block_added(const float *row, const double *question, Py_ssize_t size)
+{
+    double sums[LANES] = {0.0};
+    Py_ssize_t even = size - size % LANES;
+    for (Py_ssize_t i = 0; i < even; i += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            sums[lane] += (double)row[i + lane] * question[i + lane];
+    return together(sums, row, question, even, size);
+}
+
+#ifdef HAS_WIDE
+__attribute__((target("avx"))) static double block_added_wide(const float *row, const double *question, Py_ssize_t size)
+{
+    __m256d first = _mm256_setzero_pd(), last = _mm256_setzero_pd();
+    Py_ssize_t even = size - size % LANES;
+    double sums[LANES];
+    for (Py_ssize_t i = 0; i < even; i += LANES) {
+        __m256d one = _mm256_cvtps_pd(_mm_loadu_ps(row + i)), other = _mm256_cvtps_pd(_mm_loadu_ps(row + i + 4));
+        first = _mm256_add_pd(first, _mm256_mul_pd(one, _mm256_loadu_pd(question + i)));
+        last = _mm256_add_pd(last, _mm256_mul_pd(other, _mm256_loadu_pd(question + i + 4)));
+    }
+    _mm256_storeu_pd(sums, first);
+    _mm256_storeu_pd(sums + 4, last);
+    return together(sums, row, question, even, size);
+}
+#endif
+
+typedef double (*Block)(const float *, const double *, Py_ssize_t);
+
+static Block best_block(void)
+{
+#ifdef HAS_WIDE
+    if (__builtin_cpu_supports("avx"))
+        return block_added_wide;
+#endif
+    return block_added;
+}
+
+/* Add products up in the order numpy adds: what is longer than a block by halves. */
+static double added(Block block, const float *row, const double *question, Py_ssize_t size)
+{
+    if (size <= ADDED_AT_ONCE)
+        return block(row, question, size);
+    Py_ssize_t half = size / 2 - size / 2 % LANES;
+    return added(block, row, question, half) + added(block, row + half, question + half, size - half);
+}
+
+/* Have a row brought near before its turn comes. */
+static void await(const float *row, Py_ssize_t size)
+{
+#ifdef __GNUC__
+    for (Py_ssize_t i = 0; i < size; i += LINE_FLOATS)
+        __builtin_prefetch(row + i);
+#else
+    (void)row, (void)size;
+#endif
+}
+
+/* Write the cosine of each of some rows, all of which are there. */
+static void cosines(const float *vectors, const int64_t *places, const double *question, Py_ssize_t size, Numbers *out)
+{
+    Block block = best_block();
+    double *written = out->view.buf;
+    for (Py_ssize_t i = 0; i < out->count; i++) {
+        if (i + 1 < out->count)
+            await(vectors + places[i + 1] * size, size);
+        written[i] = added(block, vectors + places[i] * size, question, size) + 0.0; /* no zero is negative */
+    }
+}
+
+static int are_there(const Numbers *places, Py_ssize_t rows)
+{
+    const int64_t *numbers = places->view.buf;
+    for (Py_ssize_t i = 0; i < places->count; i++)
+        if (numbers[i] < 0 || numbers[i] >= rows)
+            return 0;
+    return 1;
+}
+
+/* cosines(vectors float32 rows × size, places int64, question float64 size, out float64 places) */
+PyObject *kernel_cosines(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    static const char *const names[] = {"vectors", "places", "question", "out"};
+    static const Py_ssize_t sizes[] = {4, 8, 8, 8};
+    Numbers held[4];
+    (void)module;
+    if (count != 4)
+        return PyErr_Format(PyExc_TypeError, "cosines takes 4 arguments, not %zd", count);
+    for (int i = 0; i < 4; i++)
+        if (numbers_held(arguments[i], sizes[i], i == 3, names[i], &held[i]) < 0) {
+            numbers_let_go(held, i);
+            return NULL;
+        }
+    Py_ssize_t size = held[2].count, rows = size ? held[0].count / size : 0;
+    int fits = held[0].count == rows * size && held[1].count == held[3].count, is_there = are_there(&held[1], rows);
+    if (fits && is_there) {
+        Py_BEGIN_ALLOW_THREADS
+        cosines(held[0].view.buf, held[1].view.buf, held[2].view.buf, size, &held[3]);
+        Py_END_ALLOW_THREADS
+    }
+    numbers_let_go(held, 4);
+    if (!fits)
+        return PyErr_Format(PyExc_ValueError, "vectors, places, question and out are not of one size");
+    if (!is_there)
+        return PyErr_Format(PyExc_IndexError, "a place is beyond the last row");
+    Py_RETURN_NONE;
 }

@@ -45,6 +45,16 @@ class Kernel(Protocol):
         and the cosine from which on all are among them; −1 if they do not fit, or the question has no direction.
         """
 
+    def cosines(
+        self,
+        vectors: NDArray[np.float32],
+        places: NDArray[np.int64],
+        question: NDArray[np.float64],
+        out: NDArray[np.float64],
+        /,
+    ) -> None:
+        """Write the products of some rows of vectors with a question, added up in the order numpy adds."""
+
     def apart(
         self,
         signs: NDArray[np.uint64],

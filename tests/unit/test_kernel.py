@@ -167,3 +167,30 @@ def test_sums_under_signs_that_are_not_there_are_refused() -> None:
             COMPILED.under(*wrong)
     with pytest.raises(TypeError, match="4 arguments"):
         COMPILED.under(signs)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("size", [*range(1, 20), 127, 128, 129, 136, 255, 256, 257, 300, 768, 1_023, 10_000])
+def test_cosines_are_added_up_in_the_order_numpy_adds(size: int) -> None:
+    assert COMPILED is not None
+    vectors, question = cloud(30, size), cloud(1, size)[0].astype(np.float64)
+    vectors[1] = -0.0
+    places, out = np.random.default_rng(size).integers(0, 30, 50), np.empty(50)
+    COMPILED.cosines(vectors, places, question, out)
+    assert out.tobytes() == np.add.reduce(vectors[places].astype(np.float64) * question, axis=1).tobytes()
+
+
+def test_cosines_of_rows_that_are_not_there_are_refused() -> None:
+    assert COMPILED is not None
+    vectors, question, out = cloud(3, 4), np.ones(4), np.zeros(2)
+    for place in (-1, 3, 2**60):
+        with pytest.raises(IndexError, match="beyond"):
+            COMPILED.cosines(vectors, np.array([0, place]), question, out)
+    for wrong in (
+        (vectors, np.array([0]), question, out),
+        (vectors, np.array([0, 1]), np.ones(5), out),
+        (vectors, np.array([0, 1]), np.ones(0), out),
+    ):
+        with pytest.raises(ValueError, match="not of one size"):
+            COMPILED.cosines(*wrong)
+    with pytest.raises(TypeError, match="4 arguments"):
+        COMPILED.cosines(vectors)  # type: ignore[call-arg]

@@ -50,7 +50,7 @@ def exact_rows(
         look = None if kernel is None or wanted is None else _by_codes(kernel, held, allowed, vector, wanted)
         chosen, floor = look or _by_numbers(held, allowed, vector, wanted)
         is_all = floor == -math.inf
-        exact = _rescored(connection, shelves, held, chosen, vector)
+        exact = _rescored(connection, kernel, shelves, held, chosen, vector)
         if not is_all:
             exact = only(exact, exact.scores >= floor)
         rows = cut(connection, shelves, exact, limit, is_all)
@@ -122,7 +122,7 @@ def rows_by_signs(
         places = nearest(looked, wanted)
         sums = [sums_under(own, here, numbers, kernel) for own, here in zip(signs, places, strict=True)]
         chosen = _best(_placed(places, sums), max(COMPARED, 4 * limit, wanted // 4))
-        exact = _rescored(connection, shelves, held, chosen, vector)
+        exact = _rescored(connection, kernel, shelves, held, chosen, vector)
         is_all = sum(map(len, places)) >= there
         rows = cut(connection, shelves, exact, limit, is_all and len(chosen.places) == sum(map(len, places)))
         if rows is not None:
@@ -145,27 +145,42 @@ def _best(chosen: Chosen, wanted: int) -> Chosen:
 
 
 def _rescored(
-    connection: Connection, shelves: Sequence[Shelf], held: Sequence[Held], chosen: Chosen, vector: Vector
+    connection: Connection,
+    kernel: Kernel | None,
+    shelves: Sequence[Shelf],
+    held: Sequence[Held],
+    chosen: Chosen,
+    vector: Vector,
 ) -> Chosen:
     if len(shelves) == 1:
-        exact = Chosen(*chosen[:2], cosines_of(connection, shelves[0], held[0], chosen.places, vector))
+        exact = Chosen(*chosen[:2], cosines_of(connection, kernel, shelves[0], held[0], chosen.places, vector))
         return only(exact, np.isfinite(exact.scores))
     scores = np.zeros(len(chosen.places))
     for number, (shelf, own) in enumerate(zip(shelves, held, strict=True)):
         here = chosen.shelves == number
-        scores[here] = cosines_of(connection, shelf, own, chosen.places[here], vector)
+        scores[here] = cosines_of(connection, kernel, shelf, own, chosen.places[here], vector)
     return only(Chosen(*chosen[:2], scores), ~np.isnan(scores))
 
 
-def cosines_of(connection: Connection, shelf: Shelf, held: Held, places: Integers, vector: Vector) -> Floats:
+def cosines_of(
+    connection: Connection, kernel: Kernel | None, shelf: Shelf, held: Held, places: Integers, vector: Vector
+) -> Floats:
     """Return cosines in float64, each computed from its own row alone; no number where a vector is damaged."""
     if not len(places):
         return np.zeros(0)
+    question = vector.astype(np.float64)
+    if kernel is not None and held.vectors is not None and held.vectors.shape[1] == len(question):
+        cosines = np.empty(len(places))
+        kernel.cosines(held.vectors, places, question, cosines)
+        return cosines
     vectors = held.vectors[places] if held.vectors is not None else fetched_vectors(connection, shelf, held, places)
-    if vectors.shape[1] != len(vector):
+    if vectors.shape[1] != len(question):
         return np.full(len(places), np.nan)
-    cosines: Floats = np.vecdot(vectors.astype(np.float64), vector.astype(np.float64))
-    return cosines
+    # Products of float32 are exact here; their sum, unlike that of a product of matrices, has an order of its own.
+    products = vectors.astype(np.float64)
+    products *= question
+    sums: Floats = np.add.reduce(products, axis=1)
+    return sums
 
 
 def fetched_vectors(connection: Connection, shelf: Shelf, held: Held, places: Integers) -> NDArray[np.float32]:

@@ -96,9 +96,9 @@ class VectorIndex:
             there = places != NOWHERE
             if not (held.is_full and there.all()):
                 there[there] = held.has[places[there]]
-                found[there] = cosines_of(view.connection, shelf, held, places[there], vector)
+                found[there] = cosines_of(view.connection, self._kernel, shelf, held, places[there], vector)
             else:
-                found = cosines_of(view.connection, shelf, held, places, vector)
+                found = cosines_of(view.connection, self._kernel, shelf, held, places, vector)
         return found
 
     def vectors(
