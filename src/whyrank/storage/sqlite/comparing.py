@@ -49,11 +49,9 @@ def exact_rows(
     while True:
         look = None if kernel is None or wanted is None else _by_codes(kernel, held, allowed, vector, wanted)
         chosen, floor = look or _by_numbers(held, allowed, vector, wanted)
-        is_all = floor == -math.inf
         exact = _rescored(connection, kernel, shelves, held, chosen, vector)
-        if not is_all:
-            exact = only(exact, exact.scores >= floor)
-        rows = cut(connection, shelves, exact, limit, is_all)
+        exact = only(exact, exact.scores >= floor)  # which no damaged one is
+        rows = cut(connection, shelves, exact, limit, is_all=floor == -math.inf)
         if rows is not None or wanted is None:
             return rows or Rows()
         wanted *= 4
@@ -123,6 +121,7 @@ def rows_by_signs(
         sums = [sums_under(own, here, numbers, kernel) for own, here in zip(signs, places, strict=True)]
         chosen = _best(_placed(places, sums), max(COMPARED, 4 * limit, wanted // 4))
         exact = _rescored(connection, kernel, shelves, held, chosen, vector)
+        exact = only(exact, np.isfinite(exact.scores))
         is_all = sum(map(len, places)) >= there
         rows = cut(connection, shelves, exact, limit, is_all and len(chosen.places) == sum(map(len, places)))
         if rows is not None:
@@ -152,14 +151,14 @@ def _rescored(
     chosen: Chosen,
     vector: Vector,
 ) -> Chosen:
+    """Return what was chosen with exact cosines; no number where a vector is damaged."""
     if len(shelves) == 1:
-        exact = Chosen(*chosen[:2], cosines_of(connection, kernel, shelves[0], held[0], chosen.places, vector))
-        return only(exact, np.isfinite(exact.scores))
+        return Chosen(*chosen[:2], cosines_of(connection, kernel, shelves[0], held[0], chosen.places, vector))
     scores = np.zeros(len(chosen.places))
     for number, (shelf, own) in enumerate(zip(shelves, held, strict=True)):
         here = chosen.shelves == number
         scores[here] = cosines_of(connection, kernel, shelf, own, chosen.places[here], vector)
-    return only(Chosen(*chosen[:2], scores), ~np.isnan(scores))
+    return Chosen(*chosen[:2], scores)
 
 
 def cosines_of(
