@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 2  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 3  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
 class Kernel(Protocol):
@@ -85,7 +86,8 @@ def _compiled() -> Kernel | None:
         found = cast(Kernel, import_module("whyrank._kernel"))
     except ImportError:
         return None
-    return found if found.VERSION == _VERSION else None
+    # What is stored has its lowest byte first, and is read as it is.
+    return found if found.VERSION == _VERSION and sys.byteorder == "little" else None
 
 
 COMPILED = _compiled()
