@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
-#define KERNEL_VERSION 2
+#define KERNEL_VERSION 4
 
 /* A contiguous buffer, held until it is let go. */
 typedef struct {
@@ -23,7 +23,11 @@ int numbers_held(PyObject *object, Py_ssize_t size, int is_written, const char *
 /* Let all of some buffers go that were held. */
 void numbers_let_go(Numbers *numbers, int count);
 
-PyObject *kernel_dots(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_coded(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_nearest(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_cosines(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_apart(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_under(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* seals.c */
 int has_seals(void);

@@ -25,8 +25,16 @@ void numbers_let_go(Numbers *numbers, int count)
 }
 
 static PyMethodDef functions[] = {
-    {"dots", (PyCFunction)(void (*)(void))kernel_dots, METH_FASTCALL,
-     "Write what each row of codes gives with a question, times the row's scale."},
+    {"coded", (PyCFunction)(void (*)(void))kernel_coded, METH_FASTCALL,
+     "Write vectors as codes with a scale and an error for each row."},
+    {"nearest", (PyCFunction)(void (*)(void))kernel_nearest, METH_FASTCALL,
+     "Write the places of the rows of codes that may be among the nearest to a question."},
+    {"cosines", (PyCFunction)(void (*)(void))kernel_cosines, METH_FASTCALL,
+     "Write the products of some rows of vectors with a question."},
+    {"apart", (PyCFunction)(void (*)(void))kernel_apart, METH_FASTCALL,
+     "Write in how many signs each row differs from a question, and count how many differ in so many."},
+    {"under", (PyCFunction)(void (*)(void))kernel_under, METH_FASTCALL,
+     "Write what a question's numbers add up to under the signs of some rows."},
     {"sealed", kernel_sealed, METH_O, "Tell whether bytes are those that their checksum was made of."},
     {"listed", (PyCFunction)(void (*)(void))kernel_listed, METH_FASTCALL,
      "Find the list of a term in a page."},

@@ -2,14 +2,113 @@
 
 #include "kernel.h"
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAS_WIDE 1
 #include <immintrin.h>
 #endif
 
+#define LARGEST_CODE 127
+#define SMALLEST_STEP 1e-30f /* of a scale: what is smaller has no reciprocal, and counts as nothing */
+#define WHOLE 12582912.0f /* 1.5 · 2^23: the lowest byte of a small number added to it is the nearest whole one */
+#define ROUNDED_UP 1.000001 /* a little more than it is, so that rounding makes it no less */
+#define ROUNDING 1e-6 /* more than float32 rounds off a product of a sum and a scale, as a share of it */
+#define ADDED_AT_ONCE 128 /* numbers: the block of numpy's sums */
+#define LINE_FLOATS 16 /* in a line of the processor's cache */
+#define LANES 8 /* sums kept apart, so that a compiler may add them side by side */
+
+/* -- codes ---------------------------------------------------------------------------------------------------- */
+
+static int32_t bits_of(float number)
+{
+    int32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+/* Return the largest size of a row's numbers; no number if one of them is none. */
+static float peak_of(const float *row, Py_ssize_t size)
+{
+    int32_t peak = 0; /* sizes are ordered as their bits are, and what is no number comes last */
+    float found;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        int32_t bits = bits_of(row[i]) & INT32_MAX;
+        peak = bits > peak ? bits : peak;
+    }
+    memcpy(&found, &peak, sizeof found);
+    return found;
+}
+
+/* Return how far a row is from its codes. */
+static double lost_of(const float *row, const int8_t *codes, float step, Py_ssize_t size)
+{
+    double lost[LANES] = {0.0};
+    Py_ssize_t even = size - size % LANES;
+    for (Py_ssize_t i = 0; i < even; i += LANES)
+        for (int lane = 0; lane < LANES; lane++) {
+            double apart = (double)row[i + lane] - (double)step * codes[i + lane];
+            lost[lane] += apart * apart;
+        }
+    for (Py_ssize_t i = even; i < size; i++) {
+        double apart = (double)row[i] - (double)step * codes[i];
+        lost[0] += apart * apart;
+    }
+    for (int lane = 1; lane < LANES; lane++)
+        lost[0] += lost[lane];
+    return sqrt(lost[0]);
+}
+
+/* Write a row as whole numbers of a step, and how long what is lost by that is; no number if the row has none. */
+static void code_row(const float *row, int8_t *codes, float *scale, float *error, Py_ssize_t size)
+{
+    float peak = peak_of(row, size), step = peak / LARGEST_CODE;
+    step = step > SMALLEST_STEP ? step : 0.0f;
+    float steps = step > 0.0f ? 1.0f / step : 0.0f;
+    for (Py_ssize_t i = 0; i < size; i++)
+        codes[i] = (int8_t)(uint8_t)bits_of(row[i] * steps + WHOLE);
+    *scale = step;
+    *error = peak < INFINITY ? (float)(lost_of(row, codes, step, size) * ROUNDED_UP) : NAN;
+}
+
+/* coded(vectors float32 rows × size, codes int8 rows × size, scales float32 rows, errors float32 rows) */
+PyObject *kernel_coded(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    static const char *const names[] = {"vectors", "codes", "scales", "errors"};
+    static const Py_ssize_t sizes[] = {4, 1, 4, 4};
+    Numbers held[4];
+    (void)module;
+    if (count != 4)
+        return PyErr_Format(PyExc_TypeError, "coded takes 4 arguments, not %zd", count);
+    for (int i = 0; i < 4; i++)
+        if (numbers_held(arguments[i], sizes[i], i > 0, names[i], &held[i]) < 0) {
+            numbers_let_go(held, i);
+            return NULL;
+        }
+    Py_ssize_t rows = held[2].count, size = rows ? held[0].count / rows : 0;
+    if (held[3].count != rows || held[0].count != rows * size || held[1].count != held[0].count) {
+        numbers_let_go(held, 4);
+        PyErr_SetString(PyExc_ValueError, "vectors, codes, scales and errors are not of one size");
+        return NULL;
+    }
+    const float *vectors = held[0].view.buf;
+    int8_t *codes = held[1].view.buf;
+    float *scales = held[2].view.buf, *errors = held[3].view.buf;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; i < rows; i++)
+        code_row(vectors + i * size, codes + i * size, scales + i, errors + i, size);
+    Py_END_ALLOW_THREADS
+    numbers_let_go(held, 4);
+    Py_RETURN_NONE;
+}
+
+/* -- products ------------------------------------------------------------------------------------------------- */
+
 static int32_t dot(const int8_t *row, const int16_t *question, Py_ssize_t size)
 {
-    int32_t sum = 0;
+    int32_t sum = 0; /* a question is coded so that no sum is too large */
     for (Py_ssize_t i = 0; i < size; i++)
         sum += (int32_t)row[i] * question[i];
     return sum;
@@ -32,41 +131,279 @@ __attribute__((target("avx2"))) static int32_t dot_wide(const int8_t *row, const
 }
 #endif
 
-static void all_dots(const int8_t *codes, const float *scales, const int16_t *question, float *out, Py_ssize_t rows,
-                     Py_ssize_t size)
+typedef int32_t (*Dot)(const int8_t *, const int16_t *, Py_ssize_t);
+
+static Dot best_dot(void)
 {
-    int32_t (*one)(const int8_t *, const int16_t *, Py_ssize_t) = dot;
 #ifdef HAS_WIDE
     if (__builtin_cpu_supports("avx2"))
-        one = dot_wide;
+        return dot_wide;
 #endif
-    for (Py_ssize_t i = 0; i < rows; i++)
-        out[i] = (float)one(codes + i * size, question, size) * scales[i];
+    return dot;
 }
 
-/* dots(codes int8 rows × size, scales float32 rows, question int16 size, out float32 rows) */
-PyObject *kernel_dots(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+/* -- the nearest ---------------------------------------------------------------------------------------------- */
+
+/* Rows in codes. No row lost more than `reach`, no scale is above `step`. */
+typedef struct {
+    const int8_t *codes;
+    const float *scales;
+    const uint8_t *mask; /* NULL: all may be found */
+    Py_ssize_t rows, size;
+    double reach, step;
+} Coded;
+
+/* A question in codes: how much one is worth, and how far a product of codes may be from that of the numbers. */
+typedef struct {
+    double unit, margin;
+} Asked;
+
+/* Write a question as whole numbers. The margin is no number, or none is below it, if that cannot be done. */
+static Asked question_coded(const Coded *coded, const float *question, int16_t *codes)
 {
-    static const char *const names[] = {"codes", "scales", "question", "out"};
-    static const Py_ssize_t sizes[] = {1, 4, 2, 4};
+    Py_ssize_t size = coded->size;
+    double most = floor(INT32_MAX / (128.0 * (size ? size : 1)));
+    double unit = peak_of(question, size) / (most < INT16_MAX ? most : INT16_MAX), lost = 0.0, length = 0.0;
+    if (!(unit > SMALLEST_STEP && unit < INFINITY))
+        return (Asked){0.0, NAN};
+    for (Py_ssize_t i = 0; i < size; i++) {
+        double code = floor(question[i] / unit + 0.5);
+        codes[i] = (int16_t)code;
+        lost += (question[i] - unit * code) * (question[i] - unit * code);
+        length += unit * code * unit * code;
+    }
+    /* |v·q − s·u·(c·k)| ≤ |v|·|q − u·k| + |v − s·c|·|u·k|, and what float32 rounds off the product of codes. */
+    double longest = LARGEST_CODE * coded->step * sqrt((double)size) + coded->reach;
+    double margin = longest * sqrt(lost) + (coded->reach + longest * ROUNDING) * sqrt(length);
+    return (Asked){unit, margin * ROUNDED_UP};
+}
+
+/* Put a value in the place of the least of a heap, whose least is its first. */
+static void replace_least(float *heap, Py_ssize_t count, float value)
+{
+    Py_ssize_t place = 0, child;
+    while ((child = 2 * place + 1) < count) {
+        if (child + 1 < count && heap[child + 1] < heap[child])
+            child++;
+        if (heap[child] >= value)
+            break;
+        heap[place] = heap[child];
+        place = child;
+    }
+    heap[place] = value;
+}
+
+/* Compare all rows; return the value that `wanted` of them reach, or less than any if so many are not there. */
+static float compared(const Coded *coded, const int16_t *question, float *values, float *heap, Py_ssize_t wanted)
+{
+    Dot one = best_dot();
+    for (Py_ssize_t i = 0; i < wanted; i++)
+        heap[i] = -INFINITY;
+    for (Py_ssize_t i = 0; i < coded->rows; i++) {
+        values[i] = -INFINITY;
+        if (coded->mask && !coded->mask[i])
+            continue;
+        values[i] = (float)one(coded->codes + i * coded->size, question, coded->size) * coded->scales[i];
+        if (values[i] > heap[0])
+            replace_least(heap, wanted, values[i]);
+    }
+    return heap[0];
+}
+
+/* Write the places whose values are at or above a bound; return how many, or -1 if there are more than fit. */
+static Py_ssize_t gathered(const float *values, Py_ssize_t rows, double bound, int64_t *places, Py_ssize_t room)
+{
+    Py_ssize_t found = 0;
+    for (Py_ssize_t i = 0; i < rows; i++)
+        if (values[i] >= bound && values[i] > -INFINITY) {
+            if (found == room)
+                return -1;
+            places[found++] = i;
+        }
+    return found;
+}
+
+/* Choose what may be among the nearest; say from which cosine on all of them are. -1 if that cannot be told. */
+static Py_ssize_t chosen(const Coded *coded, const float *question, Py_ssize_t wanted, Numbers *places, double *lowest)
+{
+    Py_ssize_t found = -1;
+    wanted = wanted < coded->rows ? wanted : coded->rows + 1;
+    float *values = malloc((size_t)(coded->rows + wanted) * sizeof(float));
+    int16_t *codes = malloc((size_t)(coded->size + 1) * sizeof(int16_t));
+    if (values != NULL && codes != NULL) {
+        Asked asked = question_coded(coded, question, codes);
+        if (asked.margin < INFINITY) {
+            *lowest = compared(coded, codes, values, values + coded->rows, wanted);
+            double bound = *lowest - 2.0 * asked.margin / asked.unit;
+            found = gathered(values, coded->rows, bound, places->view.buf, places->count);
+            *lowest = *lowest * asked.unit - asked.margin;
+        }
+    }
+    free(values);
+    free(codes);
+    return found;
+}
+
+static int numbers_given(PyObject *const *arguments, Py_ssize_t *wanted, double *reach, double *step)
+{
+    *wanted = PyLong_AsSsize_t(arguments[0]);
+    *reach = PyFloat_AsDouble(arguments[1]);
+    *step = PyFloat_AsDouble(arguments[2]);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* nearest(codes int8 rows × size, scales float32 rows, question float32 size, places int64, mask bool rows or None,
+   wanted, reach, step): how many places were written, and the cosine at or above which there are no others. */
+PyObject *kernel_nearest(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    static const char *const names[] = {"codes", "scales", "question", "places", "mask"};
+    static const Py_ssize_t sizes[] = {1, 4, 4, 8, 1};
+    Numbers held[5];
+    Coded coded;
+    Py_ssize_t wanted, found;
+    double lowest = -INFINITY;
+    (void)module;
+    if (count != 8)
+        return PyErr_Format(PyExc_TypeError, "nearest takes 8 arguments, not %zd", count);
+    if (numbers_given(arguments + 5, &wanted, &coded.reach, &coded.step) < 0)
+        return NULL;
+    int buffers = arguments[4] == Py_None ? 4 : 5;
+    for (int i = 0; i < buffers; i++)
+        if (numbers_held(arguments[i], sizes[i], i == 3, names[i], &held[i]) < 0) {
+            numbers_let_go(held, i);
+            return NULL;
+        }
+    coded.codes = held[0].view.buf, coded.scales = held[1].view.buf;
+    coded.mask = buffers == 5 ? held[4].view.buf : NULL;
+    coded.rows = held[1].count, coded.size = held[2].count;
+    if (held[0].count != coded.rows * coded.size || wanted < 1 || (coded.mask && held[4].count != coded.rows)) {
+        numbers_let_go(held, buffers);
+        PyErr_SetString(PyExc_ValueError, "codes, scales, question and mask are not of one size, or nothing is wanted");
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    found = chosen(&coded, held[2].view.buf, wanted, &held[3], &lowest);
+    Py_END_ALLOW_THREADS
+    numbers_let_go(held, buffers);
+    return Py_BuildValue("nd", found, lowest);
+}
+
+/* -- cosines -------------------------------------------------------------------------------------------------- */
+
+/* Add the sums that were kept apart as numpy does, and the products that are left. */
+static double together(const double *sums, const float *row, const double *question, Py_ssize_t begin, Py_ssize_t size)
+{
+    double sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+    for (; begin < size; begin++)
+        sum += (double)row[begin] * question[begin];
+    return sum;
+}
+
+/* Add up to ADDED_AT_ONCE products, LANES sums side by side. */
+static double block_added(const float *row, const double *question, Py_ssize_t size)
+{
+    double sums[LANES] = {0.0};
+    Py_ssize_t even = size - size % LANES;
+    for (Py_ssize_t i = 0; i < even; i += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            sums[lane] += (double)row[i + lane] * question[i + lane];
+    return together(sums, row, question, even, size);
+}
+
+#ifdef HAS_WIDE
+__attribute__((target("avx"))) static double block_added_wide(const float *row, const double *question, Py_ssize_t size)
+{
+    __m256d first = _mm256_setzero_pd(), last = _mm256_setzero_pd();
+    Py_ssize_t even = size - size % LANES;
+    double sums[LANES];
+    for (Py_ssize_t i = 0; i < even; i += LANES) {
+        __m256d one = _mm256_cvtps_pd(_mm_loadu_ps(row + i)), other = _mm256_cvtps_pd(_mm_loadu_ps(row + i + 4));
+        first = _mm256_add_pd(first, _mm256_mul_pd(one, _mm256_loadu_pd(question + i)));
+        last = _mm256_add_pd(last, _mm256_mul_pd(other, _mm256_loadu_pd(question + i + 4)));
+    }
+    _mm256_storeu_pd(sums, first);
+    _mm256_storeu_pd(sums + 4, last);
+    return together(sums, row, question, even, size);
+}
+#endif
+
+typedef double (*Block)(const float *, const double *, Py_ssize_t);
+
+static Block best_block(void)
+{
+#ifdef HAS_WIDE
+    if (__builtin_cpu_supports("avx"))
+        return block_added_wide;
+#endif
+    return block_added;
+}
+
+/* Add products up in the order numpy adds: what is longer than a block by halves. */
+static double added(Block block, const float *row, const double *question, Py_ssize_t size)
+{
+    if (size <= ADDED_AT_ONCE)
+        return block(row, question, size);
+    Py_ssize_t half = size / 2 - size / 2 % LANES;
+    return added(block, row, question, half) + added(block, row + half, question + half, size - half);
+}
+
+/* Have a row brought near before its turn comes. */
+static void await(const float *row, Py_ssize_t size)
+{
+#ifdef __GNUC__
+    for (Py_ssize_t i = 0; i < size; i += LINE_FLOATS)
+        __builtin_prefetch(row + i);
+#else
+    (void)row, (void)size;
+#endif
+}
+
+/* Write the cosine of each of some rows, all of which are there. */
+static void cosines(const float *vectors, const int64_t *places, const double *question, Py_ssize_t size, Numbers *out)
+{
+    Block block = best_block();
+    double *written = out->view.buf;
+    for (Py_ssize_t i = 0; i < out->count; i++) {
+        if (i + 1 < out->count)
+            await(vectors + places[i + 1] * size, size);
+        written[i] = added(block, vectors + places[i] * size, question, size) + 0.0; /* no zero is negative */
+    }
+}
+
+static int are_there(const Numbers *places, Py_ssize_t rows)
+{
+    const int64_t *numbers = places->view.buf;
+    for (Py_ssize_t i = 0; i < places->count; i++)
+        if (numbers[i] < 0 || numbers[i] >= rows)
+            return 0;
+    return 1;
+}
+
+/* cosines(vectors float32 rows × size, places int64, question float64 size, out float64 places) */
+PyObject *kernel_cosines(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    static const char *const names[] = {"vectors", "places", "question", "out"};
+    static const Py_ssize_t sizes[] = {4, 8, 8, 8};
     Numbers held[4];
     (void)module;
     if (count != 4)
-        return PyErr_Format(PyExc_TypeError, "dots takes 4 arguments, not %zd", count);
+        return PyErr_Format(PyExc_TypeError, "cosines takes 4 arguments, not %zd", count);
     for (int i = 0; i < 4; i++)
         if (numbers_held(arguments[i], sizes[i], i == 3, names[i], &held[i]) < 0) {
             numbers_let_go(held, i);
             return NULL;
         }
-    Py_ssize_t rows = held[1].count, size = held[2].count;
-    if (held[3].count != rows || held[0].count != rows * size) {
-        numbers_let_go(held, 4);
-        PyErr_SetString(PyExc_ValueError, "codes, scales, question and out are not of one size");
-        return NULL;
+    Py_ssize_t size = held[2].count, rows = size ? held[0].count / size : 0;
+    int fits = held[0].count == rows * size && held[1].count == held[3].count, is_there = are_there(&held[1], rows);
+    if (fits && is_there) {
+        Py_BEGIN_ALLOW_THREADS
+        cosines(held[0].view.buf, held[1].view.buf, held[2].view.buf, size, &held[3]);
+        Py_END_ALLOW_THREADS
     }
-    Py_BEGIN_ALLOW_THREADS
-    all_dots(held[0].view.buf, held[1].view.buf, held[2].view.buf, held[3].view.buf, rows, size);
-    Py_END_ALLOW_THREADS
     numbers_let_go(held, 4);
+    if (!fits)
+        return PyErr_Format(PyExc_ValueError, "vectors, places, question and out are not of one size");
+    if (!is_there)
+        return PyErr_Format(PyExc_IndexError, "a place is beyond the last row");
     Py_RETURN_NONE;
 }

@@ -124,6 +124,13 @@ MUTANTS = (
         CONTRACT,
     ),
     Mutant(
+        "codes are taken for the vectors themselves",
+        "storage/sqlite/codes.py",
+        "wanted, self.reach, self.step)",
+        "wanted, 0.0, 0.0)",
+        "tests/properties/test_code_laws.py",
+    ),
+    Mutant(
         "fresh words are not looked through",
         "storage/sqlite/postings/lists.py",
         "known = {token for text in self.stored.fresh for token in text.tokens if token.startswith(start)}",

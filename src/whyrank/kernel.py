@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 2  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 4  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
 class Kernel(Protocol):
@@ -18,15 +19,67 @@ class Kernel(Protocol):
     VERSION: int
     SEALS: int  # whether it is quick at checksums on this processor
 
-    def dots(
+    def coded(
+        self,
+        vectors: NDArray[np.float32],
+        codes: NDArray[np.int8],
+        scales: NDArray[np.float32],
+        errors: NDArray[np.float32],
+        /,
+    ) -> None:
+        """Write each vector as whole numbers of a scale, and how far they are from it; no number if it has none."""
+
+    def nearest(
         self,
         codes: NDArray[np.int8],
         scales: NDArray[np.float32],
-        question: NDArray[np.int16],
-        out: NDArray[np.float32],
+        question: NDArray[np.float32],
+        places: NDArray[np.int64],
+        mask: NDArray[np.bool_] | None,
+        wanted: int,
+        reach: float,
+        step: float,
+        /,
+    ) -> tuple[int, float]:
+        """Write the places of the rows of codes that may be among the nearest `wanted`.
+
+        No row may be farther than `reach` from its codes, and no scale above `step`. Returns how many places there are
+        and the cosine from which on all are among them; −1 if they do not fit, or the question has no direction.
+        """
+
+    def cosines(
+        self,
+        vectors: NDArray[np.float32],
+        places: NDArray[np.int64],
+        question: NDArray[np.float64],
+        out: NDArray[np.float64],
         /,
     ) -> None:
-        """Write what each row of codes gives with a question, times the row's scale."""
+        """Write the products of some rows of vectors with a question, added up in the order numpy adds."""
+
+    def apart(
+        self,
+        signs: NDArray[np.uint64],
+        question: NDArray[np.uint64],
+        apart: NDArray[np.uint16],
+        counts: NDArray[np.int64],
+        mask: NDArray[np.bool_] | None,
+        /,
+    ) -> None:
+        """Write in how many signs each row differs from a question, and count how many rows differ in so many.
+
+        What a mask does not allow is farther than all, and not counted.
+        """
+
+    def under(
+        self,
+        signs: NDArray[np.uint64],
+        places: NDArray[np.int64],
+        numbers: NDArray[np.int32],
+        sums: NDArray[np.float64],
+        /,
+    ) -> None:
+        """Write what a question's numbers add up to under the signs of some rows."""
 
     def sealed(self, blob: bytes, /) -> bool:
         """Tell whether bytes are those that the checksum in front of them was made of."""
@@ -67,7 +120,8 @@ def _compiled() -> Kernel | None:
         found = cast(Kernel, import_module("whyrank._kernel"))
     except ImportError:
         return None
-    return found if found.VERSION == _VERSION else None
+    # What is stored has its lowest byte first, and is read as it is.
+    return found if found.VERSION == _VERSION and sys.byteorder == "little" else None
 
 
 COMPILED = _compiled()

@@ -21,6 +21,12 @@ class TestSqliteStoreWithPostings(MatchingContract):
         return SqliteStore(folder / "memory.db", "postings")
 
 
+class TestSqliteStoreWithoutKernel(MatchingContract):
+    def open_store(self, folder: Path) -> Store:
+        folder.mkdir(parents=True, exist_ok=True)
+        return SqliteStore(folder / "memory.db", "postings", kernel=None)
+
+
 class TestSqliteStoreWithFts5(MatchingContract):
     def open_store(self, folder: Path) -> Store:
         folder.mkdir(parents=True, exist_ok=True)

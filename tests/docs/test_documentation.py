@@ -256,7 +256,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def test_every_room_is_in_the_drawing_of_the_house() -> None:
     drawing = (ROOT / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")
     package = ROOT / "src/whyrank"
-    others = ("__pycache__", "__init__", "py.", "_kernel.")  # the kernel is compiled from its own folder
+    others = ("__pycache__", "__init__", "py.", "_kernel.")  # the last is compiled from `kernel/`
     rooms = [entry.stem for entry in package.iterdir() if not entry.name.startswith(others)]
     for room in rooms:
         assert room in drawing, room

@@ -20,8 +20,6 @@ from whyrank.search.calibrating import calibrate
 from whyrank.search.calibration import Bar, Calibration
 from whyrank.search.confidence import Judgement, judged
 from whyrank.search.searcher import Searcher
-from whyrank.storage.sqlite.indexes import index_in
-from whyrank.storage.sqlite.postings.index import PostingsIndex
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
 from whyrank.testing.memory_store import MemoryStore
@@ -37,11 +35,7 @@ def sqlite(folder: Path) -> Store:
 
 
 def without_kernel(folder: Path) -> Store:
-    store = SqliteStore(temporary(folder) / "memory.db")
-    name = index_in(store._database.reader())
-    assert name is not None
-    store._indexes[name] = PostingsIndex(kernel=None)
-    return store
+    return SqliteStore(temporary(folder) / "memory.db", kernel=None)
 
 
 def dictionaries(folder: Path) -> Store:
@@ -86,6 +80,17 @@ def test_law_6_the_answer_is_that_of_a_store_with_only_what_the_caller_may_see(
         assert ask(shared, text, recipe).verdict == ask(alone, text, recipe).verdict
         shared.close()
         alone.close()
+
+
+@given(found=collections(), text=queries, recipe=st.sampled_from(RECIPES_UNDER_LAW))
+@settings(max_examples=60, deadline=None)
+def test_compiled_loops_change_no_answer(found: list[Memory], text: str, recipe: str) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        real = filled(sqlite(Path(place) / "compiled"), found)
+        plain = filled(without_kernel(Path(place) / "plain"), found)
+        assert told(ask(real, text, recipe)) == told(ask(plain, text, recipe))
+        real.close()
+        plain.close()
 
 
 @given(found=collections(), text=queries, recipe=st.sampled_from(["default", "default", "openvault"]))

@@ -8,17 +8,26 @@ from pathlib import Path
 import pytest
 
 import whyrank
+from whyrank import config as settings
+from whyrank.embedding.providers import embedder_named
+from whyrank.storage.sqlite.store import SqliteStore
 
 OpenEngine = Callable[..., whyrank.Engine]
 
 
-@pytest.fixture
-def open_engine(tmp_path: Path) -> Iterator[OpenEngine]:
+@pytest.fixture(params=[True, False], ids=["compiled", "plain"])
+def open_engine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OpenEngine]:
     """Open an engine on a fresh store, filled with facts; the embedded default unless another embedder is named."""
     opened: list[whyrank.Engine] = []
 
+    def plain(path: Path, embedding: str) -> whyrank.Engine:
+        config = settings.load({"store": str(path), "embedding": embedding}, workspace=tmp_path)
+        return whyrank.Engine(SqliteStore(path, kernel=None), embedder_named(embedding), config)
+
     def make(*facts: str, embedding: str = "wordllama", scope: str = "global") -> whyrank.Engine:
-        engine = whyrank.open(tmp_path / f"{len(opened)}.db", workspace=tmp_path, embedding=embedding)
+        path = tmp_path / f"{len(opened)}.db"
+        is_compiled = request.param
+        engine = whyrank.open(path, workspace=tmp_path, embedding=embedding) if is_compiled else plain(path, embedding)
         opened.append(engine)
         for fact in facts:
             engine.add(fact, scope=scope)

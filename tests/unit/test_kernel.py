@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from whyrank.kernel import COMPILED
 from whyrank.storage.fields import WORDS
@@ -14,44 +17,188 @@ from whyrank.storage.sqlite.sealed import seal
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 
+Coded = tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.float32]]
 
-def test_dots_of_codes_are_sums_of_products_times_the_scale_of_the_row() -> None:
+
+def coded(vectors: NDArray[np.float32]) -> Coded:
     assert COMPILED is not None
-    codes = np.array([[1, 2, 3], [-127, 0, 127]], np.int8)
-    out = np.zeros(2, np.float32)
-    COMPILED.dots(codes, np.array([0.5, 2.0], np.float32), np.array([10, -20, 30], np.int16), out)
-    # (1·10 − 2·20 + 3·30) · 0.5 and (−127·10 + 127·30) · 2
-    assert out.tolist() == [30.0, 5080.0]
+    rows = len(vectors)
+    made = np.zeros(vectors.shape, np.int8), np.zeros(rows, np.float32), np.zeros(rows, np.float32)
+    COMPILED.coded(vectors, *made)
+    return made
 
 
-@pytest.mark.parametrize("size", [1, 15, 16, 17, 256, 1000])
-def test_dots_do_not_depend_on_how_many_numbers_are_looked_at_together(size: int) -> None:
+def cloud(rows: int, size: int) -> NDArray[np.float32]:
+    return np.random.default_rng(size).standard_normal((rows, size)).astype(np.float32)
+
+
+def test_codes_are_whole_numbers_of_a_hundred_and_twenty_seventh_of_the_largest() -> None:
+    codes, scales, errors = coded(np.array([[12.7, -1.0, 0.26], [0.0, 0.0, 0.0]], np.float32))
+    assert codes.tolist() == [[127, -10, 3], [0, 0, 0]]
+    assert scales.tolist() == pytest.approx([0.1, 0.0])
+    assert errors.tolist() == pytest.approx([0.04, 0.0], rel=1e-4)  # 0.26 is told as 0.3, the others as they are
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 256, 300])
+def test_errors_are_how_far_rows_are_from_their_codes(size: int) -> None:
+    vectors = cloud(50, size)
+    codes, scales, errors = coded(vectors)
+    apart = vectors.astype(np.float64) - codes * scales.astype(np.float64)[:, np.newaxis]
+    lengths = np.linalg.norm(apart, axis=1)
+    assert (errors >= lengths).all()
+    assert errors.tolist() == pytest.approx(lengths.tolist(), rel=1e-5, abs=1e-12)
+    assert (np.abs(apart) <= scales[:, np.newaxis] * 0.5001).all()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_row_with_what_is_no_number_has_no_error(value: float) -> None:
+    vectors = cloud(3, 20)
+    vectors[1, 4] = value
+    assert np.isnan(coded(vectors)[2]).tolist() == [False, True, False]
+
+
+def test_numbers_too_small_for_a_scale_count_as_nothing() -> None:
+    codes, scales, errors = coded(np.full((1, 4), 1e-38, np.float32))
+    assert codes.tolist() == [[0, 0, 0, 0]]
+    assert scales.tolist() == [0.0]
+    assert errors[0] == pytest.approx(2e-38, rel=1e-4)  # √(4 · (1e-38)²)
+
+
+@pytest.mark.parametrize("size", [1, 15, 16, 17, 256, 300, 5_000])
+def test_the_nearest_are_chosen_with_all_that_may_be_as_near(size: int) -> None:
     assert COMPILED is not None
-    random = np.random.default_rng(size)
-    codes = random.integers(-127, 128, (50, size), np.int8)
-    question = random.integers(-16_000, 16_001, size, np.int16)
-    out = np.zeros(50, np.float32)
-    COMPILED.dots(codes, np.ones(50, np.float32), question, out)
-    assert out.tolist() == (codes.astype(np.int64) @ question.astype(np.int64)).astype(np.float32).tolist()
+    vectors, question = cloud(400, size), cloud(1, size)[0]
+    codes, scales, errors = coded(vectors)
+    places = np.zeros(400, np.int64)
+    reach, step = float(errors.max()), float(scales.max())
+    count, floor = COMPILED.nearest(codes, scales, question, places, None, 20, reach, step)
+    exact = vectors.astype(np.float64) @ question.astype(np.float64)
+    chosen = places[:count]
+    assert count >= 20
+    assert np.flatnonzero(exact >= floor).tolist() == [place for place in chosen.tolist() if exact[place] >= floor]
+    assert np.count_nonzero(exact >= floor) >= 20
+
+
+def test_only_what_a_mask_allows_is_chosen_and_fewer_than_wanted_are_all() -> None:
+    assert COMPILED is not None
+    vectors = cloud(100, 30)
+    codes, scales, errors = coded(vectors)
+    mask, places = np.zeros(100, np.bool_), np.zeros(100, np.int64)
+    mask[[3, 50, 99]] = True
+    given = (codes, scales, vectors[0], places)
+    assert COMPILED.nearest(*given, mask, 20, float(errors.max()), float(scales.max())) == (3, -math.inf)
+    assert places[:3].tolist() == [3, 50, 99]
+    assert COMPILED.nearest(*given, None, 100, float(errors.max()), float(scales.max())) == (100, -math.inf)
+
+
+def test_more_than_there_is_room_for_and_a_question_without_direction_are_left_to_others() -> None:
+    assert COMPILED is not None
+    vectors = cloud(100, 30)
+    codes, scales, errors = coded(vectors)
+    bounds = (float(errors.max()), float(scales.max()))
+    assert COMPILED.nearest(codes, scales, vectors[0], np.zeros(9, np.int64), None, 10, *bounds)[0] == -1
+    for question in (np.zeros(30, np.float32), np.full(30, np.nan, np.float32), np.full(30, np.inf, np.float32)):
+        assert COMPILED.nearest(codes, scales, question, np.zeros(99, np.int64), None, 10, *bounds)[0] == -1
+    assert COMPILED.nearest(codes, scales, vectors[0], np.zeros(99, np.int64), None, 10, math.inf, 1.0)[0] == -1
 
 
 @pytest.mark.parametrize(
-    ("rows", "size", "told"), [(2, 4, "not of one size"), (3, 3, "not of one size"), (2, 0, "not of one size")]
+    ("rows", "size", "masked", "wanted"), [(2, 4, 2, 1), (3, 3, 2, 1), (2, 0, 2, 1), (2, 3, 3, 1), (2, 3, 2, 0)]
 )
-def test_dots_refuse_what_is_not_of_one_size(rows: int, size: int, told: str) -> None:
+def test_what_is_not_of_one_size_is_refused(rows: int, size: int, masked: int, wanted: int) -> None:
     assert COMPILED is not None
-    codes, scales = np.zeros((rows, size), np.int8), np.ones(2, np.float32)
-    with pytest.raises(ValueError, match=told):
-        COMPILED.dots(codes, scales, np.zeros(3, np.int16), np.zeros(2, np.float32))
+    codes, scales, mask = np.zeros((rows, size), np.int8), np.ones(2, np.float32), np.ones(masked, np.bool_)
+    with pytest.raises(ValueError, match="not of one size"):
+        COMPILED.nearest(codes, scales, np.zeros(3, np.float32), np.zeros(9, np.int64), mask, wanted, 0.0, 1.0)
 
 
-def test_dots_refuse_numbers_of_another_kind() -> None:
+@pytest.mark.parametrize(
+    ("codes", "scales", "errors"), [((2, 4), 2, 2), ((2, 3), 3, 2), ((2, 3), 2, 1), ((1, 3), 2, 2)]
+)
+def test_codes_that_do_not_fit_their_vectors_are_refused(codes: tuple[int, int], scales: int, errors: int) -> None:
     assert COMPILED is not None
-    codes, scales, out = np.zeros((2, 3), np.int8), np.ones(2, np.float32), np.zeros(2, np.float32)
-    with pytest.raises(ValueError, match="question: numbers of 2 bytes are wanted, not of 8"):
-        COMPILED.dots(codes, scales, np.zeros(3), out)  # type: ignore[arg-type]
+    made = np.zeros(codes, np.int8), np.zeros(scales, np.float32), np.zeros(errors, np.float32)
+    with pytest.raises(ValueError, match="not of one size"):
+        COMPILED.coded(cloud(2, 3), *made)
+
+
+def test_numbers_of_another_kind_are_refused() -> None:
+    assert COMPILED is not None
+    codes, scales, errors = coded(cloud(2, 3))
+    places = np.zeros(2, np.int64)
+    with pytest.raises(ValueError, match="question: numbers of 4 bytes are wanted, not of 8"):
+        COMPILED.nearest(codes, scales, np.zeros(3), places, None, 1, 0.0, 1.0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="contiguous"):
+        COMPILED.nearest(codes[::-1], scales, np.zeros(3, np.float32), places, None, 1, 0.0, 1.0)
+    with pytest.raises(TypeError, match="8 arguments"):
+        COMPILED.nearest(codes, scales)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="4 arguments"):
-        COMPILED.dots(codes, scales, out)  # type: ignore[call-arg,arg-type]
+        COMPILED.coded(codes, scales)  # type: ignore[call-arg,arg-type]
+    errors.flags.writeable = False
+    with pytest.raises((BufferError, ValueError)):
+        COMPILED.coded(cloud(2, 3), codes, scales, errors)
+
+
+def test_signs_that_do_not_fit_are_refused() -> None:
+    assert COMPILED is not None
+    signs, question, counts = np.zeros((2, 5), np.uint64), np.zeros(2, np.uint64), np.zeros(129, np.int64)
+    apart, mask = np.zeros(5, np.uint16), np.ones(5, np.bool_)
+    COMPILED.apart(signs, question, apart, counts, mask)
+    assert counts[0] == 5
+    for wrong in (
+        (signs[:1], question, apart, counts, mask),
+        (signs, question, apart[:4], counts, mask),
+        (signs, question, apart, counts[:128], mask),
+        (signs, question, apart, counts, mask[:4]),
+        (np.zeros((1_024, 1), np.uint64), np.zeros(1_024, np.uint64), apart[:1], np.zeros(65_537, np.int64), None),
+    ):
+        with pytest.raises(ValueError, match="not of one size"):
+            COMPILED.apart(*wrong)
+    with pytest.raises(TypeError, match="5 arguments"):
+        COMPILED.apart(signs)  # type: ignore[call-arg]
+
+
+def test_sums_under_signs_that_are_not_there_are_refused() -> None:
+    assert COMPILED is not None
+    signs, numbers = np.full((1, 3), 3, np.uint64), np.arange(64, dtype=np.int32)
+    sums = np.zeros(2)
+    COMPILED.under(signs, np.array([0, 2]), numbers, sums)
+    assert sums.tolist() == [1.0, 1.0]  # 0 + 1: the two lowest signs are positive
+    for place in (-1, 3, 2**40):
+        with pytest.raises(IndexError, match="beyond"):
+            COMPILED.under(signs, np.array([0, place]), numbers, sums)
+    for wrong in ((signs, np.array([0]), numbers, sums), (signs, np.array([0, 1]), numbers[:63], sums)):
+        with pytest.raises(ValueError, match="not of one size"):
+            COMPILED.under(*wrong)
+    with pytest.raises(TypeError, match="4 arguments"):
+        COMPILED.under(signs)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("size", [*range(1, 20), 127, 128, 129, 136, 255, 256, 257, 300, 768, 1_023, 10_000])
+def test_cosines_are_added_up_in_the_order_numpy_adds(size: int) -> None:
+    assert COMPILED is not None
+    vectors, question = cloud(30, size), cloud(1, size)[0].astype(np.float64)
+    vectors[1] = -0.0
+    places, out = np.random.default_rng(size).integers(0, 30, 50), np.empty(50)
+    COMPILED.cosines(vectors, places, question, out)
+    assert out.tobytes() == np.add.reduce(vectors[places].astype(np.float64) * question, axis=1).tobytes()
+
+
+def test_cosines_of_rows_that_are_not_there_are_refused() -> None:
+    assert COMPILED is not None
+    vectors, question, out = cloud(3, 4), np.ones(4), np.zeros(2)
+    for place in (-1, 3, 2**60):
+        with pytest.raises(IndexError, match="beyond"):
+            COMPILED.cosines(vectors, np.array([0, place]), question, out)
+    for wrong in (
+        (vectors, np.array([0]), question, out),
+        (vectors, np.array([0, 1]), np.ones(5), out),
+        (vectors, np.array([0, 1]), np.ones(0), out),
+    ):
+        with pytest.raises(ValueError, match="not of one size"):
+            COMPILED.cosines(*wrong)
+    with pytest.raises(TypeError, match="4 arguments"):
+        COMPILED.cosines(vectors)  # type: ignore[call-arg]
 
 
 TEXTS = [Text(3, ["tea", "pot", "tea"]), Text(5, ["pot", "tea", "pot", "tea", "pot"]), Text(8, ["pot"])]

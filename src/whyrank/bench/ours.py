@@ -13,6 +13,7 @@ from .. import config as settings
 from ..analysis.words import tokens_of
 from ..embedding.vectors import STATIC_WEIGHT
 from ..engine import Engine
+from ..kernel import COMPILED, Kernel
 from ..ports import Thresholds
 from ..storage.fields import WORDS
 from ..storage.sqlite.postings.index import PostingsIndex
@@ -93,6 +94,8 @@ class Ours(Peer):
     engine: Engine
     store: SqliteStore
 
+    kernel: Kernel | None = COMPILED
+
     def __init__(self) -> None:
         self._embedder = GivenVectors()
 
@@ -118,7 +121,7 @@ class Ours(Peer):
             "chunk.overlap": 0,
             "calibration": "manual",  # others do none, and questions have no vectors but those given with them
         }
-        self.store = SqliteStore(path)
+        self.store = SqliteStore(path, kernel=self.kernel)
         self._words = WordsAlone(self.store)
         self.engine = Engine(self.store, self._embedder, settings.load(given, workspace=folder))
 

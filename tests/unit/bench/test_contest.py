@@ -226,20 +226,21 @@ def test_scopes_are_compared_with_stores_of_their_own() -> None:
 
 
 def test_the_command_runs_whyrank_and_the_usual_recipe(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    typed = ["bench", "--sizes", "300", "--peers", "fts5+numpy,sqlite insert", "--queries", "5", "--json"]
-    assert main([*typed, "--out", str(tmp_path)]) == 0
+    typed = ["bench", "--sizes", "300", "--peers", "fts5+numpy,whyrank without kernel,sqlite insert"]
+    assert main([*typed, "--queries", "5", "--json", "--out", str(tmp_path)]) == 0
     [size] = json.loads(capsys.readouterr().out)["sizes"]
     assert size["skipped"] == []
-    assert [entrant["name"] for entrant in size["contestants"]] == [OURS, "fts5+numpy", "sqlite insert"]
+    peers = ["fts5+numpy", "whyrank without kernel"]
+    assert [entrant["name"] for entrant in size["contestants"]] == [OURS, *peers, "sqlite insert"]
     names = {category["name"]: [line["name"] for line in category["lines"]] for category in size["categories"]}
     both = [OURS, "fts5+numpy"]
     assert names == {
-        **dict.fromkeys(("hybrid", "keyword", "vector", "name by words", "name"), both),
+        **{key: [OURS, *peers] for key in ("hybrid", "keyword", "vector", "name by words", "name")},
         "insert": [*both, "sqlite insert"],
         "insert, indexed": [*both, "sqlite insert"],
     }
     [vector] = [category for category in size["categories"] if category["name"] == "vector"]
-    assert [line["recall_at_10"] for line in vector["lines"]] == [1.0, 1.0]
+    assert [line["recall_at_10"] for line in vector["lines"]] == [1.0, 1.0, 1.0]
     assert all(line["found_at_10"] > 0.5 for category in size["categories"][:-2] for line in category["lines"])
     assert [category["lines"][0]["recall_at_10"] for category in size["filtered"]] == [1.0, 1.0, 1.0]
     assert 0 < size["ranking_share"] < 1

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from whyrank.errors import SpaceMismatch
 from whyrank.ingest.entries import entry_for
+from whyrank.kernel import COMPILED, Kernel
 from whyrank.ports import Changes
-from whyrank.storage.sqlite import signs, vectors
+from whyrank.storage.sqlite import comparing, signs, vectors
 from whyrank.storage.sqlite.records import BLOCK
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
@@ -21,13 +22,14 @@ SPACE = "test/40"
 DIMENSIONS = 40  # no multiple of 64: the bits beyond must not count
 COUNT = 600
 EVERYTHING = Where(now=NOW)
+KERNELS = (COMPILED, None) if COMPILED is not None else (None,)
 
 
 @pytest.fixture(autouse=True)
 def _signs_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "EXACT_ROWS", 10)
-    monkeypatch.setattr(vectors, "LOOKED_AT", 250)
-    monkeypatch.setattr(vectors, "COMPARED", 120)
+    monkeypatch.setattr(comparing, "LOOKED_AT", 250)
+    monkeypatch.setattr(comparing, "COMPARED", 120)
 
 
 def cloud(count: int = COUNT, seed: int = 1) -> NDArray[np.float32]:
@@ -39,8 +41,17 @@ def cloud(count: int = COUNT, seed: int = 1) -> NDArray[np.float32]:
     return unit
 
 
-def filled(path: Path, points: NDArray[np.float32], scope: str = "global", prefix: str = "m") -> SqliteStore:
-    store = SqliteStore(path)
+def filled(
+    path: Path,
+    points: NDArray[np.float32],
+    scope: str = "global",
+    prefix: str = "m",
+    kernel: Kernel | None = COMPILED,
+) -> SqliteStore:
+    return grow(SqliteStore(path, kernel=kernel), points, prefix, scope)
+
+
+def grow(store: SqliteStore, points: NDArray[np.float32], prefix: str, scope: str = "global") -> SqliteStore:
     for start in range(0, len(points), 100):
         entries = [
             entry_for(
@@ -158,18 +169,60 @@ def test_turns_are_mixed_on_both_paths(tmp_path: Path, monkeypatch: pytest.Monke
     store.close()
 
 
-def test_distance_is_the_number_of_signs_that_differ() -> None:
-    points = np.array([[1, -1, 1], [1, 1, 1], [-1, 1, -1]], np.float32)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_distance_is_the_number_of_signs_that_differ(kernel: Kernel | None) -> None:
+    points = np.array([[1, -1, 1], [1, 1, 1], [-1, 1, -1], [1, -1, 1]], np.float32)
     question = signs.signs_of(points[:1])
-    assert signs.distances(signs.signs_of(points), question).tolist() == [0, 1, 3]
+    found = signs.apart(signs.signs_of(points), question, np.array([True, True, True, False]), kernel)
+    assert found.distances.tolist() == [0, 1, 3, signs.FAR]
+    assert found.counts.tolist() == [1, 1, 0, 1, *[0] * 61]  # one at each distance but 2, of 64 signs
 
 
 def test_the_last_of_the_nearest_takes_its_equals_along() -> None:
-    apart = [np.array([0, 2, 1, 2], np.uint16), np.array([2, 3], np.uint16)]
-    found = signs.nearest(apart, [None, None], 3)
+    def of(*distances: int) -> signs.Apart:
+        seen = [distance for distance in distances if distance != signs.FAR]
+        return signs.Apart(np.array(distances, np.uint16), np.bincount(seen, minlength=5))
+
+    found = signs.nearest([of(0, 2, 1, 2), of(2, 3)], 3)
     assert [places.tolist() for places in found] == [[0, 1, 2, 3], [0]]
-    masked = signs.nearest(apart, [np.array([False, True, True, True]), None], 1)
+    masked = signs.nearest([of(signs.FAR, 2, 1, 2), of(2, 3)], 1)
     assert [places.tolist() for places in masked] == [[2], []]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_numbers_are_added_where_signs_are_positive(kernel: Kernel | None) -> None:
+    held = signs.signs_of(np.array([[1, 1, -1], [-1, 1, 1], [-1, -1, -1]], np.float32))
+    numbers = signs.whole_numbers(np.array([0.5, -0.25, 1.0], np.float32))
+    most = (2**24 - 1) // 3
+    assert numbers[:4].tolist() == [round(most / 2), -round(most / 4), most, 0]
+    sums = signs.sums_under(held, np.array([1, 0, 2]), numbers, kernel)
+    assert sums.tolist() == [float(numbers[1] + numbers[2]), float(numbers[0] + numbers[1]), 0.0]
+
+
+@pytest.mark.parametrize("dimensions", [1, 63, 64, 65, 256, 2_000])
+@pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
+def test_compiled_loops_over_signs_give_what_numpy_gives(dimensions: int) -> None:
+    chance = np.random.default_rng(dimensions)
+    held = signs.signs_of(chance.standard_normal((1_003, dimensions)).astype(np.float32))
+    asked = chance.standard_normal(dimensions).astype(np.float32)
+    question, numbers = signs.signs_of(asked[np.newaxis]), signs.whole_numbers(asked)
+    for mask in (None, chance.random(1_003) < 0.3):
+        compiled, plain = (signs.apart(held, question, mask, kernel) for kernel in (COMPILED, None))
+        assert compiled.distances.tolist() == plain.distances.tolist()
+        assert compiled.counts.tolist() == plain.counts.tolist()
+    places = chance.integers(0, 1_003, 200)
+    sums = [signs.sums_under(held, places, numbers, kernel).tolist() for kernel in (COMPILED, None)]
+    assert sums[0] == sums[1]
+
+
+@pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
+def test_the_nearest_by_signs_are_the_same_with_and_without_compiled_loops(tmp_path: Path) -> None:
+    points = cloud()
+    compiled, plain = (filled(tmp_path / f"{n}.db", points, kernel=own) for n, own in enumerate((COMPILED, None)))
+    for where in (EVERYTHING, Where(path="00?/*", now=NOW)):
+        for question in points[::40]:
+            runs = [list(store.nearest(question, SPACE, where, 20).candidates) for store in (compiled, plain)]
+            assert runs[0] == runs[1]
 
 
 def test_a_vector_of_another_dimension_is_refused_and_named(tmp_path: Path) -> None:
@@ -224,3 +277,28 @@ def test_a_turn_after_a_damaged_one_stays_as_it_is(tmp_path: Path) -> None:
     [_, signal] = store.score(["m_2", "m_3"], ["turn"], points[3], SPACE, EVERYTHING)
     assert signal.values == {"m_3": pytest.approx(1.0, abs=1e-6)}
     store.close()
+
+
+@pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
+def test_codes_follow_what_is_written_and_count_as_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "EXACT_ROWS", 20_000)
+    points = cloud()
+    kinds = (COMPILED, None)
+    stores = [filled(tmp_path / f"{number}.db", points[:400], kernel=kernel) for number, kernel in enumerate(kinds)]
+    question = points[450]
+    for change in range(3):
+        runs = [store.nearest(question, SPACE, EVERYTHING, 50).candidates for store in stores]
+        assert list(runs[0]) == list(runs[1])
+        for store in stores:
+            grow(store, points[400 + 60 * change : 460 + 60 * change], f"n{change}")
+            store.write(Changes(remove=[f"m_{change}"]))
+    held = [next(iter(store._vectors._held.values())) for store in stores]
+    codes = len(held[0].entries) * (DIMENSIONS + 4 + 4)  # a byte a number, a scale and an error
+    assert held[0].nbytes - held[1].nbytes == codes
+
+
+def test_a_store_says_whether_a_compiled_kernel_helps(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db", kernel=None)
+    assert store.status("").engine.endswith(", no compiled kernel")
+    if COMPILED is not None:
+        assert SqliteStore(tmp_path / "memory.db").status("").engine.endswith(", a compiled kernel")

@@ -11,6 +11,7 @@ from ..contestant import Peer
 
 # Where each contestant is written down.
 PEERS: dict[str, tuple[str, str]] = {
+    "whyrank without kernel": ("plain", "WithoutKernel"),
     "fts5+numpy": ("sqlite", "UsualRecipe"),
     "fts5 without stop words": ("sqlite", "WithoutStopWords"),
     "sqlite insert": ("sqlite", "BareInsert"),

@@ -44,7 +44,7 @@ def _results() -> dict[str, Any]:
 def _status() -> dict[str, Any]:
     store = StoreStatus(
         "/srv/notes/.whyrank/memory.db", 3, "postings", 412, 87, {"global": 411, "user:42": 1}, {_SPACE: 412}, 0,
-        3_200_000, "SQLite 3.51.3",
+        3_200_000, "SQLite 3.51.3, a compiled kernel",
     )  # fmt: skip
     return {
         **shapes.status(store, _SPACE),

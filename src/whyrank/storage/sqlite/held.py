@@ -10,8 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernel import Kernel
 from .catalogue import BLOCK, NOWHERE, Flags, Integers, Shelf
+from .codes import Codes, codes_of
 from .connection import Connection
+from .rooms import roomy
 from .sealed import BrokenSeal, unseal
 from .signs import Signs, signs_of
 
@@ -19,7 +22,6 @@ PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
 STEP_BACK = 1  # the place in a shelf's windows that is one turn before
 
 READ_AT_ONCE = 4_096  # vectors: four megabytes, so that reading takes no more memory than holding
-SPARE_SHARE = 4  # a quarter more room than needed, so that a write does not copy everything
 
 Range = tuple[int, int]
 
@@ -34,6 +36,7 @@ class Held:
     given_signs: Signs | None
     damaged: Integers
     epoch: int = 0
+    codes: Codes | None = None
     found_damaged: set[int] = field(default_factory=set)  # met when whole vectors were read for a few
 
     @cached_property
@@ -48,7 +51,7 @@ class Held:
     @property
     def nbytes(self) -> int:
         """Return how much memory it holds."""
-        parts = (self.entries, self.vectors, self.given_signs)
+        parts = (self.entries, self.vectors, self.given_signs, self.codes)
         return sum(part.nbytes for part in parts if part is not None)
 
     @cached_property
@@ -62,14 +65,36 @@ class Held:
         """Tell whether every place has a vector."""
         return bool(self.has.all())
 
+    def visible(self, mask: Flags | None) -> Flags | None:
+        """Tell which of the places a mask allows have a vector; None if all may be found and have one."""
+        if self.is_full:
+            return mask
+        return self.has if mask is None else self.has & mask
 
-def renewed(connection: Connection, space: str, shelf: Shelf, known: Held | None, whole: bool) -> Held:
-    """Read what is new or changed of a scope and lay it over what is known."""
+
+def renewed(
+    connection: Connection, space: str, shelf: Shelf, known: Held | None, whole: bool, kernel: Kernel | None = None
+) -> Held:
+    """Read what is new or changed of a scope and lay it over what is known; a kernel makes codes of whole vectors."""
     if known is not None and (known.changed > shelf.changed or known.epoch != shelf.epoch):
         known = None
     ranges = _changed_ranges(connection, shelf, known)
     read = _with_vectors if whole else _with_signs
-    return replace(read(connection, space, shelf, known, ranges), epoch=shelf.epoch)
+    held = replace(read(connection, space, shelf, known, ranges), epoch=shelf.epoch)
+    return held if kernel is None else replace(held, codes=_codes(kernel, shelf, held, known, ranges))
+
+
+def _codes(kernel: Kernel, shelf: Shelf, held: Held, known: Held | None, ranges: Sequence[Range]) -> Codes | None:
+    if held.vectors is None:
+        return None
+    if known is None or len(shelf.turns):  # turns are mixed anew, and nobody knows which of them have changed
+        return codes_of(kernel, held.vectors, None, (), is_new=True)
+    return codes_of(kernel, held.vectors, known.codes, ranges, _are_new(known, ranges))
+
+
+def _are_new(known: Held, ranges: Sequence[Range]) -> bool:
+    """Tell whether nothing that is known was changed: then room is shared with those who still read it."""
+    return all(begin >= len(known.entries) for begin, _ in ranges)
 
 
 def _changed_ranges(connection: Connection, shelf: Shelf, known: Held | None) -> list[Range]:
@@ -93,30 +118,19 @@ def _with_vectors(
     if known is not None:
         entries[: len(known.entries)] = known.entries
         if known.vectors is not None:
-            # Room is shared with older readers as long as nothing they read is written over.
-            is_new = all(begin >= len(known.entries) for begin, _ in ranges)
-            vectors = _roomy(known.vectors if is_new else known.vectors.copy(), len(shelf), known.vectors.shape[1])
+            kept = known.vectors if _are_new(known, ranges) else known.vectors.copy()
+            vectors = roomy(kept, (len(shelf), kept.shape[1]), np.float32)
     for begin, end in _pieces(ranges, READ_AT_ONCE):
         found = read_range(connection, space, shelf.scope, begin, end)
         entries[begin:end] = found.entries
         damaged += found.damaged.tolist()
         if found.vectors is not None:
-            vectors = _roomy(vectors, len(shelf), found.vectors.shape[1]) if vectors is None else vectors
+            if vectors is None:
+                vectors = roomy(None, (len(shelf), found.vectors.shape[1]), np.float32)
             vectors[begin:end] = found.vectors
     if vectors is not None and len(shelf.turns):
         vectors = mixed(vectors, entries, shelf)
     return Held(shelf.changed, entries, vectors, None, np.array(damaged, np.int64))
-
-
-def _roomy(vectors: NDArray[np.float32] | None, size: int, dimensions: int) -> NDArray[np.float32]:
-    """Return room for `size` vectors with those there are; what is beyond a reader's own size is nothing to it."""
-    if vectors is not None and isinstance(vectors.base, np.ndarray) and len(vectors.base) >= size:
-        grown: NDArray[np.float32] = vectors.base[:size]
-        return grown
-    room = np.zeros((size + size // SPARE_SHARE, dimensions), np.float32)
-    if vectors is not None:
-        room[: len(vectors)] = vectors
-    return room[:size]
 
 
 def _with_signs(connection: Connection, space: str, shelf: Shelf, known: Held | None, ranges: Sequence[Range]) -> Held:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...kernel import Kernel
 from ...ports import Entry
 from .connection import Connection
 from .database import Database
@@ -12,10 +13,10 @@ from .keyword import KeywordIndex
 from .postings.index import PostingsIndex
 from .rows import SELECT, to_memory
 
-# Each is made with the number of bytes it may keep in memory.
-INDEXES: dict[str, Callable[[int], KeywordIndex]] = {
-    "postings": PostingsIndex,
-    "fts5": lambda _: Fts5Index(),  # SQLite has a cache of its own
+# Each is made with the number of bytes it may keep in memory and the compiled loops it may use to search.
+INDEXES: dict[str, Callable[[int, Kernel | None], KeywordIndex]] = {
+    "postings": lambda cache_bytes, kernel: PostingsIndex(cache_bytes, kernel=kernel),
+    "fts5": lambda *_: Fts5Index(),  # SQLite has a cache of its own
 }
 DEFAULT = "postings"
 IndexName = tuple[str, str]  # what it is called, and the generation it answers since
@@ -99,7 +100,7 @@ def _step(database: Database, name: str) -> bool:
 
 def _made(name: str) -> KeywordIndex:
     """Return an index for moving memories, which needs to keep nothing."""
-    return INDEXES[name](0)
+    return INDEXES[name](0, None)
 
 
 def _meta(connection: Connection, key: str) -> str | None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from heapq import merge
 
+from ...kernel import Kernel
 from ...ports import SortingKey, StoreStatus, sorting_key
 from ...types import Memory, Order, Scope, Where
 from . import arrivals
@@ -21,6 +22,8 @@ _WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = 
 
 class Listing(Bookkeeping):
     """Lists and counts."""
+
+    _kernel: Kernel | None
 
     def _clause(self, where: Where) -> Clause:
         raise NotImplementedError
@@ -92,7 +95,7 @@ class Listing(Bookkeeping):
                 if space
                 else 0,
                 bytes=count("PRAGMA page_count") * count("PRAGMA page_size") if scopes is None else None,
-                engine=LIBRARY,
+                engine=f"{LIBRARY}, {'a' if self._kernel is not None else 'no'} compiled kernel",
             )
 
     def _count(self, query: str, *parameters: object) -> int:

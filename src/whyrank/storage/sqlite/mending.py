@@ -103,7 +103,7 @@ def _mend_in_place(database: Database) -> None:
             raise StoreDamaged(f"{database.path} does not say which keyword index it has", "take a copy of the store")
         if named[0] == "postings":
             _mend_segments(connection)
-        index = INDEXES[named[0]](0)
+        index = INDEXES[named[0]](0, None)
         ledger = Ledger(connection, raise_generation(connection), index.stored_tokens)
         for scope, first in broken_records(connection):
             ledger.mend(scope, first)

@@ -131,7 +131,7 @@ def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
     index = prepare_index(fresh, index if index in INDEXES else DEFAULT)
     with fresh.writing() as connection:
         _take_over(damaged, connection, notes)
-    keyword, names, vectors = INDEXES[index](0), NameIndex(), VectorIndex()
+    keyword, names, vectors = INDEXES[index](0, None), NameIndex(), VectorIndex()
     aside: list[_Aside] = []
     seen: set[int] = set()
     language = notes.get("language", _LANGUAGE)

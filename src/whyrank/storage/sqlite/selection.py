@@ -143,6 +143,8 @@ def nth_best(scores: NDArray[np.floating], number: int) -> float:
 def _block_tops(scores: NDArray[np.floating], size: int) -> NDArray[np.floating]:
     """Return the best of each block; the scores of a block stand far apart, which numpy compares much faster."""
     whole = len(scores) - len(scores) % size
+    if not whole:  # a small scope beside a large one
+        return scores
     tops: NDArray[np.floating] = np.maximum.reduce(scores[:whole].reshape(size, -1), axis=0)
     if whole < len(scores):  # the few behind the last whole block count to the first
         tops[0] = max(tops[0], np.maximum.reduce(scores[whole:]))

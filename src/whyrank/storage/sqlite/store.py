@@ -13,6 +13,7 @@ from pathlib import Path
 from ...columns import Listed, MemoryId, with_gaps
 from ...errors import StoreError
 from ...hits import ContentKey, Fetched
+from ...kernel import COMPILED, Kernel
 from ...matches import NameProbe
 from ...ports import Arrival, Changes, Vector
 from ...types import ONCE, Former, Join, Memory, Notice, Repeats, Run, Scope, Signal, Statistics, Where
@@ -43,12 +44,19 @@ CACHE_MEGABYTES = 224
 class SqliteStore(Listing):
     """Memories, keyword index, names, vectors and manifest in one SQLite file."""
 
-    def __init__(self, path: Path, keyword: str = DEFAULT, cache_megabytes: int = CACHE_MEGABYTES) -> None:
+    def __init__(
+        self,
+        path: Path,
+        keyword: str = DEFAULT,
+        cache_megabytes: int = CACHE_MEGABYTES,
+        kernel: Kernel | None = COMPILED,
+    ) -> None:
+        self._kernel = kernel
         self._database = Database(path)
         self._names = NameIndex()
         # Vectors are read in thousands, pages of postings a few at a time.
         self._page_bytes = cache_megabytes * _MEGABYTE * 2 // 7
-        self._vectors = VectorIndex(cache_megabytes * _MEGABYTE * 5 // 7)
+        self._vectors = VectorIndex(cache_megabytes * _MEGABYTE * 5 // 7, kernel)
         self._masks = Masks()
         self._recent = RecentMemories()
         self._notes = Notes()
@@ -148,7 +156,7 @@ class SqliteStore(Listing):
         if known is None:
             if len(self._indexes) >= _INDEXES_KEPT:
                 self._indexes.clear()
-            known = self._indexes[name] = INDEXES[name[0]](self._page_bytes)
+            known = self._indexes[name] = INDEXES[name[0]](self._page_bytes, self._kernel)
         return known
 
     # -- reading ---------------------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ class Writing:
 
     def _remove(self, ids: Sequence[MemoryId]) -> list[str]:
         """Take memories out of every table; return the hashes of the texts they embedded."""
-        indexes = [self.keyword, *([INDEXES[self._to_come](0)] if self._to_come is not None else [])]
+        indexes = [self.keyword, *([INDEXES[self._to_come](0, None)] if self._to_come is not None else [])]
         hashes = []
         for row, scope, number, text_hash in _found(self._connection, ids):
             for index in indexes:

@@ -1,0 +1,152 @@
+"""Codes choose and exact cosines decide: the rows found are those that are found by comparing every vector."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from whyrank.kernel import COMPILED
+from whyrank.storage.contexts import Unit
+from whyrank.storage.sqlite import codes
+from whyrank.storage.sqlite.catalogue import Shelf, Timed
+from whyrank.storage.sqlite.codes import codes_of
+from whyrank.storage.sqlite.comparing import exact_rows
+from whyrank.storage.sqlite.connection import Connection
+from whyrank.storage.sqlite.held import Held
+from whyrank.storage.sqlite.records import RECORD
+from whyrank.storage.sqlite.selection import Rows
+
+pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
+
+Vectors = NDArray[np.float32]
+NOTHING = np.zeros(0, np.int64)
+NO_FILE: Connection = sqlite3.connect(":memory:")  # no tie needs it: content keys begin differently
+
+
+def unit(rows: NDArray[np.float64]) -> Vectors:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    found: Vectors = (rows / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    return found
+
+
+def world(kind: str, count: int, dimensions: int, chance: np.random.Generator) -> Vectors:
+    """Return unit vectors of one kind."""
+    rows = chance.standard_normal((count, dimensions))
+    if kind == "clustered":
+        rows = chance.standard_normal((count // 20 + 1, dimensions))[np.arange(count) // 20] + 0.5 * rows
+    elif kind == "nearly equal":
+        rows = chance.standard_normal(dimensions) + 1e-4 * rows
+    elif kind == "equal":
+        rows = rows[chance.integers(0, min(3, count), count)]
+    elif kind == "one direction each":
+        rows = np.eye(dimensions)[chance.integers(0, dimensions, count)] * chance.choice([-1.0, 1.0], (count, 1))
+    elif kind == "one large number":
+        rows[:, 0] = 1e4
+    elif kind == "tiny numbers":
+        rows *= chance.choice([1.0, 1e-6, 1e-20], (count, dimensions))
+    return unit(rows)
+
+
+KINDS = ("random", "clustered", "nearly equal", "equal", "one direction each", "one large number", "tiny numbers")
+
+
+def shelf_of(scope: str, count: int, chunks_per_file: int) -> Shelf:
+    columns = {name: np.zeros(count, RECORD[name]) for name in RECORD.names or ()}
+    columns["row"] = np.arange(1, count + 1)
+    columns["unit"][:] = Unit.CHUNK
+    columns["group"] = np.arange(count, dtype=np.uint64) // chunks_per_file
+    columns["id"] = np.array([f"{scope[0]}{i}".encode() for i in range(count)], RECORD["id"])
+    columns["tie"] = np.array([f"{scope[0]}{(i * 7) % 1_000_003:07d}".encode() for i in range(count)], RECORD["tie"])
+    return Shelf(scope, 1, columns, NOTHING, Timed(NOTHING, np.zeros(0), np.zeros(0)))
+
+
+def held_of(vectors: Vectors, missing: float, chance: np.random.Generator) -> Held:
+    assert COMPILED is not None
+    entries = np.where(chance.random(len(vectors)) < missing, 0, np.arange(1, len(vectors) + 1))
+    stored = vectors * (entries > 0)[:, np.newaxis]
+    return Held(1, entries, stored, None, NOTHING, codes=codes_of(COMPILED, stored, None, (), is_new=True))
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(KINDS),
+    counts=st.lists(st.integers(1, 900), min_size=1, max_size=3),
+    dimensions=st.one_of(st.integers(1, 40), st.sampled_from([64, 255, 256, 300])),
+    chunks_per_file=st.sampled_from([1, 1, 3, 50]),
+    missing=st.sampled_from([0.0, 0.0, 0.3, 1.0]),
+    share=st.sampled_from([None, 0.5, 0.02]),
+    limit=st.sampled_from([1, 5, 50, 100, 2_000]),
+)
+@settings(max_examples=300, deadline=None)
+def test_codes_find_what_comparing_every_vector_finds(
+    seed: int,
+    kind: str,
+    counts: list[int],
+    dimensions: int,
+    chunks_per_file: int,
+    missing: float,
+    share: float | None,
+    limit: int,
+) -> None:
+    chance = np.random.default_rng(seed)
+    points = [world(kind, count, dimensions, chance) for count in counts]
+    shelves = [shelf_of(name, count, chunks_per_file) for name, count in zip("abc", counts, strict=False)]
+    held = [held_of(vectors, missing, chance) for vectors in points]
+    masks = [None if share is None else chance.random(count) < share for count in counts]
+    question = unit(points[0][:1] + chance.choice([0.0, 0.1]) * chance.standard_normal((1, dimensions)))[0]
+
+    def found(kernel: object) -> Rows:
+        return exact_rows(NO_FILE, kernel, shelves, held, masks, question, limit)  # type: ignore[arg-type]
+
+    assert found(COMPILED) == found(None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_codes_choose_few_unless_vectors_are_nearly_equal(kind: str) -> None:
+    assert COMPILED is not None
+    vectors = world(kind, 5_000, 256, np.random.default_rng(5))
+    own = codes_of(COMPILED, vectors, None, (), is_new=True)
+    found = own.may_be_nearest(COMPILED, vectors[7], None, 100)
+    if kind in ("random", "clustered"):
+        assert found is not None
+        assert 100 <= len(found[0]) <= 400
+    elif kind in ("nearly equal", "equal"):
+        assert found is None  # more than a thousand are as near as the margin tells
+
+
+def test_codes_of_what_has_changed_are_made_anew_and_readers_of_the_old_ones_see_no_change() -> None:
+    assert COMPILED is not None
+    chance = np.random.default_rng(3)
+    vectors = world("random", 300, 48, chance)
+    before = codes_of(COMPILED, vectors[:200], None, (), is_new=True)
+    kept = before.values.copy(), before.scales.copy()
+    grown = codes_of(COMPILED, vectors, before, [(200, 300)], is_new=True)
+    changed = vectors.copy()
+    changed[10:20] = world("random", 10, 48, chance)
+    after = codes_of(COMPILED, changed, grown, [(10, 20)], is_new=False)
+    for made, wanted in ((grown, vectors), (after, changed)):
+        anew = codes_of(COMPILED, wanted, None, (), is_new=True)
+        assert (made.values == anew.values).all()
+        assert (made.scales == anew.scales).all()
+        assert made.reach == anew.reach
+    assert (before.values == kept[0]).all()
+    assert (before.scales == kept[1]).all()
+
+
+def test_what_has_no_numbers_is_left_to_whole_vectors() -> None:
+    assert COMPILED is not None
+    vectors = world("random", 50, 16, np.random.default_rng(1))
+    damaged = vectors.copy()
+    damaged[3, 2] = np.nan
+    assert codes_of(COMPILED, damaged, None, (), is_new=True).may_be_nearest(COMPILED, vectors[0], None, 5) is None
+    own = codes_of(COMPILED, vectors, None, (), is_new=True)
+    assert own.may_be_nearest(COMPILED, np.zeros(16, np.float32), None, 5) is None
+    assert own.may_be_nearest(COMPILED, np.full(16, np.inf, np.float32), None, 5) is None
+    assert own.may_be_nearest(COMPILED, vectors[0][:8], None, 5) is None
+    assert own.may_be_nearest(COMPILED, vectors[0], None, 5) is not None
+    assert codes.CHOSEN_FEW > 50
