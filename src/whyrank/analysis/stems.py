@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
+from typing import Any
 
 import snowballstemmer
 
@@ -25,11 +27,30 @@ _ALGORITHMS = {
 STUB_LETTERS = 2  # a stem this short stands for too many words ("боюсь" becomes "бо")
 
 
+class _Stemmers(threading.local):
+    """The stemmers of one thread: each keeps its state while it works, and making one takes longer than a word."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def stem(self, word: str, algorithm: str) -> str:
+        """Return the stem of a word, whatever its length."""
+        made = self._made.get(algorithm)
+        if made is None:
+            made = self._made[algorithm] = snowballstemmer.stemmer(algorithm)
+            made.maxCacheSize = 0  # words are remembered further up
+        stemmed: str = made.stemWord(word)
+        return stemmed
+
+
+_STEMMERS = _Stemmers()
+
+
 @lru_cache(maxsize=65_536)
 def is_stub(word: str, language: str) -> bool:
     """Tell whether a folded word, or its stem, is so short that it stands for too many words."""
     algorithm = _ALGORITHMS.get(language)
-    stemmed = snowballstemmer.stemmer(algorithm).stemWord(word) if algorithm else word
+    stemmed = _STEMMERS.stem(word, algorithm) if algorithm else word
     return min(len(word), len(stemmed)) <= STUB_LETTERS
 
 
@@ -40,8 +61,7 @@ def stem(word: str, language: str) -> str:
     algorithm = _ALGORITHMS.get(language)
     if algorithm is None:
         return word
-    # A stemmer keeps its state while it works, so threads must not share one; words are remembered further up.
-    stemmed: str = snowballstemmer.stemmer(algorithm).stemWord(word)
+    stemmed = _STEMMERS.stem(word, algorithm)
     if len(stemmed) > STUB_LETTERS:
         return stemmed
     # "aws" and "ads" are asked for as they are: a word that nobody could find would be worse than one that finds less.
