@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ..analysis.names import MAX_WINDOW_WORDS, match_name, names_of
 from ..analysis.words import foreign_stems, tokens_of
-from ..columns import MemoryId, column_of
+from ..columns import Column, MemoryId, column_of
 from ..expressions import is_several
 from ..hits import Context, Held, memory_of
 from ..matches import NameMatch, NameProbe
@@ -265,4 +265,6 @@ def _run_notices(
 
 def _without_vector(signal: Signal | None, context: Context) -> int:
     values = signal.values if signal else {}
+    if isinstance(values, Column) and values.array is not None and len(values.ids) == len(context.memories):
+        return 0  # an array has no gaps
     return column_of(values, list(context.memories)).count(None)
