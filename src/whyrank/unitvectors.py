@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,11 +26,12 @@ def _is_unit(row: NDArray[np.float32]) -> bool:
 
 def unit_row(row: object, dimension: int | None) -> NDArray[np.float32]:
     """Return one vector at unit length; zeros stay zeros. What is no such vector is a ValueError."""
-    if getattr(row, "shape", None) == (dimension,) and _is_unit(cast("NDArray[np.float32]", row)):
-        return cast("NDArray[np.float32]", row)  # as most questions are
     import numpy as np
 
-    unit: NDArray[np.float32] = unit_rows(np.asarray(row)[np.newaxis], 1, dimension)[0]
+    given = np.asarray(row)
+    if given.shape == (dimension,) and _is_unit(given):  # as those of most questions are
+        return given
+    unit: NDArray[np.float32] = unit_rows(given[np.newaxis], 1, dimension)[0]
     return unit
 
 

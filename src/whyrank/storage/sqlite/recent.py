@@ -16,7 +16,7 @@ from .portions import portions
 from .records import code
 from .rows import CONTENT_KEY, SELECT, fetched
 
-_PLACES_KEPT = 2_000  # those of the last few searches; many more are slower to look up than to meet again
+_PLACES_KEPT = 600  # those of the last few searches; more are slower to let go of, once cold, than to meet again
 _RUNS_KEPT = 4  # whose places are not forgotten, however many: a search asks for them when all its runs are done
 _MEMORIES_KEPT = 20_000
 
