@@ -93,7 +93,9 @@ def voted(words: Sequence[str], default: str = DEFAULT_LANGUAGE) -> str:
             votes[language] = votes.get(language, 0) + 1
     # At equal votes the default wins, then the order of the table. One word alone ("die hard") decides nothing.
     most = max(votes.values())
-    winner = next(language for language in (default, *LATIN_LANGUAGES) if votes.get(language) == most)
+    if votes.get(default) == most:
+        return default
+    winner = next(language for language in LATIN_LANGUAGES if votes.get(language) == most)
     is_sure = most >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE
     return winner if is_sure and (default != DEFAULT_LANGUAGE or _is_shown(winner, voices, words)) else default
 
