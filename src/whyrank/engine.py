@@ -73,6 +73,7 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         self._background = Background()
         self._config = config
         self._clock = clock
+        self._policies: dict[str | None, tuple[Recipe, tuple[Notice, ...]]] = {}
 
     def __enter__(self) -> Engine:
         return self
@@ -143,12 +144,11 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         """
         check_budget(max_tokens)
         asked = self._query(query, limit, offset, filters, syntax, strict, max_tokens)
-        chosen = self._recipe(recipe)
+        chosen, unused = self._policy(recipe)
         asked, widened = self._widened(asked, expand)
-        with self._searching() as searcher:
-            results = searcher.search(asked, chosen)
-            said = (*widened, *self._config.unhonoured(recipe, chosen), *self._config.notices)
-            said = (*said, *self._serving.notices(), *self.word_notices(asked.where.scopes))
+        with self._store.reading():
+            results = self._searcher().search(asked, chosen)
+            said = (*widened, *unused, *self._serving.notices(), *self.word_notices(asked.where.scopes))
         return replace(results, notices=(*results.notices, *said)) if said else results
 
     def pool(
@@ -175,18 +175,16 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         asked = replace(self._query(query, limit, offset, filters, syntax), strict=strict, max_tokens=max_tokens)
         asked, widened = self._widened(asked, expand)
         base, wish = self._config.wishes(recipe)
-        with self._searching() as searcher:
-            found = pooled(searcher, asked, base, wish, self._reranking(base), likeness=likeness)
+        with self._store.reading():
+            found = pooled(self._searcher(), asked, base, wish, self._reranking(base), likeness=likeness)
             said = (*widened, *self._config.unhonoured(recipe, found.pool.recipe), *self._config.notices)
             said = (*said, *self._serving.notices(), *self.word_notices(asked.where.scopes))
             results = replace(found.results, notices=(*found.results.notices, *said))
         return replace(found, results=results)
 
-    @contextmanager
-    def _searching(self) -> Iterator[Searcher]:
-        """Hold one moment of the store, and ask by the space that answers in it: never by two."""
-        with self._store.reading():
-            yield Searcher(self._store, self._embedder, self._config["language"])
+    def _searcher(self) -> Searcher:
+        """Ask by the space that answers in the moment that is held: never by two."""
+        return Searcher(self._store, self._embedder, self._config["language"])
 
     def _widened(self, query: Query, expand: bool | None) -> tuple[Query, tuple[Notice, ...]]:
         """Let a language model widen a question, if it shall; no store is held while that is waited for."""
@@ -252,7 +250,8 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         """
         asked, widened = self._widened(self._query(query, limit, 0, filters, syntax), expand)
         chosen, wanted = self._recipe(recipe), identity_of(identity)
-        with self._searching() as searcher:
+        with self._store.reading():
+            searcher = self._searcher()
             if over is None:
                 answer = why(searcher, asked, chosen, wanted)
                 return replace(answer, details=(*answer.details, *(notice.message for notice in widened)))
@@ -331,6 +330,16 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         check_page(size, offset)
         where = filters_of(Filters, filters).where(self._clock()) if filters else Where(now=self._clock())
         return Query(text, where, size, offset, strict, max_tokens, syntax=check_syntax(syntax))
+
+    def _policy(self, recipe: str | Recipe | None) -> tuple[Recipe, tuple[Notice, ...]]:
+        """Return the recipe asked for, and what must be said of the settings beside it: by name it stays what it is."""
+        if not isinstance(recipe, Recipe) and recipe in self._policies:
+            return self._policies[recipe]
+        chosen = self._recipe(recipe)
+        policy = chosen, (*self._config.unhonoured(recipe, chosen), *self._config.notices)
+        if not isinstance(recipe, Recipe):
+            self._policies[recipe] = policy
+        return policy
 
     def _recipe(self, recipe: str | Recipe | None) -> Recipe:
         chosen = self._config.recipe(recipe)

@@ -78,6 +78,7 @@ class Serving:
         self._configured = configured
         self._makers = makers
         self._seen: tuple[str | None, Embedder] | None = None
+        self._said: tuple[str | None, bool, tuple[Notice, ...]] | None = None
         self._old: Roles | None = None
         self._agreed = False
 
@@ -178,6 +179,12 @@ class Serving:
 
     def notices(self) -> tuple[Notice, ...]:
         """Say that another model answers than the one that was asked for, or the same as an earlier whyrank made it."""
+        text, said = self._store.note(NOTE), self._said
+        if said is None or said[:2] != (text, self._agreed):
+            said = self._said = (text, self._agreed, self._notices())
+        return said[2]
+
+    def _notices(self) -> tuple[Notice, ...]:
         outdated = self.outdated()
         if outdated and outdated == self._makers.configured:
             text = f"{_EARLIER}; `whyrank model use {outdated}` makes today's, which find more"

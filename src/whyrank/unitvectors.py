@@ -16,16 +16,22 @@ def lone_row(rows: object, dimension: int | None) -> NDArray[np.float32] | None:
     """Return the one row of a table, if it is a vector of this dimension and beyond doubt at unit length."""
     if getattr(rows, "shape", None) == (1, dimension):
         row: NDArray[np.float32] = rows[0]  # type: ignore[index]
-        if row.dtype.char == "f" and abs(float(row.dot(row)) - 1.0) <= _SURELY:
-            return row
+        return row if _is_unit(row) else None
     return None
+
+
+def _is_unit(row: NDArray[np.float32]) -> bool:
+    return row.dtype.char == "f" and abs(float(row.dot(row)) - 1.0) <= _SURELY
 
 
 def unit_row(row: object, dimension: int | None) -> NDArray[np.float32]:
     """Return one vector at unit length; zeros stay zeros. What is no such vector is a ValueError."""
     import numpy as np
 
-    unit: NDArray[np.float32] = unit_rows(np.asarray(row)[np.newaxis], 1, dimension)[0]
+    given = np.asarray(row)
+    if given.shape == (dimension,) and _is_unit(given):  # as those of most questions are
+        return given
+    unit: NDArray[np.float32] = unit_rows(given[np.newaxis], 1, dimension)[0]
     return unit
 
 
@@ -34,7 +40,7 @@ def unit_rows(rows: object, count: int, dimension: int | None) -> NDArray[np.flo
     import numpy as np
 
     found = np.asarray(rows, np.float32)
-    if count == 1 and lone_row(found, dimension) is not None:  # as of every question
+    if count == 1 and lone_row(found, dimension) is not None:
         return found
     if found.ndim != 2 or len(found) != count or (dimension is not None and found.shape[1] != dimension):
         wanted = "any number" if dimension is None else dimension

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import regex
 
 from .names import name_key
@@ -29,6 +31,15 @@ def entities_in(text: str) -> tuple[str, ...]:
     for _, span in sorted(spans):
         found.setdefault(name_key(span), span)
     return tuple(found.values())
+
+
+def plain_entities(text: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Return the same of a text of plain words: none without a capital, but for a function word that begins it."""
+    first, *others = words
+    is_named = not "".join(others).islower() if others else False
+    if is_named or not (first.islower() or fold(first) in _FUNCTION_WORDS):
+        return entities_in(text)
+    return ()
 
 
 def is_identifier(text: str) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 
 import regex
@@ -78,23 +77,30 @@ def script_language(text: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
-    """Let the stop words vote; the default wins ties and silence."""
-    words = _words(text)
+    """Let the stop words of a text vote; the default wins ties and silence."""
+    return voted(_words(text), default)
+
+
+def voted(words: Sequence[str], default: str = DEFAULT_LANGUAGE) -> str:
+    """Do the same with the folded words that stand alone in a text."""
+    words = words[:_VOTING_WORDS]
     voices = _voices(words)
     if not voices:
         return default
-    votes: Counter[str] = Counter()
-    for voice, count in voices.items():
+    votes: dict[str, int] = {}
+    for voice in voices:
         for language in _VOTERS[voice]:
-            votes[language] += count
+            votes[language] = votes.get(language, 0) + 1
     # At equal votes the default wins, then the order of the table. One word alone ("die hard") decides nothing.
     most = max(votes.values())
-    winner = next(language for language in (default, *LATIN_LANGUAGES) if votes.get(language) == most)
+    if votes.get(default) == most:
+        return default
+    winner = next(language for language in LATIN_LANGUAGES if votes.get(language) == most)
     is_sure = most >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE
     return winner if is_sure and (default != DEFAULT_LANGUAGE or _is_shown(winner, voices, words)) else default
 
 
-def _is_shown(language: str, voices: Iterable[str], words: list[str]) -> bool:
+def _is_shown(language: str, voices: Sequence[str], words: Sequence[str]) -> bool:
     """Tell whether a word speaks for a language that English does not have too, or several do and none for English."""
     its_own = {voice for voice in voices if language in _VOTERS[voice]}
     if its_own - _ENGLISH_TOO:
@@ -107,17 +113,14 @@ def _is_shown(language: str, voices: Iterable[str], words: list[str]) -> bool:
 def _words(text: str) -> list[str]:
     folded = fold(text).replace("’", "'")
     found: list[str] = (_ASCII_WORD if folded.isascii() else _WORD).findall(folded)
-    return found[:_VOTING_WORDS]
+    return found
 
 
-def _voices(words: list[str]) -> Counter[str]:
-    """Count the function words, whole or on a side of an apostrophe (don't, qu'il)."""
-    counts = Counter(words)
-    voices = Counter({word: counts[word] for word in counts.keys() & _VOTERS.keys()})
-    for word in [word for word in counts if "'" in word]:
-        for side in {*word.split("'")} - {word}:
-            if side in _VOTERS:
-                voices[side] += counts[word]
+def _voices(words: Sequence[str]) -> list[str]:
+    """Return the function words, whole or on a side of an apostrophe (don't, qu'il)."""
+    voices = [word for word in words if word in _VOTERS]
+    for word in [word for word in words if "'" in word]:
+        voices += [side for side in {*word.split("'")} - {word} if side in _VOTERS]
     return voices
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import PurePosixPath
@@ -14,10 +15,11 @@ from ..matches import NameMatch, NameProbe, NameRelation
 from ..ports import Name
 from ..types import Memory
 from .text import compose, fold
-from .words import parts_of, spoken_words
+from .words import MAX_TOKEN_LETTERS, parts_of, spoken_words
 
 _NOT_IN_KEY = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:'[\p{L}]+)*")
+_ASCII_WORD = re.compile(r"\w+(?:'[A-Za-z]+)*", re.ASCII)
 
 # How specific a path is when its key is equal to the query's.
 FULL_PATH, BASENAME, STEM = 3, 2, 1
@@ -37,13 +39,22 @@ RELATIONS: tuple[NameRelation, ...] = (
 @lru_cache(maxsize=16_384)
 def name_key(text: str) -> str:
     """Fold a name and take out everything but letters and digits: `Remind Me`, `remind-me` and `RemindMe` meet."""
-    return _NOT_IN_KEY.sub("", fold(text))
+    folded = fold(text)
+    if folded.isascii():
+        return folded if folded.isalnum() else "".join(filter(str.isalnum, folded))
+    return _NOT_IN_KEY.sub("", folded)
 
 
 @lru_cache(maxsize=4_096)
 def name_words(text: str) -> tuple[str, ...]:
     """Return the words of a name, identifiers split into theirs."""
-    return _parts_of_all(_WORD.findall(compose(text)))
+    return _parts_of_all(_words(text))
+
+
+def _words(text: str) -> list[str]:
+    composed = compose(text)
+    words: list[str] = (_ASCII_WORD if composed.isascii() else _WORD).findall(composed)
+    return words
 
 
 def _parts_of_all(words: Iterable[str]) -> tuple[str, ...]:
@@ -73,8 +84,13 @@ def names_of(memory: Memory) -> tuple[Name, ...]:
 
 def probe_for(text: str, *, typos: bool = False) -> NameProbe:
     """Return what a query asks of the names."""
-    words = _WORD.findall(compose(text))
+    words = _words(text)
     return NameProbe(name_key(text), _parts_of_all(words), _windows(tuple(map(fold, words))), typos)
+
+
+def plain_probe(words: Sequence[str]) -> NameProbe:
+    """Return the same for plain words, folded."""
+    return NameProbe("".join(words), tuple([word[:MAX_TOKEN_LETTERS] for word in words]), _windows(tuple(words)))
 
 
 def _windows(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -93,6 +109,9 @@ def windows_by_key(probe: NameProbe) -> dict[str, tuple[str, ...]]:
 @lru_cache(maxsize=8)
 def _by_key(windows: tuple[tuple[str, ...], ...]) -> dict[str, tuple[str, ...]]:
     """Remember those of the last queries: speakers, names and every name that is compared ask for them."""
+    letters = "".join(chain.from_iterable(windows))
+    if letters.isascii() and letters.isalnum():  # every word is its own key
+        return {"".join(window): window for window in reversed(windows)}
     keys = {word: name_key(word) for word in set(chain.from_iterable(windows))}
     return {"".join(map(keys.__getitem__, window)): window for window in reversed(windows)}
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import regex
 
 from ..types import Analysis, Notice, QueryKind
-from .datewords import asked_dates
-from .entities import entities_in, is_identifier
-from .languages import DEFAULT_LANGUAGE, language_of, latin_language
-from .names import probe_for
+from .datewords import MONTH_OF, asked_dates
+from .entities import entities_in, is_identifier, plain_entities
+from .languages import DEFAULT_LANGUAGE, language_of, latin_language, voted
+from .names import plain_probe, probe_for
+from .plain import plain_words
 from .readings import term_for
-from .reldates import told_dates
+from .reldates import TELLING, told_dates
 from .speakers import asked_speakers
 from .stopwords import QUESTION_WORDS
 from .text import clean, compose, fold, unspaced_letters
-from .words import quoted_tokens, tokens_of
+from .words import plain_tokens, quoted_tokens, tokens_of
 
 MAX_TERMS = 64  # an OR of more costs more than it finds
 MAX_QUERY_CHARACTERS = 8_192  # a longer text is a document, not a question
@@ -27,10 +28,17 @@ _PHRASE = regex.compile(r'"([^"]+)"|“([^“”]+)”|„([^„“”]+)[“”
 _QUOTES = frozenset('"“„«')  # how a phrase begins
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+")
 _QUESTION_MARKS = ("?", "？", "؟", "⁇")
+_DATED = TELLING.union(MONTH_OF)  # one of these stands in every plain text that asks for a date
 
 
 def analyse(text: str, default_language: str = DEFAULT_LANGUAGE, now: float | None = None) -> Analysis:
     """Understand the text of a query; with `now`, also what it tells from where one stands ("yesterday")."""
+    words = plain_words(text) if len(text) <= MAX_QUERY_CHARACTERS else None
+    return scanned(text, default_language, now) if words is None else plainly(text, words, default_language, now)
+
+
+def scanned(text: str, default_language: str, now: float | None) -> Analysis:
+    """Understand any text."""
     cleaned = clean(text)
     asked = cleaned.text[:MAX_QUERY_CHARACTERS]
     language = language_of(asked, default_language)
@@ -43,10 +51,38 @@ def analyse(text: str, default_language: str = DEFAULT_LANGUAGE, now: float | No
         terms=distinct[:MAX_TERMS],
         probe=probe,
         entities=entities_in(asked),
-        dates=tuple(dict.fromkeys((*asked_dates(asked), *(told_dates(asked, now, language) if now else ())))),
+        dates=_dates(asked, now, language),
         speakers=asked_speakers(probe),
         notices=tuple(_notices(cleaned.replaced, len(text), len(distinct))),
     )
+
+
+def plainly(text: str, words: Sequence[str], default_language: str, now: float | None) -> Analysis:
+    """Understand a text of plain words in the same way."""
+    folded = [word.lower() for word in words]
+    language = voted(folded, default_language)
+    distinct = tuple(dict.fromkeys(plain_tokens(folded, language)))
+    probe = plain_probe(folded)
+    return Analysis(
+        text=text,
+        language=language,
+        kind=_kind(text.strip(), folded, language, is_name=len(words) <= NAME_WORDS),
+        terms=distinct[:MAX_TERMS],
+        probe=probe,
+        entities=plain_entities(text, words),
+        dates=() if _DATED.isdisjoint(folded) else _dates(text, now, language),
+        speakers=asked_speakers(probe),
+        notices=tuple(_notices(False, len(text), len(distinct))),
+    )
+
+
+def terms_of(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
+    """Return the terms a query asks for, in order and each once, and nothing else of its analysis."""
+    words = plain_words(text)
+    if words is None:
+        return tuple(dict.fromkeys(_terms(text, default_language)))
+    folded = [word.lower() for word in words]
+    return tuple(dict.fromkeys(plain_tokens(folded, voted(folded, default_language))))
 
 
 def kind_of(text: str, language: str) -> QueryKind:
@@ -54,13 +90,19 @@ def kind_of(text: str, language: str) -> QueryKind:
     stripped = text.strip()
     words = _WORD.findall(fold(stripped))
     spoken = len(words) + unspaced_letters(stripped) // LETTERS_PER_UNSPACED_WORD
-    if stripped.endswith(_QUESTION_MARKS):
+    return _kind(stripped, words, language, is_name=is_identifier(stripped) or 0 < spoken <= NAME_WORDS)
+
+
+def _kind(text: str, words: Sequence[str], language: str, *, is_name: bool) -> QueryKind:
+    if text.endswith(_QUESTION_MARKS):
         return "question"
-    if is_identifier(stripped) or 0 < spoken <= NAME_WORDS:
+    if is_name:
         return "name"
-    if words and words[0] in QUESTION_WORDS.get(language, frozenset()):
-        return "question"
-    return "keywords"
+    return "question" if words and words[0] in QUESTION_WORDS.get(language, frozenset()) else "keywords"
+
+
+def _dates(text: str, now: float | None, language: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*asked_dates(text), *(told_dates(text, now, language) if now else ()))))
 
 
 def _terms(text: str, default_language: str) -> Iterator[str]:

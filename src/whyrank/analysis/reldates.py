@@ -42,6 +42,8 @@ _COUNTED = re.compile(
     rf"(?P<unit>{'|'.join(_UNITS)})s?\b(?P<ago> ago\b)?"
 )
 _SIDED = re.compile(rf"\b(?P<side>{'|'.join(_SIDES)}) (?P<what>\w+)\b")
+# One of these stands in every plain text that tells a date.
+TELLING: frozenset[str] = frozenset().union(*_AWAY.values(), _SIDES, _UNITS, [f"{unit}s" for unit in _UNITS])
 _PARTS_OF_TODAY = frozenset({"morning", "afternoon", "evening"})
 
 

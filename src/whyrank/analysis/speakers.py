@@ -21,9 +21,9 @@ def speaker_mark(name: str) -> tuple[str, ...]:
 
 def asked_speakers(probe: NameProbe) -> tuple[str, ...]:
     """Return the marks of everybody the words of a question could name."""
-    keys = [key for key, window in windows_by_key(probe).items() if len(window) <= MAX_NAME_WORDS]
+    keys = [key for key, window in windows_by_key(probe).items() if key and len(window) <= MAX_NAME_WORDS]
     # One word alone has no windows.
-    return tuple(dict.fromkeys([BY + key for key in keys or [probe.key] if key]))
+    return tuple([BY + key for key in keys or [probe.key] if key])
 
 
 def is_speaker_mark(term: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import snowballstemmer
 
@@ -23,13 +24,15 @@ _ALGORITHMS = {
     "ta": "tamil",
 }
 STUB_LETTERS = 2  # a stem this short stands for too many words ("боюсь" becomes "бо")
+# Stemmers that nobody is using, by algorithm. Making one takes longer than a word does.
+_IDLE: dict[str, list[Any]] = {algorithm: [] for algorithm in _ALGORITHMS.values()}
 
 
 @lru_cache(maxsize=65_536)
 def is_stub(word: str, language: str) -> bool:
     """Tell whether a folded word, or its stem, is so short that it stands for too many words."""
     algorithm = _ALGORITHMS.get(language)
-    stemmed = snowballstemmer.stemmer(algorithm).stemWord(word) if algorithm else word
+    stemmed = _stemmed(word, algorithm) if algorithm else word
     return min(len(word), len(stemmed)) <= STUB_LETTERS
 
 
@@ -40,9 +43,21 @@ def stem(word: str, language: str) -> str:
     algorithm = _ALGORITHMS.get(language)
     if algorithm is None:
         return word
-    # A stemmer keeps its state while it works, so threads must not share one; words are remembered further up.
-    stemmed: str = snowballstemmer.stemmer(algorithm).stemWord(word)
+    stemmed = _stemmed(word, algorithm)
     if len(stemmed) > STUB_LETTERS:
         return stemmed
     # "aws" and "ads" are asked for as they are: a word that nobody could find would be worse than one that finds less.
     return word[:-1] if len(word) - 1 > STUB_LETTERS else word
+
+
+def _stemmed(word: str, algorithm: str) -> str:
+    """Return the stem as it comes, by a stemmer of one's own: it keeps its state while it works."""
+    idle = _IDLE[algorithm]
+    try:
+        stemmer = idle.pop()
+    except IndexError:  # the first word, or one more thread at a time than ever before
+        stemmer = snowballstemmer.stemmer(algorithm)
+        stemmer.maxCacheSize = 0  # words are remembered further up
+    stemmed: str = stemmer.stemWord(word)
+    idle.append(stemmer)
+    return stemmed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import regex
 
 from ..expressions import label_of, meant
 from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, language_of, latin_language, word_language
+from .plain import is_camel
 from .stems import stem
 from .stopwords import STOP_WORDS
 from .text import UNSPACED, clean, compose, fold
@@ -58,9 +59,17 @@ class Token(NamedTuple):
 
 def tokens_of(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     """Return the index tokens of a text; function words go unless nothing else is there."""
-    tokens = all_tokens(text, default_language)
-    content = tuple(token.text for token in tokens if not token.is_stop_word)
-    return content or tuple(token.text for token in tokens)
+    return _content(all_tokens(text, default_language))
+
+
+def plain_tokens(words: Iterable[str], latin: str) -> tuple[str, ...]:
+    """Return the same of plain words that are written in a language."""
+    return _content([token for word in words for token in run_tokens(word, latin)])
+
+
+def _content(tokens: Sequence[Token]) -> tuple[str, ...]:
+    content = tuple([token.text for token in tokens if not token.is_stop_word])
+    return content or tuple([token.text for token in tokens])
 
 
 def tokens_and_language(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[tuple[str, ...], str]:
@@ -144,6 +153,8 @@ def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
     folded = fold(run)[:MAX_TOKEN_LETTERS]
     if folded in STOP_WORDS.get(latin, frozenset()):
         return (Token(folded, is_stop_word=True),)
+    if run.isascii() and run.isalpha() and not is_camel(run):  # as most words are: nothing to spell, to part or to join
+        return (Token(stem(folded, latin)),)
     spoken = spoken_words(spelled(run))
     if spoken != [run]:
         return tuple(token for word in spoken for token in run_tokens(word, latin))
@@ -189,17 +200,13 @@ def spoken_words(run: str) -> list[str]:
 
 def parts_of(run: str) -> list[str]:
     """Split an identifier into its folded words: `getHTTPUrl`, `snake_case`, `a.b.c`, `v1.2`."""
-    if run.isascii() and run.isalpha() and not _is_camel(run):
+    if run.isascii() and run.isalpha() and not is_camel(run):
         return [fold(run)[:MAX_TOKEN_LETTERS]]  # as most words are
     parts: list[str] = []
     for piece in _PIECES.split(run):
-        words = _CAMEL.findall(piece) if _is_camel(piece) else [piece]
+        words = _CAMEL.findall(piece) if is_camel(piece) else [piece]
         parts.extend(fold(word)[:MAX_TOKEN_LETTERS] for word in words if _HAS_LETTER_OR_DIGIT.search(word))
     return parts
-
-
-def _is_camel(piece: str) -> bool:
-    return not (piece.islower() or piece.isupper()) and any(letter.isupper() for letter in piece[1:])
 
 
 def word_token(word: str, latin: str) -> Token:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import config as settings
-from ..analysis.words import tokens_of
+from ..analysis.query import terms_of
 from ..embedding.vectors import STATIC_WEIGHT
 from ..engine import Engine
 from ..kernel import COMPILED, Kernel
@@ -79,9 +79,8 @@ class WordsAlone:
 
     def run(self, question: str, limit: int) -> list[Key]:
         """Rank by words."""
-        terms = tuple(dict.fromkeys(tokens_of(question, LANGUAGE)))
         with self._store.view() as view:
-            return list(self._index.run(view, terms, Where(), "or", limit).rows.ids)
+            return list(self._index.run(view, terms_of(question, LANGUAGE), Where(), "or", limit).rows.ids)
 
 
 class Ours(Peer):

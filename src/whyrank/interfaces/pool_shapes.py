@@ -207,7 +207,7 @@ def _signals(found: Pooled) -> list[dict[str, Any]]:
     return [_signal(name, read.get(name) or context.signals[name], found, context) for name in names]
 
 
-def _voting(fusion: Fuse, found: Pooled) -> list[Vote]:
+def _voting(fusion: Fuse, found: Pooled) -> Sequence[Vote]:
     """Return every vote that could count by some setting, whatever its weight is now."""
     runs = found.pool.runs
     weighed = [Vote(vote.signal, 1.0, vote.normaliser) for vote in fusion.votes]

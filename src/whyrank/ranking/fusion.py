@@ -95,7 +95,8 @@ class Fuse:
         columns = [self.column(vote, runs, context, ids) for vote in self.live(runs)]
         silent = self._silent(context, {column.name for column in columns}, ids)
         board = Board(columns, self.absent, silent, self.whole)
-        scores = board.scores(len(ids))
+        summed = board.summed()
+        scores = board.scores(len(ids)) if summed is None else summed.tolist()
         memories = context.memories
         why = "; ".join(map(str, context.analysis.boosts))
 
@@ -103,16 +104,26 @@ class Fuse:
             score = scores[place]
             return Hit(held, 0, score, (Step("fusion", "set", score, why, Later(board.parts, place)),))
 
-        order = sorted(range(len(ids)), key=scores.__getitem__, reverse=True)
-        if len(set(scores)) < len(scores):
+        order, has_ties = _placed(scores) if summed is None else _placed_by(summed)
+        if has_ties:
             order.sort(key=lambda place: (-scores[place], memory_of(memories[ids[place]]).content_key))
         return Ranking(Lineup(order, ids, scores, origins_of(memories, ids), memories, hit))
 
-    def live(self, runs: Sequence[Run]) -> list[Vote]:
+    def live(self, runs: Sequence[Run]) -> Sequence[Vote]:
         """Return the votes of the runs that found something; a run that found nothing changes nothing."""
         if self.absent == "zero":
-            return list(self.votes)
-        found = [run.name for run in runs if run.candidates and run.name not in self.proposing]
+            return self.votes
+        found = tuple([run.name for run in runs if run.candidates and run.name not in self.proposing])
+        if found not in self._answered:
+            self._answered[found] = self._answering(found)
+        return self._answered[found]
+
+    @cached_property
+    def _answered(self) -> dict[tuple[str, ...], Sequence[Vote]]:
+        """Remember votes by the runs that found something: in most searches the same."""
+        return {}
+
+    def _answering(self, found: Sequence[str]) -> Sequence[Vote]:
         votes = list(self.votes)
         if self.others is not None:
             named = {vote.signal for vote in self.votes}
@@ -136,7 +147,7 @@ class Fuse:
 
     def column(self, vote: Vote, runs: Sequence[Run], context: Context, ids: Sequence[MemoryId]) -> SignalColumn:
         """Return what one signal says of these candidates."""
-        run = next((run for run in runs if run.name == vote.signal), Run(vote.signal))
+        run = next((run for run in runs if run.name == vote.signal), None) or Run(vote.signal)
         if self.absent == "zero":
             signal = as_signal(run, ids, unlisted=0.0)
         else:
@@ -156,27 +167,31 @@ class Fuse:
         ]
 
 
-@dataclass(frozen=True)
 class Board:
     """What every signal says of every candidate: a column per signal, a row of them the parts of one hit."""
 
-    columns: Sequence[SignalColumn]
-    absent: Literal["shared", "zero"] = "shared"
-    silent: Sequence[SignalColumn] = ()
-    whole: float = 1.0
+    def __init__(
+        self,
+        columns: Sequence[SignalColumn],
+        absent: Literal["shared", "zero"] = "shared",
+        silent: Sequence[SignalColumn] = (),
+        whole: float = 1.0,
+    ) -> None:
+        self.columns = columns
+        self.absent = absent
+        self.silent = silent
+        self.whole = whole
+        self.shared = share_out([column.weight for column in columns], whole)  # of those that have every signal
 
-    @cached_property
-    def shared(self) -> Sequence[float]:
-        """Return the weights of those that have every signal."""
-        return share_out([column.weight for column in self.columns], self.whole)
+    def summed(self) -> NDArray[np.float64] | None:
+        """Add up from left to right what each signal gives each candidate, if all are at hand as arrays."""
+        arrays = [column.array for column in self.columns if column.array is not None]
+        if not arrays or len(arrays) < len(self.columns):
+            return None
+        return reduce(add, [array * weight for array, weight in zip(arrays, self.shared, strict=True)])
 
     def scores(self, count: int) -> list[float]:
-        """Add up from left to right what each signal gives each candidate."""
-        arrays = [column.array for column in self.columns if column.array is not None]
-        if arrays and len(arrays) == len(self.columns):
-            weighed = (array * weight for array, weight in zip(arrays, self.shared, strict=True))
-            summed: list[float] = reduce(add, weighed).tolist()
-            return summed
+        """Do the same with what is not."""
         if self.absent == "shared" and any(None in column.normalised for column in self.columns):
             return [self._score(place) for place in range(count)]
         scores = [0.0] * count
@@ -215,12 +230,17 @@ class SignalColumn:
 
     name: str
     weight: float
-    normalised: Sequence[float | None]
+    given: Sequence[float | None]
     signal: Signal
     ids: Sequence[MemoryId]
     run: Run | None = None
     best: float | None = None
-    array: NDArray[np.float64] | None = field(default=None, compare=False)  # the normalised once more, if at hand
+    array: NDArray[np.float64] | None = field(default=None, compare=False)  # if at hand, in place of what is given
+
+    @cached_property
+    def normalised(self) -> Sequence[float | None]:
+        """Return what the signal says of each candidate, from 0 to 1; None where it knows nothing."""
+        return self.given if self.array is None else self.array.tolist()
 
     @cached_property
     def ranks(self) -> Mapping[MemoryId, int]:
@@ -248,8 +268,9 @@ class SignalColumn:
 def _normalised(vote: Vote, signal: Signal, run: Run, ids: Sequence[MemoryId]) -> SignalColumn:
     exact = array_of(signal.values, ids)
     if exact is not None and len(exact) and isinstance(vote.normaliser, Theoretical):
-        placed, best = vote.normaliser.over(exact), float(exact.max())
-        return SignalColumn(vote.signal, vote.weight or 0.0, placed.tolist(), signal, ids, run, best, placed)
+        best = float(exact.max())
+        placed = vote.normaliser.over(exact, best)
+        return SignalColumn(vote.signal, vote.weight or 0.0, (), signal, ids, run, best, placed)
     raw = column_of(signal.values, ids)
     if vote.normaliser.by_rank:  # "not listed" is the definition of nothing
         ranks = run.ranks()
@@ -259,6 +280,18 @@ def _normalised(vote: Vote, signal: Signal, run: Run, ids: Sequence[MemoryId]) -
     known = iter(vote.normaliser(scores, [None] * len(scores)))
     normalised = [*known] if len(scores) == len(raw) else [None if score is None else next(known) for score in raw]
     return SignalColumn(vote.signal, vote.weight or 0.0, normalised, signal, ids, run, max(scores, default=None))
+
+
+def _placed(scores: Sequence[float]) -> tuple[list[int], bool]:
+    """Return the places of scores from the best on, and whether two are equal."""
+    return sorted(range(len(scores)), key=scores.__getitem__, reverse=True), len(set(scores)) < len(scores)
+
+
+def _placed_by(scores: NDArray[np.float64]) -> tuple[list[int], bool]:
+    """Return the same of scores in an array."""
+    order = (-scores).argsort(kind="stable")
+    ordered = scores[order]
+    return order.tolist(), bool((ordered[1:] == ordered[:-1]).any())
 
 
 def family_of(signal: str) -> str:

@@ -111,6 +111,10 @@ class Lineup(Hits):
         """Return what each hit's source is."""
         return [self._origins[place] for place in self._places]
 
+    def has_distinct_origins(self) -> bool:
+        """Tell at once whether no candidate at all shares its source with another."""
+        return len(set(self._origins)) == len(self._origins)
+
     def hit(self, index: int) -> Hit:
         """Make one hit."""
         place = self._places[index]
@@ -126,7 +130,10 @@ class Lineup(Hits):
 
     def chosen(self, indices: Sequence[int]) -> Lineup:
         """Return some of them, in this order."""
-        places = [self._places[index] for index in indices]
+        if isinstance(indices, range) and indices.step == 1:  # a page
+            places = self._places[indices.start : indices.stop]
+        else:
+            places = [self._places[index] for index in indices]
         return Lineup(places, self._ids, self._scores, self._origins, self._memories, self._make)
 
     def fetched(self, get: Callable[[Sequence[MemoryId]], Mapping[MemoryId, Held]]) -> Lineup:

@@ -101,9 +101,9 @@ class Theoretical(_ByScore):
         low = self.minimum
         return [value if 0.0 <= (value := (score - low) / reach) <= 1.0 else _unit(value) for score in scores]
 
-    def over(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the same numbers for scores in an array."""
-        reach = float(scores.max(initial=self.minimum)) - self.minimum
+    def over(self, scores: NDArray[np.float64], best: float) -> NDArray[np.float64]:
+        """Return the same numbers for scores in an array whose best is known."""
+        reach = best - self.minimum
         if reach <= 0:
             return abs(scores) * 0.0
         placed: NDArray[np.float64] = ((scores - self.minimum) / reach).clip(0.0, 1.0)

@@ -308,6 +308,8 @@ class GroupBySource:
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Keep the best chunks of each file."""
         hits = ranking.hits
+        if isinstance(hits, Lineup) and hits.has_distinct_origins():
+            return ranking
         origins = hits.origins() if isinstance(hits, Lineup) else [hit.held.origin for hit in hits]
         if len(set(origins)) == len(origins):
             return ranking
@@ -349,7 +351,8 @@ class Top:
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Cut the ranking; what is beyond the page keeps its rank in its reason."""
         hits, end = ranking.hits, self.offset + self.limit
-        beyond = [*range(min(self.offset, len(hits))), *range(min(end, len(hits)), len(hits))]
+        before, behind = range(min(self.offset, len(hits))), range(min(end, len(hits)), len(hits))
+        beyond: Sequence[int] = [*before, *behind] if before else behind
 
         def step(index: int) -> Step:
             return Step("top", "drop", why=f"ranked {beyond[index] + 1}, and {self._asked()}")

@@ -69,20 +69,12 @@ def keep_calibration(store: Store, made: Calibration) -> None:
 
 def calibration_for(store: Store, space: str, scopes: frozenset[Scope], memories: int) -> Calibration | None:
     """Return the calibration of what a caller may see, or of most of it: few memories more change little."""
-    own = _kept(store, space, scopes)
-    if own is not None:
-        return own
-    lasting = frozenset(scope for scope in scopes if scope.kind != "session")
-    for part in dict.fromkeys((lasting, frozenset({GLOBAL}))):
-        found = _kept(store, space, part)
-        if found is not None and not found.is_outgrown(memories):
+    for place, name in enumerate(_names_for(space, scopes)):
+        text = store.note(name)
+        found = _read(text) if text is not None else None
+        if found is not None and (not place or not found.is_outgrown(memories)):
             return found
     return None
-
-
-def _kept(store: Store, space: str, scopes: frozenset[Scope]) -> Calibration | None:
-    text = store.note(_name_for(space, scopes))
-    return _read(text) if text is not None else None
 
 
 def calibrations_in(store: Store, space: str) -> list[Calibration]:
@@ -129,8 +121,11 @@ def notices_about(calibration: Calibration | None, memories: int) -> tuple[Notic
 
 
 @lru_cache(maxsize=4096)
-def _name_for(space: str, scopes: frozenset[Scope]) -> str:
-    return _name(space, tuple(sorted(map(str, scopes))))
+def _names_for(space: str, scopes: frozenset[Scope]) -> tuple[str, ...]:
+    """Return the name of the note about these scopes, and the names of those about what is lasting or everybody's."""
+    lasting = frozenset(scope for scope in scopes if scope.kind != "session")
+    parts = dict.fromkeys((scopes, lasting, frozenset({GLOBAL})))
+    return tuple([_name(space, sorted(map(str, part))) for part in parts])
 
 
 def _name(space: str, scopes: Sequence[str]) -> str:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
+from ..columns import Column, MemoryId
 from ..hits import Hit, Ranking
 from ..ports import Embedder, Thresholds
 from ..ranking.lineup import Lineup, dropped_by, said_of, top_tier
@@ -29,6 +31,7 @@ CONFIDENCE_IN_A_SLIP = 0.5  # a name with a letter or two mistyped: likely meant
 
 # Another page, another chunk of a file, no budget left.
 _STILL_ANSWERS = frozenset({"top", "group", "budget"})
+_SILENCE: Mapping[MemoryId, float] = {}  # of a signal that was not asked
 
 
 class Judgement(NamedTuple):
@@ -49,20 +52,27 @@ def judged(
     # What these stages dropped answers the query all the same, so that the verdict does not depend on the page.
     answering = [ranking.hits, *dropped_by(ranking.dropped, _STILL_ANSWERS)]
     vectors, words = signals.get("vector"), signals.get("keyword")
-    cosines = [said_of(hits, vectors.values if vectors else {}) for hits in answering]
-    coverages = [said_of(hits, words.coverage if words else {}) for hits in answering]
+    cosines = vectors.values if vectors else _SILENCE
+    coverages = words.coverage if words else _SILENCE
+    said = _said_by(answering, cosines)
     # Where no vector spoke (no embedder, a failed one, a recipe of words), coverage stands alone.
-    spoke = any(said.count(None) < len(said) for said in cosines)
+    spoke = said.count(None) < len(said)
     thresholds = _thresholds(embedder if spoke else None, calibration)
-    curve = _Curve(thresholds, "cosine + coverage" if spoke else "coverage")
-    evident = [
-        max(0.0, cosine or 0.0) + (coverage or 0.0) for cosine, coverage in zip(cosines[0], coverages[0], strict=True)
-    ]
+    curve = _curve(thresholds, "cosine + coverage" if spoke else "coverage")
+    shown = zip(said_of(ranking.hits, cosines), said_of(ranking.hits, coverages), strict=True)
+    evident = [max(0.0, cosine or 0.0) + (coverage or 0.0) for cosine, coverage in shown]
     hits = _Judged(ranking.hits, evident, curve).hits()
-    tier = name_tier(max(top_tier(hits) for hits in answering))
-    found = evidence(chain.from_iterable(cosines), chain.from_iterable(coverages))
+    tier = name_tier(max(map(top_tier, answering)))
+    found = evidence(said, _said_by(answering, coverages))
     verdict = _verdict(tier, found, thresholds) if any(map(len, answering)) else "nothing"
     return Judgement(Ranking(hits, ranking.dropped, ranking.notices), verdict, found)
+
+
+def _said_by(answering: Sequence[Sequence[Hit]], values: Mapping[MemoryId, float]) -> Sequence[float | None]:
+    """Return what a signal says of all that answers, in any order; of all candidates it says it at once."""
+    if isinstance(values, Column) and len(values.ids) == sum(map(len, answering)):
+        return values.numbers
+    return [*chain.from_iterable(said_of(hits, values) for hits in answering)]
 
 
 def _thresholds(speaking: Embedder | None, calibration: Calibration | None) -> Thresholds:
@@ -138,6 +148,12 @@ class _Curve:
             return Step("confidence", "note", confidence, "100%, its name is the query")
         reason = f"{confidence:.0%}, {self._measured} = {found:.3f}; {self._scale}"
         return Step("confidence", "note", confidence, reason)
+
+
+@lru_cache(maxsize=64)
+def _curve(thresholds: Thresholds, measured: str) -> _Curve:
+    """Remember curves: a store has one or two."""
+    return _Curve(thresholds, measured)
 
 
 def _logit(share: float) -> float:

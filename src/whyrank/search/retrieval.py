@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..analysis.names import MAX_WINDOW_WORDS, match_name, names_of
+from ..analysis.query import terms_of
 from ..analysis.words import foreign_stems, tokens_of
-from ..columns import MemoryId, column_of
+from ..columns import Column, MemoryId, column_of
 from ..expressions import is_several
 from ..hits import Context, Held, memory_of
 from ..matches import NameMatch, NameProbe
@@ -138,7 +139,7 @@ def _query_vector(
     except Exception as error:  # whatever a provider throws or gives, the other runs must answer
         notices.append(Notice("vector-off", f"the embedder failed, so words and names answer alone: {error}"))
         return None
-    if not vector.any():
+    if not vector.dot(vector):  # it has unit length, or none
         notices.append(
             Notice("vector-off", "the embedder knows no part of the question, so words and names answer alone")
         )
@@ -151,10 +152,10 @@ def _with_typos(probe: NameProbe, terms: Sequence[str], store: Store, query: Que
     if not 0 < len(probe.key) <= MAX_TYPO_LETTERS or len(probe.words) > MAX_WINDOW_WORDS:
         return probe
     spoken = [token for term in terms for token in ([term] if is_several(term) else term.split(" "))]
-    joined = tokens_of(probe.key, language)
+    joined = terms_of(probe.key, language)
     known = store.statistics({*spoken, *joined}, query.where.scopes).frequency
     is_known = any(known[term] for term in joined) or all(known[term] for term in spoken)
-    return replace(probe, typos=not is_known)
+    return probe if probe.typos != is_known else replace(probe, typos=not is_known)
 
 
 def _known_terms(analysis: Analysis, store: Store, query: Query, language: str) -> tuple[tuple[str, ...], Statistics]:
@@ -265,4 +266,6 @@ def _run_notices(
 
 def _without_vector(signal: Signal | None, context: Context) -> int:
     values = signal.values if signal else {}
+    if isinstance(values, Column) and values.array is not None and len(values.ids) == len(context.memories):
+        return 0  # an array has no gaps
     return column_of(values, list(context.memories)).count(None)

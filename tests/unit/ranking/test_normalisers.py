@@ -119,4 +119,4 @@ def test_a_reach_too_small_to_be_halved_makes_all_equal() -> None:
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9), st.floats(-2.0, 2.0))
 def test_scores_in_an_array_are_placed_exactly_as_scores_in_a_list(scores: list[float], minimum: float) -> None:
     normaliser = Theoretical(minimum)
-    assert normaliser.over(np.array(scores)).tolist() == normaliser(scores, [None] * len(scores))
+    assert normaliser.over(np.array(scores), max(scores)).tolist() == normaliser(scores, [None] * len(scores))

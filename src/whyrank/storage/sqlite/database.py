@@ -84,23 +84,15 @@ class Database:
         If it shall be the latest, what has arrived is indexed first, as far as this process may write now.
         """
         # A search opens dozens of blocks inside its own: those must cost nothing.
-        return _NESTED if self.reader().in_transaction else self._snapshot(latest)
+        return _NESTED if self.reader().in_transaction else _Snapshot(self, self._local.held, latest)
 
-    @contextmanager
-    def _snapshot(self, latest: bool) -> Iterator[None]:
-        connection = self.reader()
-        held: _Held = self._local.held
-        with held.turn, translated(self.path):
-            self._check_usable()  # it may have been closed while we waited
-            try:
-                held.look()
-                if held.is_behind and latest:
-                    connection.execute("COMMIT")
-                    self._catch_up(held)
-                yield
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")  # of what was only read; of a damaged page no COMMIT gets rid
+    def look(self, held: _Held, latest: bool) -> None:
+        """Begin a snapshot, behind the turn of its connection."""
+        self._check_usable()  # it may have been closed while we waited
+        held.look()
+        if held.is_behind and latest:
+            held.connection.execute("COMMIT")
+            self._catch_up(held)
 
     def _catch_up(self, held: _Held) -> None:
         """Index what has arrived and look at that very moment; who may not write, or not soon, sees what is indexed."""
@@ -257,6 +249,38 @@ class Database:
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
+
+
+class _Snapshot:
+    """One moment as a block: a class, because every search holds one, and a generator costs as much as looking does."""
+
+    __slots__ = ("_database", "_held", "_latest")
+
+    def __init__(self, database: Database, held: _Held, latest: bool) -> None:
+        self._database = database
+        self._held = held
+        self._latest = latest
+
+    def __enter__(self) -> None:
+        self._held.turn.acquire()
+        try:
+            self._database.look(self._held, self._latest)
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._held.connection.in_transaction:
+                self._held.connection.execute("ROLLBACK")  # of what was only read; of a damaged page no COMMIT gets rid
+        except SqlError as failure:
+            raise told(self._database.path, failure) from failure
+        finally:
+            self._held.turn.release()
+        if isinstance(error, SqlError):
+            raise told(self._database.path, error) from error
 
 
 class _Transaction:

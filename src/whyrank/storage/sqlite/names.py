@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +68,7 @@ class NameIndex:
         The score only orders the proposals.
         """
         rows: set[int] = set()
-        for scope in sorted(str(scope) for scope in where.scopes):
+        for scope in sorted(map(str, where.scopes)):
             rows |= self._candidates(connection, scope, probe)
         if only is not None:
             rows &= only
@@ -79,10 +80,10 @@ class NameIndex:
         return scored
 
     def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
-        keys = {probe.key, *windows_by_key(probe)}
+        keys = [probe.key, *windows_by_key(probe)]
         if probe.typos:
-            keys |= self._misspelt(connection, scope, probe.key)
-        rows = _called(connection, scope, sorted(keys - {""}), words_key(probe.words))
+            keys += sorted(self._misspelt(connection, scope, probe.key))
+        rows = _called(connection, scope, keys, words_key(probe.words))
         if 0 < len(probe.words) <= PARTIAL_WORDS:
             rows |= _with_all_prefixes(connection, scope, probe.words)
         return rows
@@ -127,15 +128,18 @@ def _letters(keys: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def _called(connection: Connection, scope: str, keys: Sequence[str], words: str) -> set[int]:
-    """Return the memories that have a name with one of these keys, or of these words in any order."""
+    """Return the memories that have a name with one of these keys, or of these words in any order.
+
+    No name has an empty key, and one that is asked for twice is found once.
+    """
     rows: set[int] = set()
-    for part, marks in portions(keys or [""]):  # no name has an empty key
+    for part, marks in portions(keys):
         found = connection.execute(
             f"SELECT memory FROM names WHERE scope = ? AND key IN ({marks}) "
             "UNION ALL SELECT memory FROM names WHERE scope = ? AND sorted_words = ?",
             (scope, *part, scope, words),
         )
-        rows.update(row for (row,) in found)
+        rows.update(chain.from_iterable(found))
     return rows
 
 

@@ -16,7 +16,7 @@ from .portions import portions
 from .records import code
 from .rows import CONTENT_KEY, SELECT, fetched
 
-_PLACES_KEPT = 2_000  # those of the last few searches; many more are slower to look up than to meet again
+_PLACES_KEPT = 600  # those of the last few searches; more are slower to let go of, once cold, than to meet again
 _RUNS_KEPT = 4  # whose places are not forgotten, however many: a search asks for them when all its runs are done
 _MEMORIES_KEPT = 20_000
 
@@ -134,22 +134,35 @@ class RecentMemories:
         """Return the places of those ids that exist."""
         with self._turn:
             self._prepare(generation)
-            known = self._known(ids)
-            if not all(map(known.__contains__, ids)):
-                known |= self._read(connection, [identity for identity in ids if identity not in known])
-                ids = [identity for identity in ids if identity in known]
+            met = self._met(ids)
+            if met is not None:
+                return met
+            known: dict[MemoryId, Place] = {}
+            for run in self._runs:
+                known |= run.by_id()
+            known |= self._read(connection, [identity for identity in ids if identity not in known])
+        ids = [identity for identity in ids if identity in known]
         if not ids:
             return Places((), (), (), ())
         return Places(ids, *zip(*map(known.__getitem__, ids), strict=True))
 
-    def _known(self, ids: Sequence[MemoryId]) -> dict[MemoryId, Place]:
-        """Return where the latest runs have met these; no more of them are looked at than know all."""
-        known: dict[MemoryId, Place] = {}
+    def _met(self, ids: Sequence[MemoryId]) -> Places | None:
+        """Return where the latest runs have met all of these, as the runs of a search have its candidates."""
+        at: dict[MemoryId, int] = {}
+        rows: list[int] = []
+        scopes: list[str] = []
+        origins: list[int] = []
         for run in reversed(self._runs):
-            known = run.by_id() | known
-            if all(map(known.__contains__, ids)):
-                break
-        return known
+            at |= zip(run.ids, range(len(rows), len(rows) + len(run.ids)), strict=True)
+            rows += run.rows
+            scopes += run.scopes
+            origins += run.origins
+            try:
+                places = [*map(at.__getitem__, ids)]
+            except KeyError:
+                continue  # an earlier run may know
+            return Places(ids, [rows[i] for i in places], [scopes[i] for i in places], [origins[i] for i in places])
+        return None
 
     def _read(self, connection: Connection, ids: Sequence[MemoryId]) -> dict[MemoryId, Place]:
         found = {}

@@ -273,7 +273,7 @@ class SqliteStore(Listing):
         """Propose memories whose names are related to the query."""
         with self.view() as view:
             found = self._names.select(view.connection, probe, where, view.rows_matching(where))
-            return Run("name", best(found, limit), self._left_out(view, where))
+            return Run("name", best(found, limit) if found else (), self._left_out(view, where))
 
     def score(
         self,
