@@ -29,8 +29,9 @@ from whyrank.ranking.counterfactuals import (
     seek,
     standing,
 )
-from whyrank.ranking.diverse import Diverse, Ground, ends_in_diversity
+from whyrank.ranking.diverse import Diverse, ends_in_diversity
 from whyrank.ranking.diversity import MMR
+from whyrank.ranking.ground import Ground
 from whyrank.ranking.knobs import Knob, knobs
 from whyrank.ranking.nearest import NEARLY
 from whyrank.ranking.order import Stage
@@ -132,18 +133,18 @@ def test_a_look_at_two_places_sees_what_the_ranking_of_the_whole_pool_shows(
     world: World, recipe: Recipe, other: Recipe
 ) -> None:
     looks = Diverse(world.runs, world.context)
-    ids = sorted(candidates(world))
     # The second and third recipe must not see what was kept of the first, nor the fourth too little of it.
     mixed = replace(recipe, stages=(*recipe.stages[:-1], other.stages[-1])), replace(recipe, fusion=other.fusion)
-    for seen in (recipe, *mixed, recipe):
-        assert ends_in_diversity(seen)
-        ranking = rank_pool(world.runs, seen, world.context)
-        for one, two in permutations(ids, 2):
-            assert looks.is_above(seen, one, two) == is_above(ranking, one, two), (seen, one, two)
+    seen = [recipe, *mixed, recipe]
+    assert all(map(ends_in_diversity, seen))
+    rankings = [rank_pool(world.runs, one, world.context) for one in seen]
+    for one, two in permutations(sorted(candidates(world)), 2):
+        assert looks.are_above(seen, one, two) == [is_above(ranking, one, two) for ranking in rankings], (one, two)
+        told = looks.are_above(seen, one, two, by=LEVEL)
+        for ranking, clearly in zip(rankings, told, strict=True):
             places = [standing(ranking, key) for key in (one, two)]
             if all(places) and len({place for place, _ in filter(None, places)}) == 2:
-                clearly = is_above(ranking, one, two) and not are_level(ranking, one, two)
-                assert looks.is_above(seen, one, two, by=LEVEL) == clearly, (seen, one, two)
+                assert clearly == (is_above(ranking, one, two) and not are_level(ranking, one, two)), (one, two)
 
 
 @given(worlds(visible_only=True), diverse_recipes(), st.integers(0, 3))
@@ -156,7 +157,7 @@ def test_on_the_ground_of_a_larger_pool_a_part_of_it_is_seen_as_if_it_were_alone
     looks = Diverse(less, world.context, Ground(world.runs, world.context))
     ranking = rank_pool(less, recipe, world.context)
     for one, two in permutations(sorted(candidates(world)), 2):
-        assert looks.is_above(recipe, one, two) == is_above(ranking, one, two), (one, two)
+        assert looks.are_above([recipe], one, two) == [is_above(ranking, one, two)], (one, two)
 
 
 @given(worlds(visible_only=True), st.one_of(diverse_recipes(), any_recipe))

@@ -29,7 +29,7 @@ from .listing import Listing
 from .masks import Masks
 from .names import NameIndex
 from .notes import Notes
-from .recent import Places, RecentMemories, StoredMemories, content_keys
+from .recent import Places, RecentMemories, StoredMemories
 from .schema import prepare
 from .vectors import VectorIndex
 from .writing import Writing
@@ -177,7 +177,7 @@ class SqliteStore(Listing):
 
     def _keys(self, rows: Sequence[int]) -> dict[int, ContentKey]:
         with self.view() as view:
-            return content_keys(view.connection, rows)
+            return self._recent.content_keys(*view[:2], rows)
 
     def _read_again(self, visible: set[str], identity: MemoryId, row: int) -> Memory | None:
         """Return a memory as it stands now; None if it was forgotten since, or is another's by now."""
