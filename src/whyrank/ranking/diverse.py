@@ -322,13 +322,19 @@ class Diverse:
 
         votes = [self._live(fusion) for fusion in fusions]
         columns = [[self._column(fusion, vote) for vote in row] for fusion, row in zip(fusions, votes, strict=True)]
-        first = [column.numbers for column in columns[0] if column.numbers is not None]
-        if len(first) < len(columns[0]) or any(row != columns[0] for row in columns):
-            return np.array([self._sum(*both) for both in zip(fusions, votes, columns, strict=True)])
-        weights = np.array([_shares(*both) for both in zip(fusions, votes, strict=True)])
+        usual = max(columns, key=columns.count)  # at the ends of a weight a vote may fall silent
+        numbers = [column.numbers for column in usual if column.numbers is not None]
+        if len(numbers) < len(usual):
+            return np.array([self._sum(*row) for row in zip(fusions, votes, columns, strict=True)])
+        is_usual = [row == usual for row in columns]
+        silent = [0.0] * len(usual)
+        rows = zip(fusions, votes, is_usual, strict=True)
+        weights = np.array([_shares(fusion, own) if same else silent for fusion, own, same in rows])
         scores = np.zeros((len(fusions), len(self.ground.ids)))
-        for place, values in enumerate(first):
-            scores += weights[:, place, None] * values
+        for values, weight in zip(numbers, weights.T, strict=True):
+            scores += weight[:, None] * values
+        for row in (row for row, same in enumerate(is_usual) if not same):
+            scores[row] = self._sum(fusions[row], votes[row], columns[row])
         return scores
 
     def _live(self, fusion: Fuse) -> Sequence[Vote]:

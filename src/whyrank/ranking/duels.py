@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 
-_FEW = 2  # so many rows are quicker one after the other
+_FEW = 3  # so many rows are quicker one after the other
 
 
 class Company(Protocol):

@@ -178,6 +178,6 @@ def _stage_turned(recipe: Recipe, place: int, field: str) -> Callable[[float], R
     def turn(value: float) -> Recipe:
         stage: Any = recipe.stages[place]
         stages = (*recipe.stages[:place], replace(stage, **{field: value}), *recipe.stages[place + 1 :])
-        return replace(recipe, stages=stages)
+        return Recipe(recipe.name, recipe.fusion, stages, recipe.plan)
 
     return turn

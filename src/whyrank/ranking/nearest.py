@@ -11,7 +11,7 @@ from .knobs import Knob
 NEARLY = 0.99  # this share of a change must not be enough
 _NARROW = 0.996  # a bracket is narrow enough when its inner end is this share of the outer
 _HALVINGS = 60
-_AHEAD = 4  # halvings that are looked at together: fifteen values, of which four will be asked for
+_AHEAD = 3  # halvings that are looked at together: seven values, of which three will be asked for
 DIGITS = 15  # behind the point; a float holds no more
 
 
