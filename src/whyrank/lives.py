@@ -132,7 +132,7 @@ class Living(Rereading):
         from .ingest.asked import names_of
 
         owner = scope_of(scope)
-        held = self._store.statistics((), frozenset({owner})).total
+        held = self._store.status("", frozenset({owner})).memories  # what waits to be indexed among them
         notes = [*notes_about(self._store, owner), *names_of(self._store, owner)]
         done = self._removed(held, Changes(clear=[owner], drop_notes=notes, purge=purge))
         return done._replace(remains=(*done.remains, *self._named_still(owner))) if purge else done

@@ -339,6 +339,31 @@ def test_what_waits_is_not_stored_twice_by_who_cannot_index_it_yet(path: Path) -
         assert engine.get(fact.id).superseded_by is not None
 
 
+def test_who_could_not_look_at_what_waits_says_so_when_a_fact_is_remembered(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(databases, "PAUSE_SECONDS", 60.0)
+    with whyrank.open(path, workspace=path.parent, calibration="manual") as engine:
+        engine.add("the first of a space is written whole")
+        engine.add("tea is green")
+        with locked(f"{path}.lock", 5):
+            engine.search("tea")  # in vain, so that no reader tries again for a while
+        done = engine.remember("tea is really green")
+        assert (done.outcome, [notice.code for notice in done.notices]) == ("stored", ["not-indexed-yet"])
+        assert engine.remember("tea is quite green").notices == ()
+
+
+def test_what_waits_is_counted_when_a_scope_is_forgotten(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "PAUSE_SECONDS", 60.0)
+    with whyrank.open(path, workspace=path.parent, calibration="manual") as engine:
+        engine.add("the first of a space is written whole", scope="user:1")
+        engine.add("tea is green", scope="user:1")
+        with locked(f"{path}.lock", 5):
+            engine.search("tea", scope="user:1")  # in vain, so that no reader tries again for a while
+        assert engine.forget_scope("user:1").memories == 2
+        assert engine.list(scope="user:1") == []
+
+
 def test_a_duplicate_is_not_embedded_where_that_takes_time(path: Path) -> None:
     asked: list[str] = []
 
