@@ -315,6 +315,24 @@ def test_a_row_that_cannot_be_read_is_set_aside_and_keeps_nobody_from_the_others
     store.close()
 
 
+def test_a_list_says_what_it_cannot_show_before_and_after_that_was_set_aside(path: Path) -> None:
+    with opened(path) as engine:
+        for text in ("tea is green", "coffee is black"):
+            engine.add(text)
+        other = connect(path)
+        assert other.execute("UPDATE arrivals SET rest = '{' WHERE text LIKE 'tea%'").rowcount == 1
+        other.commit()
+        other.close()
+        assert isinstance(engine._store, SqliteStore)
+        engine._store._database.read_only = True  # so that it waits, and is met by lists alone
+        for _ in range(2):
+            assert [one.text for one in engine.list()] == ["coffee is black"]
+            [notice] = engine.unlisted()
+            assert (notice.code, notice.message[:33]) == ("facts-damaged", "1 fact cannot be read any more, b")
+            assert engine.unlisted(scope="user:1") == (notice,)  # it is global
+            engine._store._database.read_only = False
+
+
 @pytest.mark.parametrize("vector", [b"abc", b"", bytes(12), np.ones(3, "<f4").tobytes()])
 def test_a_vector_that_does_not_fit_any_more_is_made_again(path: Path, vector: bytes) -> None:
     with whyrank.open(path, workspace=path.parent, calibration="manual") as engine:

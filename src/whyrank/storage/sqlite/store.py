@@ -206,9 +206,9 @@ class SqliteStore(Listing):
         self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
     ) -> Run:
         """Return the best memories by word score, up to `limit` distinct sources."""
-        if not terms:
-            return Run("keyword")
         with self.view() as view:
+            if not terms:
+                return Run("keyword", (), self._left_out(view, where))
             return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit, repeats), where)
 
     def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
