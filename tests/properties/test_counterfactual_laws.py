@@ -18,6 +18,7 @@ from tests.properties.worlds import NOW, SEEN, WORDS, World, candidates, fusions
 from whyrank.analysis.words import tokens_of
 from whyrank.errors import NotFound
 from whyrank.hits import Ranking
+from whyrank.ranking.boosts import Boosts, TokenMatch
 from whyrank.ranking.counterfactuals import (
     LEVEL,
     Change,
@@ -37,7 +38,8 @@ from whyrank.ranking.nearest import NEARLY
 from whyrank.ranking.order import Stage
 from whyrank.ranking.recipes import RECIPES, Recipe, rank_pool
 from whyrank.ranking.settings import Adjustments, adjusted
-from whyrank.ranking.stages import Evidence, GroupBySource, NameFirst, NotExpired, Recency, Superseded
+from whyrank.ranking.stages import Evidence, GroupBySource, InScope, NameFirst, NotExpired, Recency, Superseded
+from whyrank.ranking.worth import Base, Importance
 from whyrank.search.contrast import contrast
 from whyrank.search.retrieval import Stopwatch
 from whyrank.search.searcher import Searcher
@@ -117,7 +119,10 @@ def test_no_nearer_weight_flips_them_and_none_does_where_none_is_told(world: Wor
                     assert not flipped, (knob.name, value)
 
 
-BEFORE_DIVERSITY = (NameFirst(), Recency(), Evidence(min_vector=0.3, min_coverage=0.3), Superseded(), NotExpired())
+BEFORE_DIVERSITY = (
+    NameFirst(), Recency(), Evidence(min_vector=0.3, min_coverage=0.3), Superseded(), NotExpired(), InScope(), Base(),
+    Importance(), TokenMatch(0.1), Boosts(0.4, 0.3, 0.2, 0.1, 0.1),
+)  # fmt: skip
 
 
 @st.composite
