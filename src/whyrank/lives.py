@@ -22,11 +22,11 @@ from .arguments import (
 from .columns import MemoryId
 from .errors import ConfigError, NotFound
 from .lifetimes import REFRESHED, expiry
-from .ports import Changes, Recall, SortingKey
+from .ports import UNREADABLE, Changes, Recall, SortingKey
 from .rereading import Rereading
 from .search.calibration import notes_about
 from .search.why import OF_A_SCOPE
-from .types import GLOBAL, Former, Memory, Order, Scope, Where, visible
+from .types import GLOBAL, Former, Memory, Notice, Order, Scope, Where, visible
 
 if TYPE_CHECKING:
     from .ingest.filling import Progress
@@ -92,6 +92,11 @@ class Living(Rereading):
         where = filters_of(Listing, filters).where(self._clock())
         return self._store.browse(where, min(limit, MAX_LISTED), min(offset, MAX_LISTED), sort, after)
 
+    def unlisted(self, *, scope: Scopes = None) -> tuple[Notice, ...]:
+        """Say what no list of these scopes can show: facts in rows that were damaged before they were indexed."""
+        asked_nothing = self._store.keyword((), Where(visible(scopes_of(scope)), now=self._clock()), 1)
+        return tuple(notice for notice in asked_nothing.notices if notice.code == UNREADABLE)
+
     def history(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Former]:
         """Return what a memory was before each of its changes, the latest last."""
         memory = self.get(identity, scope=scope)
@@ -132,7 +137,7 @@ class Living(Rereading):
         from .ingest.asked import names_of
 
         owner = scope_of(scope)
-        held = self._store.statistics((), frozenset({owner})).total
+        held = self._store.status("", frozenset({owner})).memories  # what waits to be indexed among them
         notes = [*notes_about(self._store, owner), *names_of(self._store, owner)]
         done = self._removed(held, Changes(clear=[owner], drop_notes=notes, purge=purge))
         return done._replace(remains=(*done.remains, *self._named_still(owner))) if purge else done

@@ -241,7 +241,7 @@ class Remembering(Arriving):
             return []
         entry, space = entry_for(memory, self._config["language"]), embedder.fingerprint
         [vector] = unit_rows(embedder.documents([entry.embed_text]), 1, self._store.dimensions(space))
-        return self._nearest_facts(vector if vector.any() else None, space, memory.scope, least, self._clock())
+        return self._nearest_facts(vector if vector.any() else None, space, memory.scope, least, self._clock())[0]
 
     def _found_near(self, memory: Memory, apart: set[MemoryId], now: float) -> _Found:
         """Look for near-duplicates; an embedder that fails is a notice."""
@@ -253,14 +253,19 @@ class Remembering(Arriving):
         if done.wrong:
             return _Found(space=space, vectors=done.vectors, failures=done.failures, notices=(_NEAR_UNKNOWN,))
         vector = done.vectors.get(entry.embed_hash)
-        near = self._nearest_facts(vector, space, memory.scope, self._config["dedup.cosine"], now)
+        near, notices = self._nearest_facts(vector, space, memory.scope, self._config["dedup.cosine"], now)
         others = [one for one in near if one.memory.id not in apart]
-        return _Found(tuple(others[:_NEAR_TOLD]), space, done.vectors)
+        return _Found(tuple(others[:_NEAR_TOLD]), space, done.vectors, notices=notices)
 
-    def _nearest_facts(self, vector: Vector | None, space: str, scope: Scope, least: float, now: float) -> list[Near]:
-        """Return the facts of one scope that are near a vector; what has no direction is near nothing."""
+    def _nearest_facts(
+        self, vector: Vector | None, space: str, scope: Scope, least: float, now: float
+    ) -> tuple[list[Near], tuple[Notice, ...]]:
+        """Return the facts of one scope that are near a vector, and which could not be looked at.
+
+        What has no direction is near nothing.
+        """
         if vector is None:
-            return []
+            return [], ()
         only = frozenset({scope})
         where = Where(only, now=now)
         run = self._store.nearest(vector, space, where, _NEAR_LOOKED_AT)
@@ -269,7 +274,8 @@ class Remembering(Arriving):
             run = self._store.nearest(vector, space, replace(where, kinds=frozenset({"fact"})), _NEAR_LOOKED_AT)
         close = {one.id: one.score for one in run.candidates if one.score >= least}
         held = self._store.get(close, only)
-        return [Near(held[key], score) for key, score in close.items() if key in held and held[key].kind == "fact"]
+        facts = [Near(held[key], score) for key, score in close.items() if key in held and held[key].kind == "fact"]
+        return facts, run.notices
 
     def _merged(self, before: Memory, found: _Found, memory: Memory, keys: Keys, now: float) -> Added:
         """Give what was said of a fact to the nearest one it may change."""
@@ -278,7 +284,7 @@ class Remembering(Arriving):
             self._as_known(before, keys)
         else:
             self._put_one(before, after, keys, now)
-        return Added(after, "merged", found.near)
+        return Added(after, "merged", found.near, found.notices)
 
     def add_documents(self, documents: Iterable[Document]) -> int:
         """Store documents that come without files, each in place of what its id held; return the number of memories."""

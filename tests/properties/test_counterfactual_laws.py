@@ -18,6 +18,7 @@ from tests.properties.worlds import NOW, SEEN, WORDS, World, candidates, fusions
 from whyrank.analysis.words import tokens_of
 from whyrank.errors import NotFound
 from whyrank.hits import Ranking
+from whyrank.ranking.boosts import Boosts, TokenMatch
 from whyrank.ranking.counterfactuals import (
     LEVEL,
     Change,
@@ -29,14 +30,16 @@ from whyrank.ranking.counterfactuals import (
     seek,
     standing,
 )
-from whyrank.ranking.diverse import Diverse, Ground, ends_in_diversity
+from whyrank.ranking.diverse import Diverse, ends_in_diversity
 from whyrank.ranking.diversity import MMR
+from whyrank.ranking.ground import Ground
 from whyrank.ranking.knobs import Knob, knobs
 from whyrank.ranking.nearest import NEARLY
 from whyrank.ranking.order import Stage
 from whyrank.ranking.recipes import RECIPES, Recipe, rank_pool
 from whyrank.ranking.settings import Adjustments, adjusted
-from whyrank.ranking.stages import Evidence, GroupBySource, NameFirst, NotExpired, Recency, Superseded
+from whyrank.ranking.stages import Evidence, GroupBySource, InScope, NameFirst, NotExpired, Recency, Superseded
+from whyrank.ranking.worth import Base, Importance
 from whyrank.search.contrast import contrast
 from whyrank.search.retrieval import Stopwatch
 from whyrank.search.searcher import Searcher
@@ -116,7 +119,10 @@ def test_no_nearer_weight_flips_them_and_none_does_where_none_is_told(world: Wor
                     assert not flipped, (knob.name, value)
 
 
-BEFORE_DIVERSITY = (NameFirst(), Recency(), Evidence(min_vector=0.3, min_coverage=0.3), Superseded(), NotExpired())
+BEFORE_DIVERSITY = (
+    NameFirst(), Recency(), Evidence(min_vector=0.3, min_coverage=0.3), Superseded(), NotExpired(), InScope(), Base(),
+    Importance(), TokenMatch(0.1), Boosts(0.4, 0.3, 0.2, 0.1, 0.1),
+)  # fmt: skip
 
 
 @st.composite
@@ -132,18 +138,18 @@ def test_a_look_at_two_places_sees_what_the_ranking_of_the_whole_pool_shows(
     world: World, recipe: Recipe, other: Recipe
 ) -> None:
     looks = Diverse(world.runs, world.context)
-    ids = sorted(candidates(world))
     # The second and third recipe must not see what was kept of the first, nor the fourth too little of it.
     mixed = replace(recipe, stages=(*recipe.stages[:-1], other.stages[-1])), replace(recipe, fusion=other.fusion)
-    for seen in (recipe, *mixed, recipe):
-        assert ends_in_diversity(seen)
-        ranking = rank_pool(world.runs, seen, world.context)
-        for one, two in permutations(ids, 2):
-            assert looks.is_above(seen, one, two) == is_above(ranking, one, two), (seen, one, two)
+    seen = [recipe, *mixed, recipe]
+    assert all(map(ends_in_diversity, seen))
+    rankings = [rank_pool(world.runs, one, world.context) for one in seen]
+    for one, two in permutations(sorted(candidates(world)), 2):
+        assert looks.are_above(seen, one, two) == [is_above(ranking, one, two) for ranking in rankings], (one, two)
+        told = looks.are_above(seen, one, two, by=LEVEL)
+        for ranking, clearly in zip(rankings, told, strict=True):
             places = [standing(ranking, key) for key in (one, two)]
             if all(places) and len({place for place, _ in filter(None, places)}) == 2:
-                clearly = is_above(ranking, one, two) and not are_level(ranking, one, two)
-                assert looks.is_above(seen, one, two, by=LEVEL) == clearly, (seen, one, two)
+                assert clearly == (is_above(ranking, one, two) and not are_level(ranking, one, two)), (one, two)
 
 
 @given(worlds(visible_only=True), diverse_recipes(), st.integers(0, 3))
@@ -156,7 +162,7 @@ def test_on_the_ground_of_a_larger_pool_a_part_of_it_is_seen_as_if_it_were_alone
     looks = Diverse(less, world.context, Ground(world.runs, world.context))
     ranking = rank_pool(less, recipe, world.context)
     for one, two in permutations(sorted(candidates(world)), 2):
-        assert looks.is_above(recipe, one, two) == is_above(ranking, one, two), (one, two)
+        assert looks.are_above([recipe], one, two) == [is_above(ranking, one, two)], (one, two)
 
 
 @given(worlds(visible_only=True), st.one_of(diverse_recipes(), any_recipe))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -45,6 +45,11 @@ _GREEK = {
 }  # fmt: skip
 _GREEK_LETTERS = "".join(_GREEK)
 _SYMBOL = regex.compile(rf"(?<!\p{{Greek}})[{_GREEK_LETTERS}{_GREEK_LETTERS.upper()}](?![\p{{Greek}}\p{{Ll}}])")
+
+# How German letters are written where there are none; names travel so between languages.
+_UMLAUTS = {"ae": "ä", "oe": "ö", "ue": "ü"}
+_APART = str.maketrans({umlaut: letters for letters, umlaut in _UMLAUTS.items()})
+_TWO_LETTERS = re.compile("[aou]e")
 
 # What English joins to a word with an apostrophe; elsewhere (l'avion) both sides are words.
 _CONTRACTIONS = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
@@ -109,7 +114,10 @@ def words_meaning(term: str, text: str, default_language: str = DEFAULT_LANGUAGE
 
 
 def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[str, tuple[str, ...]]:
-    """Return, for each plain Latin word of a short text, its stems in the languages the text was not taken for."""
+    """Return, for each plain Latin word of a short text, what else it may stand in an index as.
+
+    Its stems in the languages the text was not taken for, and in all of them with its umlauts written otherwise.
+    """
     composed = compose(clean(text).text)
     latin = latin_language(composed, default_language)
     found: dict[str, tuple[str, ...]] = {}
@@ -117,11 +125,22 @@ def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[s
         tokens = run_tokens(run, latin)
         if is_unspaced(run) or len(tokens) != 1 or tokens[0].is_stop_word:
             continue
-        others = (run_tokens(run, language) for language in LATIN_LANGUAGES)
+        spellings = (run, *_respelled(run.lower()))
+        others = (run_tokens(spelling, language) for spelling in spellings for language in (latin, *LATIN_LANGUAGES))
         stems = dict.fromkeys(other[0].text for other in others if len(other) == 1 and not other[0].is_stop_word)
         stems.pop(tokens[0].text, None)
         found[tokens[0].text] = tuple(stems)
     return found
+
+
+def _respelled(word: str) -> Iterator[str]:
+    """Yield a word with its umlauts as two letters, and two letters as umlauts: `Müller` and `Mueller` are one name.
+
+    An `ss` needs no other spelling: in folded texts `ß` is one.
+    """
+    for other in (word.translate(_APART), _TWO_LETTERS.sub(lambda found: _UMLAUTS[found[0]], word)):
+        if other != word:
+            yield other
 
 
 def runs_in(composed: str) -> list[str]:

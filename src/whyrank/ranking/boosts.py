@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
 
 from ..hits import Context, Hit, Labels, Ranking
 from ..trail import Step
+from ..types import Memory
 from ..wording import counted
 from .finite import check_finite
 from .order import resteps
@@ -57,22 +59,41 @@ class TokenMatch:
 
     weight: float = 1.0
     reads_memories = reads_labels = True
+    op: ClassVar[Literal["add"]] = "add"
 
     def __post_init__(self) -> None:
         check_finite(self)
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add weight × points, with the words that were counted."""
-        asked = context.analysis.probe.words
 
         def steps(hit: Hit) -> Iterator[Step]:
-            labels = context.labels.get(hit.id, Labels())
-            points = token_points(asked, (*labels.name, *labels.slug, *labels.summary))
-            if self.weight * points.value:
-                why = f"{self.weight:g} × {points.value:g} points: {points}"
-                yield Step("token-match", "add", self.weight * points.value, why)
+            points = self.known(hit.memory, context)
+            for number in self.numbers(points):
+                yield Step("token-match", self.op, number, f"{self.weight:g} × {points.value:g} points: {points}")
 
         return resteps(ranking, steps)
+
+    def known(self, memory: Memory, context: Context) -> TokenPoints:
+        """Return what the labels of a memory have of the words of the query."""
+        labels = context.labels.get(memory.id, Labels())
+        return token_points(context.analysis.probe.words, (*labels.name, *labels.slug, *labels.summary))
+
+    def numbers(self, points: TokenPoints) -> tuple[float, ...]:
+        """Return what points are worth, if anything."""
+        worth = self.weight * points.value
+        return (worth,) if worth else ()
+
+
+_Found = Literal["every word", "every word as a beginning"]
+
+
+class Labelled(NamedTuple):
+    """How the words of a query stand in the slug and in the name of a memory, and what its summary has of them."""
+
+    slug: _Found | None
+    name: _Found | None
+    summary: TokenPoints
 
 
 @dataclass(frozen=True)
@@ -88,39 +109,47 @@ class Boosts:
     name_prefix: float = 0.0
     summary: float = 0.0
     reads_memories = reads_labels = True
+    op: ClassVar[Literal["add"]] = "add"
 
     def __post_init__(self) -> None:
         check_finite(self)
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add each bonus as a step of its own."""
-        asked = context.analysis.probe.words
 
         def steps(hit: Hit) -> Iterator[Step]:
-            labels = context.labels.get(hit.id, Labels())
-            yield from _bonus("slug", asked, labels.slug, self.slug_exact, self.slug_prefix)
-            yield from _bonus("name", asked, labels.name, self.name_exact, self.name_prefix)
-            points = token_points(asked, labels.summary)
-            if self.summary * points.value:
-                why = f"summary: {self.summary:g} × {points.value:g} points, {points}"
-                yield Step("boosts", "add", self.summary * points.value, why)
+            return (Step("boosts", self.op, *told) for told in self._bonuses(self.known(hit.memory, context)))
 
         return resteps(ranking, steps)
 
+    def known(self, memory: Memory, context: Context) -> Labelled:
+        """Return how the words of the query stand in the labels of a memory."""
+        asked, labels = context.analysis.probe.words, context.labels.get(memory.id, Labels())
+        points = token_points(asked, labels.summary)
+        return Labelled(_found(asked, labels.slug), _found(asked, labels.name), points)
 
-def _bonus(label: str, asked: Sequence[str], words: Sequence[str], exact: float, prefix: float) -> Iterator[Step]:
-    """Yield the bonus for the words of one label: whole words, else beginnings, else none."""
+    def numbers(self, known: Labelled) -> list[float]:
+        """Return the bonuses of a memory, one after the other."""
+        return [number for number, _ in self._bonuses(known)]
+
+    def _bonuses(self, known: Labelled) -> Iterator[tuple[float, str]]:
+        slug = {"every word": self.slug_exact, "every word as a beginning": self.slug_prefix}
+        name = {"every word": self.name_exact, "every word as a beginning": self.name_prefix}
+        for label, found, bonuses in (("slug", known.slug, slug), ("name", known.name, name)):
+            if found is not None and bonuses[found]:
+                yield bonuses[found], f"{label}: {found}"
+        points = known.summary
+        if self.summary * points.value:
+            yield self.summary * points.value, f"summary: {self.summary:g} × {points.value:g} points, {points}"
+
+
+def _found(asked: Sequence[str], words: Sequence[str]) -> _Found | None:
+    """Tell whether a label has every word of a query, else whether every one begins a word of it."""
     if not asked or not words:
-        return
-    tests: tuple[tuple[float, str, Callable[[str], bool]], ...] = (
-        (exact, "every word", lambda word: word in words),
-        (prefix, "every word as a beginning", lambda word: _begins(word, words)),
-    )
-    for bonus, told, found in tests:
-        if all(map(found, asked)):
-            if bonus:
-                yield Step("boosts", "add", bonus, f"{label}: {told}")
-            return
+        return None
+    if all(word in words for word in asked):
+        return "every word"
+    return "every word as a beginning" if all(_begins(word, words) for word in asked) else None
 
 
 # What ClawHub gave, and what its pull request 266 proposed.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from itertools import combinations
 
 from ..columns import Listed, MemoryId, by_id
@@ -18,12 +18,13 @@ from ..hits import Context, Hit, Ranking, memory_of, origins_of
 from ..trail import Key, Part, Step, total
 from ..types import Run, Signal
 from .boosts import Boosts, TokenMatch
-from .diverse import Diverse, Ground, ends_in_diversity
+from .diverse import Diverse, are_above, ends_in_diversity, lambda_of
 from .diversity import MMR
 from .fusion import Fuse, Vote, share_out
+from .ground import Ground
 from .knobs import Knob, knobs
 from .lineup import behind_of, ids_of
-from .nearest import DIGITS, NEARLY, along, searched
+from .nearest import DIGITS, NEARLY, Look, OneByOne, Together, along, searched
 from .order import in_order
 from .recipes import Recipe, rank_pool
 from .stages import Evidence, GroupBySource, InScope, MinScore, NameFirst, NotExpired, Recency, Superseded
@@ -154,12 +155,16 @@ def changes(pool: Pool, ranking: Ranking, upper: MemoryId, lower: MemoryId) -> t
     return tuple(sorted(found, key=lambda change: change.size))
 
 
-def are_turned(pool: Pool, upper: MemoryId, lower: MemoryId) -> bool:
-    """Tell whether the lower is clearly above the upper in this pool, looking at as few of the others as that takes."""
-    if ends_in_diversity(pool.recipe):
-        return Diverse(pool.runs, pool.context, pool.ground).is_above(pool.recipe, lower, upper, by=LEVEL)
-    ranking = _judges(pool, upper, lower).quick(pool.recipe)
-    return is_above(ranking, lower, upper) and not are_level(ranking, lower, upper)
+def are_turned(pools: Sequence[Pool], upper: MemoryId, lower: MemoryId) -> list[bool]:
+    """Tell in which of these pools, each a part of one, the lower is clearly above the upper.
+
+    As few of the others are looked at as that takes.
+    """
+    if pools and ends_in_diversity(pools[0].recipe):
+        looks = [(Diverse(pool.runs, pool.context, pool.ground), pool.recipe) for pool in pools]
+        return are_above(looks, lower, upper, by=LEVEL)
+    rankings = [_judges(pool, upper, lower).quick(pool.recipe) for pool in pools]
+    return [is_above(found, lower, upper) and not are_level(found, lower, upper) for found in rankings]
 
 
 def seek(ranking: Ranking, wanted: set[MemoryId]) -> Iterator[Hit]:
@@ -279,12 +284,17 @@ def _by_places(pool: Pool, upper: MemoryId, lower: MemoryId) -> Nearest:
     diverse = Diverse(pool.runs, pool.context, pool.ground)
 
     def nearest(knob: Knob) -> float | None:
-        def flips(value: float) -> bool:
-            return diverse.is_above(knob.turned(value), lower, upper)
-
-        value = searched(knob, [*along(knob, _STEPS_OF_THE_WHOLE), knob.low, knob.high], flips)
-        holds = value is not None and flips(value) and not flips(knob.value + NEARLY * (value - knob.value))
-        return value if holds else None
+        turned = cache(knob.turned)
+        flips = Together(lambda values: diverse.are_above([*map(turned, values)], lower, upper))
+        probes = [probe for probe in (*along(knob, _STEPS_OF_THE_WHOLE), knob.low, knob.high) if probe != knob.value]
+        # Without any relevance it takes long to tell who is first, so that waits until it is asked for.
+        flips.ahead(probe for probe in probes if lambda_of(turned(probe)))
+        value = searched(knob, probes, flips)
+        if value is None:
+            return None
+        nearly = knob.value + NEARLY * (value - knob.value)
+        flips.ahead((value, nearly))
+        return value if flips(value) and not flips(nearly) else None
 
     return nearest
 
@@ -298,8 +308,8 @@ def _by_scores(pool: Pool, upper: MemoryId, lower: MemoryId) -> Nearest:
 def _nearest(knob: Knob, judges: _Judges, upper: MemoryId, lower: MemoryId) -> float | None:
     """Return the nearest value that puts the lower above the upper, the whole pool being the witness."""
 
-    def flips(judge: Judge) -> Callable[[float], bool]:
-        return lambda value: is_above(judge(knob.turned(value)), lower, upper)
+    def flips(judge: Judge) -> Look:
+        return OneByOne(lambda value: is_above(judge(knob.turned(value)), lower, upper))
 
     looks = [(judges.quick, judges)]
     if judges.quick is not judges.whole:

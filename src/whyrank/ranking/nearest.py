@@ -3,17 +3,62 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
 
 from .knobs import Knob
 
 NEARLY = 0.99  # this share of a change must not be enough
 _NARROW = 0.996  # a bracket is narrow enough when its inner end is this share of the outer
 _HALVINGS = 60
+_AHEAD = 3  # halvings that are looked at together: seven values, of which three will be asked for
 DIGITS = 15  # behind the point; a float holds no more
 
 
-def searched(knob: Knob, probes: Sequence[float], flips: Callable[[float], bool]) -> float | None:
+class Look(Protocol):
+    """Tells whether something happens at a value; it may be told ahead which values will be asked for."""
+
+    def __call__(self, value: float, /) -> bool:
+        """Tell whether it happens there."""
+
+    def ahead(self, values: Iterable[float], /) -> None:
+        """Look at these values at once, as they will be asked for, or at some of them."""
+
+
+class OneByOne:
+    """Looks at no value before it is asked for."""
+
+    def __init__(self, happens: Callable[[float], bool]) -> None:
+        self._happens = happens
+
+    def __call__(self, value: float) -> bool:
+        """Tell whether it happens at a value."""
+        return self._happens(value)
+
+    def ahead(self, values: Iterable[float]) -> None:
+        """Do nothing."""
+
+
+class Together:
+    """Looks at many values at once and remembers them, where one look at many costs little more than one at one."""
+
+    def __init__(self, happens: Callable[[Sequence[float]], Sequence[bool]]) -> None:
+        self._happens = happens
+        self._seen: dict[float, bool] = {}
+
+    def __call__(self, value: float) -> bool:
+        """Tell whether it happens at a value."""
+        self.ahead((value,))
+        return self._seen[value]
+
+    def ahead(self, values: Iterable[float]) -> None:
+        """Look at those of these values that were not seen yet."""
+        new = [value for value in dict.fromkeys(values) if value not in self._seen]
+        if new:
+            self._seen.update(zip(new, self._happens(new), strict=True))
+
+
+def searched(knob: Knob, probes: Sequence[float], flips: Look) -> float | None:
     """Walk outwards in both directions to the first flip, close in on it, and take the nearer of the two."""
     nearest: float | None = None
     for direction in (-1.0, 1.0):
@@ -29,17 +74,32 @@ def searched(knob: Knob, probes: Sequence[float], flips: Callable[[float], bool]
     return nearest
 
 
-def _closed_in(start: float, inner: float, outer: float, flips: Callable[[float], bool]) -> tuple[float, float]:
+def _closed_in(start: float, inner: float, outer: float, flips: Look) -> tuple[float, float]:
     """Halve the bracket between a value that does not flip and one that does, until it is narrow."""
-    for _ in range(_HALVINGS):
-        if abs(inner - start) >= _NARROW * abs(outer - start):
+    for halving in range(_HALVINGS):
+        if _is_narrow(start, inner, outer):
             break
+        if halving % _AHEAD == 0:
+            flips.ahead(_middles(start, inner, outer, _AHEAD))
         middle = (inner + outer) / 2
         if flips(middle):
             outer = middle
         else:
             inner = middle
     return inner, outer
+
+
+def _is_narrow(start: float, inner: float, outer: float) -> bool:
+    return abs(inner - start) >= _NARROW * abs(outer - start)
+
+
+def _middles(start: float, inner: float, outer: float, depth: int) -> Iterator[float]:
+    """Yield every value that so many halvings may come to, whatever they find."""
+    if depth and not _is_narrow(start, inner, outer):
+        middle = (inner + outer) / 2
+        yield middle
+        yield from _middles(start, inner, middle, depth - 1)
+        yield from _middles(start, middle, outer, depth - 1)
 
 
 def _tidy(knob: Knob, inner: float, outer: float) -> float:

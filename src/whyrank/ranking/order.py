@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from ..hits import Context, Hit, Ranking
 from ..trail import Step
+from ..types import Memory
 from .lineup import Joined
 
 
@@ -17,6 +18,22 @@ class Stage(Protocol):
 
     def __call__(self, ranking: Ranking, context: Context, /) -> Ranking:
         """Return the ranking after this stage."""
+
+
+Change = Literal["add", "scale"]
+
+
+@runtime_checkable
+class Numbering(Protocol):
+    """A stage that adds or multiplies: numbers made of what is known of a memory and of the numbers of the stage."""
+
+    op: Change
+
+    def known(self, memory: Memory, context: Context, /) -> Any:
+        """Return what is known of a memory, whatever the numbers of the stage; None if the stage leaves it as it is."""
+
+    def numbers(self, known: Any, /) -> Sequence[float]:
+        """Return what is added to the score of such a memory, or what it is multiplied by, one after the other."""
 
 
 def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from ..columns import MemoryId
 from ..errors import ConfigError
@@ -93,6 +94,7 @@ class Recency:
     half_life_days: float = 30.0
     weight: float = 0.2
     reads_memories = True
+    op: ClassVar[Literal["scale"]] = "scale"
 
     def __post_init__(self) -> None:
         check_finite(self)
@@ -106,14 +108,23 @@ class Recency:
         """Scale each dated hit by its age."""
 
         def step(hit: Hit) -> Step | None:
-            if hit.memory.evergreen or hit.memory.date is None:
+            age = self.known(hit.memory, context)
+            if age is None:
                 return None
-            age = max(0.0, context.query.where.moment - hit.memory.date) / SECONDS_PER_DAY
-            factor = 1 - self.weight + self.weight * 2 ** (-age / self.half_life_days)
             old = f"{age:.0f} {which(round(age), 'day', 'days')} old"
-            return Step("recency", "scale", factor, f"{old}, half-life {self.half_life_days:g}")
+            return Step("recency", self.op, *self.numbers(age), f"{old}, half-life {self.half_life_days:g}")
 
         return rescore(ranking, step)
+
+    def known(self, memory: Memory, context: Context) -> float | None:
+        """Return the age of a memory in days, if it has one."""
+        if memory.evergreen or memory.date is None:
+            return None
+        return max(0.0, context.query.where.moment - memory.date) / SECONDS_PER_DAY
+
+    def numbers(self, age: float) -> tuple[float]:
+        """Return the factor for an age."""
+        return (1 - self.weight + self.weight * 2 ** (-age / self.half_life_days),)
 
 
 @dataclass(frozen=True)
@@ -132,26 +143,38 @@ class Evidence:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop hits whose every piece of evidence is below its threshold."""
+        return keep(ranking, "evidence", self.calibrated(context)._reason)
+
+    def calibrated(self, context: Context) -> Evidence:
+        """Return the stage with the thresholds that count."""
         if self.min_vector is None and self.min_coverage is None:
-            calibrated = Evidence(context.least.get("vector"), context.least.get("keyword"))
-            return keep(ranking, "evidence", calibrated._reason)
-        return keep(ranking, "evidence", self._reason)
+            return Evidence(context.least.get("vector"), context.least.get("keyword"))
+        return self
+
+    def passes(self, cosine: float | None, coverage: float | None) -> bool:
+        """Tell whether one of the two is enough, or neither can be held against a hit."""
+        if cosine is not None and self.min_vector is not None and cosine >= self.min_vector:
+            return True
+        if coverage is not None and coverage > 0 and coverage >= (self.min_coverage or 0.0):
+            return True
+        return (cosine is None or self.min_vector is None) and (coverage is None or self.min_coverage is None)
 
     def _reason(self, hit: Hit) -> str | None:
-        vector, keyword = part_of(hit.trail, "vector"), part_of(hit.trail, "keyword")
-        cosine = vector.raw if vector else None
-        coverage = keyword.coverage if keyword else None
+        cosine, coverage = evidence_of(hit)
+        if name_tier(hit.tier) or self.passes(cosine, coverage):
+            return None
         failed = []
         if cosine is not None and self.min_vector is not None:
-            if cosine >= self.min_vector:
-                return None
             failed.append(f"cosine {cosine:.3f} is below {self.min_vector:.3g}")
-        if coverage is not None:
-            if coverage > 0 and coverage >= (self.min_coverage or 0.0):
-                return None
-            if self.min_coverage is not None:
-                failed.append(f"coverage {coverage:.3f} is below {self.min_coverage:.3g}")
-        return ", ".join(failed) if failed and not name_tier(hit.tier) else None
+        if coverage is not None and self.min_coverage is not None:
+            failed.append(f"coverage {coverage:.3f} is below {self.min_coverage:.3g}")
+        return ", ".join(failed)
+
+
+def evidence_of(hit: Hit) -> tuple[float | None, float | None]:
+    """Return the cosine and the coverage of a hit, where it has them."""
+    vector, keyword = part_of(hit.trail, "vector"), part_of(hit.trail, "keyword")
+    return vector.raw if vector else None, keyword.coverage if keyword else None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from ..errors import ConfigError
 from ..hits import Context, Hit, Ranking
@@ -26,6 +27,7 @@ class Base:
 
     rate: float = 0.05
     reads_memories = reads_chats = True
+    op: ClassVar[Literal["add"]] = "add"
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.rate) or self.rate < 0:
@@ -35,16 +37,25 @@ class Base:
         """Add to each hit what it is worth by itself."""
 
         def step(hit: Hit) -> Step:
-            importance = _importance(hit.memory) or USUAL_IMPORTANCE
-            distance, unit = _distance(hit.memory, context)
-            kept = math.exp(-self.rate / importance**2 * distance)
-            worth = importance * kept
+            known = importance, distance, unit = self.known(hit.memory, context)
+            kept, (worth,) = self._kept(importance, distance), self.numbers(known)
             why = f"importance {importance} × {kept:.3f} remembered, {distance:.0f} {unit}"
-            if importance == MOST_IMPORTANT and worth < LEAST_OF_THE_MOST_IMPORTANT:
-                return Step("base", "add", LEAST_OF_THE_MOST_IMPORTANT, f"{why}; at least 1")
-            return Step("base", "add", worth, why)
+            return Step("base", self.op, worth, why if worth == importance * kept else f"{why}; at least 1")
 
         return rescore(ranking, step)
+
+    def known(self, memory: Memory, context: Context) -> tuple[int, float, str]:
+        """Return the importance of a memory, how far back it is, and in what."""
+        return _importance(memory) or USUAL_IMPORTANCE, *_distance(memory, context)
+
+    def numbers(self, known: tuple[int, float, str]) -> tuple[float]:
+        """Return what such a memory is worth."""
+        importance, distance, _ = known
+        worth = importance * self._kept(importance, distance)
+        return (max(worth, LEAST_OF_THE_MOST_IMPORTANT) if importance == MOST_IMPORTANT else worth,)
+
+    def _kept(self, importance: int, distance: float) -> float:
+        return math.exp(-self.rate / importance**2 * distance)
 
 
 def _importance(memory: Memory) -> int | None:
@@ -74,6 +85,7 @@ class Importance:
     least: float = 0.75
     each: float = 0.1
     reads_memories = True
+    op: ClassVar[Literal["scale"]] = "scale"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.least) and math.isfinite(self.each)) or min(self.least, self.each) < 0:
@@ -83,9 +95,17 @@ class Importance:
         """Scale each hit by its importance."""
 
         def step(hit: Hit) -> Step | None:
-            importance = _importance(hit.memory)
+            importance = self.known(hit.memory, context)
             if importance is None:
                 return None
-            return Step("importance", "scale", self.least + self.each * importance, f"importance {importance}")
+            return Step("importance", self.op, *self.numbers(importance), f"importance {importance}")
 
         return rescore(ranking, step)
+
+    def known(self, memory: Memory, context: Context) -> int | None:
+        """Return the importance a memory was given, if it makes sense."""
+        return _importance(memory)
+
+    def numbers(self, importance: int) -> tuple[float]:
+        """Return the factor for an importance."""
+        return (self.least + self.each * importance,)

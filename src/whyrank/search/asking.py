@@ -13,6 +13,7 @@ from ..analysis.strict import long_terms
 from ..expressions import Begins, Expression, Holds, Leaf, Says, refusal, rewritten, several, wanted
 from ..ports import Store
 from ..types import Analysis, Memory, Notice, Query, Scope
+from .joints import with_further_joints
 
 NOTHING_TO_RANK_BY = Notice(
     "nothing-to-rank-by",
@@ -46,9 +47,11 @@ def understood(query: Query, language: str) -> Question:
 
 def settled(question: Question, store: Store, language: str) -> Question:
     """Let the store say which terms are meant; the expression becomes a filter, its positive terms are looked for."""
+    scopes = question.query.where.scopes
     if question.expression is None:
-        return question
-    settling = _Settling(store, question.query.where.scopes, language, question.analysis.language)
+        terms = tuple(with_further_joints(term, store, scopes) for term in question.analysis.terms)
+        return replace(question, analysis=replace(question.analysis, terms=terms))
+    settling = _Settling(store, scopes, language, question.analysis.language)
     expression = rewritten(question.expression, settling.leaf)
     positive = [leaf.term for leaf in wanted(expression) if isinstance(leaf, Holds)]
     named = [term for term in question.analysis.terms if term not in settling.replaced]
@@ -77,7 +80,7 @@ class _Settling:
                 return Holds(leaf.asked, self._beginning(leaf))
             case Holds():
                 self.replaced.add(leaf.term)
-                return replace(leaf, term=self._known(leaf))
+                return replace(leaf, term=with_further_joints(self._known(leaf), self._store, self._scopes))
             case _:
                 return leaf
 

@@ -188,11 +188,15 @@ def _terms(
     """Yield the words without which the lower is above: the pool scored anew, parts and maxima alike."""
     context = pool.context
     where = context.query.where
+    left_out: list[tuple[str, Pool]] = []
     for word in words:
         others = [term for term in context.analysis.asked if term != word]
-        for signal in store.score(context.memories, others, None, retrieved.space, where, context.analysis.repeats):
-            if are_turned(pool.without(word, signal), upper, lower):
-                yield DroppedTerm(word, words_meaning(word, context.analysis.text, context.analysis.language))
+        signals = store.score(context.memories, others, None, retrieved.space, where, context.analysis.repeats)
+        left_out += [(word, pool.without(word, signal)) for signal in signals]
+    turned = are_turned([without for _, without in left_out], upper, lower)
+    for (word, _), is_turned in zip(left_out, turned, strict=True):
+        if is_turned:
+            yield DroppedTerm(word, words_meaning(word, context.analysis.text, context.analysis.language))
 
 
 def _place(ranking: Ranking, hit: Hit) -> str:

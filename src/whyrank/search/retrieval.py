@@ -21,6 +21,7 @@ from ..unitvectors import unit_row
 from ..wording import counted, which
 from .asking import settled, understood
 from .calibration import Calibration
+from .codes import with_codes
 from .mentions import with_boosts
 from .probes import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
 
@@ -205,7 +206,8 @@ def _context(
     space: str,
     language: str,
 ) -> Context:
-    signals = store.score(memories, analysis.asked, vector, space, query.where, analysis.repeats)
+    scored = store.score(memories, analysis.asked, vector, space, query.where, analysis.repeats)
+    signals = with_codes(scored, analysis, statistics, store, query.where)
     names = _name_matches(analysis, runs, memories, language)
     known = [match.name for match in names.values() if match.relation in ("equal", "same words", "in a sentence")]
     if known:

@@ -123,9 +123,9 @@ def test_what_is_placed_in_a_higher_tier_does_not_tell_two_below_it_apart() -> N
     asked = pool(scores, NameFirst(), MMR(0.7), memories=(A, B, c), names={"c": NameMatch("equal", "c")})
     asked = replace(asked, context=replace(asked.context, likeness=Comparison({}, words)))
     looks = Diverse(asked.runs, asked.context)
-    assert looks.is_above(asked.recipe, "c", "a")
-    assert looks.is_above(asked.recipe, "a", "b")
-    assert not looks.is_above(asked.recipe, "b", "a")
+    assert looks.are_above([asked.recipe], "c", "a") == [True]
+    assert looks.are_above([asked.recipe], "a", "b") == [True]
+    assert looks.are_above([asked.recipe], "b", "a") == [False]
 
 
 def test_k_is_searched_for_where_ranks_are_fused() -> None:

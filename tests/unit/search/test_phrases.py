@@ -11,14 +11,16 @@ from whyrank.interfaces import shapes
 
 JOINED = ("one night-shift", "two nightShift", "three night_shift", "four night shift")
 LATER = ("a late night-shift", "a late nightShift", "no late night shift")
-APART = ("a shift in the night", "shift by night", "night and day, then a shift")
+FURTHER = ("a night shift-worker", "the night shift_plan")
+LATER_STILL = ("no late night-shift-plan",)
+APART = ("a shift in the night", "shift by night", "night and day, then a shift", "night, shiftwork and tea")
 
 
 @pytest.fixture(scope="module", params=["postings", "fts5"])
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[whyrank.Engine]:
     place = tmp_path_factory.mktemp("phrases")
     with whyrank.open(place / "memory.db", workspace=place, embedding="none", keyword=request.param) as engine:
-        for text in (*JOINED, *LATER, *APART):
+        for text in (*JOINED, *LATER, *FURTHER, *LATER_STILL, *APART):
             engine.add(text)
         yield engine
 
@@ -27,9 +29,9 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.mark.parametrize(
     ("phrase", "expected"),
     [
-        ('"night shift"', {*JOINED, *LATER}),
-        ('"night-shift"', {*JOINED, *LATER}),
-        ('"late night shift"', {*LATER}),
+        ('"night shift"', {*JOINED, *LATER, *FURTHER, *LATER_STILL}),
+        ('"night-shift"', {*JOINED, *LATER, *FURTHER, *LATER_STILL}),
+        ('"late night shift"', {*LATER, *LATER_STILL}),
         ('"late nightShift"', {*LATER}),
     ],
 )
@@ -51,4 +53,5 @@ def test_what_was_found_is_marked(engine: whyrank.Engine, syntax: str) -> None:
         "a **late** **night-shift**",
         "a **late** **nightShift**",
         "no **late** **night** **shift**",
+        "no **late** **night-shift-plan**",
     }

@@ -315,6 +315,24 @@ def test_a_row_that_cannot_be_read_is_set_aside_and_keeps_nobody_from_the_others
     store.close()
 
 
+def test_a_list_says_what_it_cannot_show_before_and_after_that_was_set_aside(path: Path) -> None:
+    with opened(path) as engine:
+        for text in ("tea is green", "coffee is black"):
+            engine.add(text)
+        other = connect(path)
+        assert other.execute("UPDATE arrivals SET rest = '{' WHERE text LIKE 'tea%'").rowcount == 1
+        other.commit()
+        other.close()
+        assert isinstance(engine._store, SqliteStore)
+        engine._store._database.read_only = True  # so that it waits, and is met by lists alone
+        for _ in range(2):
+            assert [one.text for one in engine.list()] == ["coffee is black"]
+            [notice] = engine.unlisted()
+            assert (notice.code, notice.message[:33]) == ("facts-damaged", "1 fact cannot be read any more, b")
+            assert engine.unlisted(scope="user:1") == (notice,)  # it is global
+            engine._store._database.read_only = False
+
+
 @pytest.mark.parametrize("vector", [b"abc", b"", bytes(12), np.ones(3, "<f4").tobytes()])
 def test_a_vector_that_does_not_fit_any_more_is_made_again(path: Path, vector: bytes) -> None:
     with whyrank.open(path, workspace=path.parent, calibration="manual") as engine:
@@ -337,6 +355,31 @@ def test_what_waits_is_not_stored_twice_by_who_cannot_index_it_yet(path: Path) -
         assert engine.add("Tea is  GREEN") == fact
         engine.add("coffee is black", supersedes="tea is green")
         assert engine.get(fact.id).superseded_by is not None
+
+
+def test_who_could_not_look_at_what_waits_says_so_when_a_fact_is_remembered(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(databases, "PAUSE_SECONDS", 60.0)
+    with whyrank.open(path, workspace=path.parent, calibration="manual") as engine:
+        engine.add("the first of a space is written whole")
+        engine.add("tea is green")
+        with locked(f"{path}.lock", 5):
+            engine.search("tea")  # in vain, so that no reader tries again for a while
+        done = engine.remember("tea is really green")
+        assert (done.outcome, [notice.code for notice in done.notices]) == ("stored", ["not-indexed-yet"])
+        assert engine.remember("tea is quite green").notices == ()
+
+
+def test_what_waits_is_counted_when_a_scope_is_forgotten(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "PAUSE_SECONDS", 60.0)
+    with whyrank.open(path, workspace=path.parent, calibration="manual") as engine:
+        engine.add("the first of a space is written whole", scope="user:1")
+        engine.add("tea is green", scope="user:1")
+        with locked(f"{path}.lock", 5):
+            engine.search("tea", scope="user:1")  # in vain, so that no reader tries again for a while
+        assert engine.forget_scope("user:1").memories == 2
+        assert engine.list(scope="user:1") == []
 
 
 def test_a_duplicate_is_not_embedded_where_that_takes_time(path: Path) -> None:

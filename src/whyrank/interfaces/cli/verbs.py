@@ -137,13 +137,16 @@ def list_memories(asked: argparse.Namespace) -> int:
         limit = 50 if asked.limit is None else asked.limit
         lives = {"superseded": asked.superseded, "expired": asked.expired}
         found = engine.list(limit=limit, offset=asked.offset, sort=asked.sort, **lives, **_filters(asked, engine))
+        notices = engine.unlisted(scope=asked.scope)
     if asked.json:
-        output.say_json({"memories": [shapes.memory(memory) for memory in found], "format": shapes.FORMAT})
+        memories = [shapes.memory(memory) for memory in found]
+        output.say_json({"memories": memories, "notices": shapes.notices(notices), "format": shapes.FORMAT})
         return OK
     for memory in found:
         output.say(f"{memory.id}  {output.place(memory)}  {output.heading(memory)}")
     if not found:
         output.complain(f"notice: {_nothing_listed(limit, asked.offset)}")
+    output.show_notices(notices)
     return OK
 
 

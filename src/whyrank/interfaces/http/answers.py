@@ -72,10 +72,13 @@ def listed(door: Door, values: Values) -> Answer:
     asked = {"scope": door.seen(values), **_given(values, _LISTED)}
     behind = after(values["cursor"], sort) if "cursor" in values else None
     # One more than asked for says whether there is another page.
-    found = door.desk.reading().list(limit=limit + 1, sort=sort, after=behind, **asked)
+    engine = door.desk.reading()
+    found = engine.list(limit=limit + 1, sort=sort, after=behind, **asked)
     page = found[:limit]
     following = cursor_of(page[-1], sort) if len(found) > limit and page else None
-    return Answer({"memories": [shapes.memory(one) for one in page], "next": following, "format": shapes.FORMAT})
+    memories, notices = [shapes.memory(one) for one in page], engine.unlisted(scope=door.seen(values))
+    told = {"memories": memories, "next": following, "notices": shapes.notices(notices), "format": shapes.FORMAT}
+    return Answer(told)
 
 
 def added(door: Door, values: Values) -> Answer:

@@ -66,7 +66,7 @@ def _report() -> dict[str, Any]:
 ANSWERS: dict[str, dict[str, Any]] = {
     "Results": _results(),
     "WhyOrContrast": shapes.why(Why(_QUERY, MEMORY, "found", "it is result 1", rank=1, hit=_HIT)),
-    "Page": {"memories": [shapes.memory(MEMORY)], "next": None, "format": shapes.FORMAT},
+    "Page": {"memories": [shapes.memory(MEMORY)], "next": None, "notices": [], "format": shapes.FORMAT},
     "Added": fact_shapes.added(Added(MEMORY, "stored")),
     "Shown": fact_shapes.shown(MEMORY, [], []),
     "Changed": fact_shapes.changed(Changed(MEMORY), [], []),

@@ -137,7 +137,9 @@ SCHEMAS: dict[str, Schema] = {
     "Added": {"allOf": [named("Memory"), _ADDED]},
     "Shown": {"allOf": [named("Memory"), _SHOWN]},
     "Changed": {"allOf": [named("Memory"), _SHOWN, record(notices=listing(named("Notice")))]},
-    "Page": record(memories=listing(named("Memory")), next=or_null(TEXT), format=FORMAT),
+    "Page": record(
+        memories=listing(named("Memory")), next=or_null(TEXT), notices=listing(named("Notice")), format=FORMAT
+    ),
     "WhyOrContrast": {"anyOf": [_WHY, _CONTRAST]},
     "Forgotten": record(
         forgotten=listing(IDENTITY), scope=or_null(TEXT), memories=WHOLE, remains=listing(TEXT), format=FORMAT

@@ -31,8 +31,17 @@ _BUDGET = ("token_budget", "budget", "tokens")
 _ID = ("memory_id", "memory", "identity", "uri", "ref", "reference")
 _IDS = (*_ID, "id", "memory_ids")
 
+
+def _scopes(value: object) -> list[str]:
+    """Read one scope or several; a list of none may mean the server's own or what is global, so it is refused."""
+    scopes: list[str] = TEXTS.read(value)
+    if not scopes:
+        raise ValueError("no scope; give one, 'global' for what is global alone, or leave it out")
+    return scopes
+
+
 # One is what is taught, because every tool has it; several are understood.
-SCOPE = Argument("scope", Kind(TEXT.schema, TEXTS.read), "Whose memory, e.g. user:42", ("scopes", "namespace"))
+SCOPE = Argument("scope", Kind(TEXT.schema, _scopes), "Whose memory, e.g. user:42", ("scopes", "namespace"))
 
 SEARCH = Tool(
     "memory_search",

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -166,16 +165,21 @@ def among(connection: Connection, ids: Collection[MemoryId], scopes: Collection[
 
 
 def of(connection: Connection, scopes: Collection[Scope]) -> list[Memory]:
-    """Return all facts of some scopes that wait."""
+    """Return all facts of some scopes that wait and can be read; `left_out` says how many cannot."""
+    return [one for one in _each(connection, scopes) if one is not None]
+
+
+def _each(connection: Connection, scopes: Collection[Scope]) -> Iterator[Memory | None]:
+    """Yield the facts of some scopes that wait, and nothing for each that cannot be read."""
     rows = connection.execute(
         f"SELECT rest, {', '.join(_OWN)} FROM arrivals WHERE entry > 0 AND scope IN (SELECT value FROM json_each(?))",
         (as_json(scopes),),
     ).fetchall()
-    found = []
     for rest, *own in rows:
-        with suppress(*_UNREADABLE):  # whoever indexes it sets it aside, and says so
-            found.append(_read(own, rest))
-    return found
+        try:
+            yield _read(own, rest)
+        except _UNREADABLE:  # whoever indexes it sets it aside
+            yield None
 
 
 def counted_by(connection: Connection, scopes: Collection[Scope] | None) -> list[tuple[str, str, int]]:
@@ -189,12 +193,11 @@ def counted_by(connection: Connection, scopes: Collection[Scope] | None) -> list
 
 def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice, ...]:
     """Say how many facts that a caller may see are not in an answer yet, or cannot be read any more."""
-    owners = sorted(str(scope) for scope in scopes)
-    marks = ", ".join("?" * len(owners))
-    late, lost = connection.execute(
-        f"SELECT coalesce(sum(entry > 0), 0), coalesce(sum(entry < 0), 0) FROM arrivals WHERE scope IN ({marks})",
-        owners,
-    ).fetchone()
+    aside = "SELECT count(*) FROM arrivals WHERE entry < 0 AND scope IN (SELECT value FROM json_each(?))"
+    lost: int = connection.execute(aside, (as_json(scopes),)).fetchone()[0]
+    waiting = [*_each(connection, scopes)]
+    late = sum(one is not None for one in waiting)
+    lost += len(waiting) - late
     notices: list[Notice] = []
     if late:
         facts = f"{counted(late, 'fact')} {which(late, 'is', 'are')}"

@@ -121,6 +121,7 @@ class RecentMemories:
         self._runs: deque[Places] = deque()
         self._places = 0  # of all runs together
         self._memories: dict[int, Fetched] = {}
+        self._keys: dict[int, ContentKey] = {}
         self._turn = threading.Lock()
 
     def learn(self, generation: int, places: Places) -> None:
@@ -195,12 +196,21 @@ class RecentMemories:
                 known.update([(columns[-1], fetched(columns)) for columns in found])
             return {row: known[row] for row in rows if row in known}
 
+    def content_keys(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, ContentKey]:
+        """Return what breaks ties between the memories of rows that exist."""
+        with self._turn:
+            self._prepare(generation)
+            self._keys.update(content_keys(connection, [row for row in rows if row not in self._keys]))
+            return {row: self._keys[row] for row in rows if row in self._keys}
+
     def _prepare(self, generation: int) -> None:
         if generation != self._generation:
             self._runs.clear()
             self._places = 0
         if generation != self._generation or len(self._memories) > _MEMORIES_KEPT:
             self._memories = {}
+        if generation != self._generation or len(self._keys) > _MEMORIES_KEPT:
+            self._keys = {}
         self._generation = generation
 
 

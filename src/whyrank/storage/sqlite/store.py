@@ -30,7 +30,7 @@ from .listing import Listing
 from .masks import Masks
 from .names import NameIndex
 from .notes import Notes
-from .recent import Places, RecentMemories, StoredMemories, content_keys
+from .recent import Places, RecentMemories, StoredMemories
 from .schema import prepare
 from .vectors import VectorIndex
 from .writing import Writing
@@ -185,7 +185,7 @@ class SqliteStore(Listing):
 
     def _keys(self, rows: Sequence[int]) -> dict[int, ContentKey]:
         with self.view() as view:
-            return content_keys(view.connection, rows)
+            return self._recent.content_keys(*view[:2], rows)
 
     def _read_again(self, visible: set[str], identity: MemoryId, row: int) -> Memory | None:
         """Return a memory as it stands now; None if it was forgotten since, or is another's by now."""
@@ -214,9 +214,9 @@ class SqliteStore(Listing):
         self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
     ) -> Run:
         """Return the best memories by word score, up to `limit` distinct sources."""
-        if not terms:
-            return Run("keyword")
         with self.view() as view:
+            if not terms:
+                return Run("keyword", (), self._left_out(view, where))
             return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit, repeats), where)
 
     def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:

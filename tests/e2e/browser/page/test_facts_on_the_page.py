@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from whyrank.arguments import MAX_FACT_CHARACTERS
 
@@ -60,6 +60,36 @@ def test_a_fact_that_was_there_is_not_stored_twice(page: Page, site: Site, fact:
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.locator("#toasts")).to_contain_text("It was there already.")
     assert len(facts(site, fact["tags"][0])) == 1
+
+
+def test_what_there_is_to_say_of_a_fact_is_said_when_it_is_added_and_when_it_replaces_another(
+    page: Page, site: Site, fact: dict[str, Any]
+) -> None:
+    page.get_by_role("button", name="Add a fact").click()
+    page.get_by_label("One fact, in a sentence").fill(fact["text"])
+    page.get_by_label("Tags, separated by commas").fill("another")
+    page.get_by_role("button", name="Add", exact=True).click()
+    [notice] = site.ask("POST", "/v1/memories", text=fact["text"], tags=["another"])["notices"]
+    assert notice["code"] == "known-as-it-is"
+    expect(page.locator("#toasts")).to_contain_text(f"It was there already. {notice['message'][:1].upper()}")
+    expect(page.locator("#toasts")).to_contain_text(notice["message"][1:])
+    look_at(page, fact)
+    page.get_by_role("button", name="Replace").click()
+    page.get_by_label("What is true now").fill("The quaggle is green")
+    page.route("**/v1/memories", answer_with_notice)
+    page.get_by_role("button", name="Replace", exact=True).last.click()
+    page.get_by_role("button", name="Now").click()
+    expect(page.locator("#toasts")).to_contain_text("Replaced. It waits.")
+
+
+def answer_with_notice(route: Route) -> None:
+    """Answer as the server does, and have it say one thing more."""
+    if route.request.method != "POST":
+        route.fallback()
+        return
+    answer = route.fetch()
+    told = {**answer.json(), "notices": [{"code": "not-indexed-yet", "message": "it waits"}]}
+    route.fulfill(response=answer, json=told)
 
 
 def test_control_and_enter_add_a_fact(page: Page, site: Site, fact: dict[str, Any]) -> None:

@@ -11,10 +11,12 @@ import pytest
 from mcp import Client
 
 from whyrank.embedding.wordllama import WordLlama
+from whyrank.errors import ConfigError
 from whyrank.interfaces.desk import Desk
 from whyrank.interfaces.door import Door
+from whyrank.interfaces.forgiving import understood
 from whyrank.interfaces.mcp.server import server_for
-from whyrank.interfaces.mcp.tools import TOOLS
+from whyrank.interfaces.mcp.tools import SCOPE, TOOLS
 from whyrank.opening import open_engine
 
 MOST_TOKENS = 1_500
@@ -65,6 +67,13 @@ def test_a_scope_can_be_chosen_only_where_the_server_allows_it(tmp_path: Path) -
 
     assert choosing(listed(tmp_path)) == set()
     assert choosing(listed(tmp_path, is_multi_scope=True)) == {tool.name for tool in TOOLS}
+
+
+def test_a_list_of_no_scopes_is_refused_and_does_not_mean_those_of_the_server() -> None:
+    for nothing in ([], [""], " ", "[]"):
+        with pytest.raises(ConfigError, match="no scope; give one"):
+            understood("memory_search", (SCOPE,), {"scope": nothing})
+    assert understood("memory_search", (SCOPE,), {"scope": "user:1, user:2"}).values == {"scope": ["user:1", "user:2"]}
 
 
 def test_every_argument_is_described_and_no_other_name_stands_for_two() -> None:

@@ -15,6 +15,14 @@ const PURGING =
 
 const MOST_CHARACTERS = 50000; // what the server takes for a fact
 
+const OUTCOMES = {
+  stored: "Added.",
+  known: "It was there already.",
+  replacing: "It was there already.",
+  revived: "It was there once, and is valid again.",
+  merged: "A fact that says almost this was there; what is new was added to it.",
+};
+
 // What was typed and is not stored yet, by the id of the fact it replaces: a form that is closed loses no text.
 const drafts = new Map();
 const NEW = ""; // replaces none
@@ -77,11 +85,16 @@ function scopeFor(memory) {
   return status.multi_scope ? (memory?.scope ?? scope) : "";
 }
 
+/** Return what there is to say of a fact that was written. */
+function told(done) {
+  return (done.notices ?? []).map((notice) => sentence(notice.message));
+}
+
 async function add(fact) {
   const done = await sent(() => api.add(fact), "The fact was not added");
   if (!done) return;
   drafts.delete(NEW);
-  say(done.outcome === "stored" ? "Added." : "It was there already.");
+  say([OUTCOMES[done.outcome], ...told(done)].join(" "));
   renew();
 }
 
@@ -94,7 +107,9 @@ function replace(old, fact) {
     bytes: new TextEncoder().encode(JSON.stringify(successor)).length,
     undo: () => spare(old.id),
     send: async (leaving) => {
-      if (await sent(() => api.add(successor, leaving), "The fact was not replaced")) drafts.delete(old.id);
+      const done = await sent(() => api.add(successor, leaving), "The fact was not replaced");
+      if (done) drafts.delete(old.id);
+      if (done?.notices?.length) say(["Replaced.", ...told(done)].join(" "));
       spare(old.id);
       renew();
     },

@@ -3,6 +3,7 @@
 import { at, button, h } from "./dom.js";
 
 const SAID_MS = 5000;
+const READ_MS = 60; // a character, for whoever reads slowly
 export const UNDO_MS = 6000; // long enough to read the line and reach the button
 
 // Browsers send 64 KiB for a page that is being left, for all its requests together, and drop what is more.
@@ -14,7 +15,7 @@ const waiting = new Set();
 export function say(text) {
   const toast = h("div", { "data-toast": "" }, h("p", {}, text));
   at("toasts").append(toast);
-  setTimeout(() => toast.remove(), SAID_MS);
+  setTimeout(() => toast.remove(), Math.max(SAID_MS, READ_MS * text.length));
 }
 
 /**

@@ -1,0 +1,102 @@
+"""What does not change however a pool is ranked: its places, what breaks ties, its files, and who is like whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..columns import MemoryId
+from ..hits import Alike, Context, content_keys_of, memory_of, origins_of
+from ..types import Run
+from .fusion import listed_by
+from .likeness import likeness_between
+from .order import Numbering
+
+if TYPE_CHECKING:
+    from .duels import Floats, Integers
+
+
+class Ground:
+    """The places of a pool, one for each candidate of any run, those of one file beside each other."""
+
+    def __init__(self, runs: Sequence[Run], context: Context) -> None:
+        listed = listed_by(runs)
+        files: dict[object, list[MemoryId]] = {}
+        for identity, origin in zip(listed, origins_of(context.memories, listed), strict=True):
+            files.setdefault(origin, []).append(identity)
+        self.ids = [identity for file in files.values() for identity in file]
+        self.places = {identity: place for place, identity in enumerate(self.ids)}
+        self.files = Files([len(file) for file in files.values()])
+        self._context = context
+        self._compared: set[int] = set()
+        self._most_alike: dict[int, float] = {}
+        self._known: dict[type[object], Sequence[Any]] = {}
+        self.columns: dict[Any, Any] = {}  # what signals say, kept here for all pools on this ground
+
+    @cached_property
+    def _likeness(self) -> Alike:
+        return likeness_between(self.ids, self._context)
+
+    @cached_property
+    def _alike(self) -> Floats:
+        """Hold the rows of those that were compared with all; what nobody asks for is never filled in."""
+        import numpy as np
+
+        return np.empty((len(self.ids), len(self.ids)))
+
+    def alike_one(self, place: int) -> Floats:
+        """Return how like a place all are."""
+        if place not in self._compared:
+            self._alike[place] = self._likeness[place]
+            self._compared.add(place)
+        row: Floats = self._alike[place]
+        return row
+
+    def alike(self, places: Integers) -> Floats:
+        """Return how like each of these places all are, a row for each."""
+        for place in {*places.tolist()} - self._compared:
+            self.alike_one(place)
+        rows: Floats = self._alike[places]
+        return rows
+
+    def most_alike(self, place: int) -> float:
+        """Return how like a memory the other one most like it is."""
+        if place not in self._most_alike:
+            row = self.alike_one(place)
+            self._most_alike[place] = float(max(row[:place].max(initial=0.0), row[place + 1 :].max(initial=0.0)))
+        return self._most_alike[place]
+
+    def known(self, stage: Numbering, context: Context) -> Sequence[Any]:
+        """Return what a stage makes its numbers of; what is asked changes none of it."""
+        if type(stage) not in self._known:
+            memories = (memory_of(context.memories[identity]) for identity in self.ids)
+            self._known[type(stage)] = [stage.known(memory, context) for memory in memories]
+        return self._known[type(stage)]
+
+    @cached_property
+    def tie_breaks(self) -> list[int]:
+        """Return where each place stands in the order of content, which breaks ties."""
+        keys = content_keys_of(self._context.memories, self.ids)
+        ranks = [0] * len(keys)
+        for rank, place in enumerate(sorted(range(len(keys)), key=keys.__getitem__)):
+            ranks[place] = rank
+        return ranks
+
+
+class Files:
+    """How many places each file has, and from where to where."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        import numpy as np
+
+        self.sizes = np.array(sizes, np.int64)
+        self.starts = self.sizes.cumsum() - self.sizes
+        self.numbers = np.arange(len(sizes)).repeat(self.sizes)  # of the file of each place
+        self.has_several = len(self.numbers) > len(sizes)
+
+    def around(self, place: int) -> slice:
+        """Return the places of the file of this one."""
+        number = self.numbers[place]
+        start = int(self.starts[number])
+        return slice(start, start + int(self.sizes[number]))
