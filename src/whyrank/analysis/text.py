@@ -11,6 +11,7 @@ import regex
 
 _UNSTORABLE = regex.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
+_ODD_SPACES = b"\t\n\v\f\r\x1c\x1d\x1e\x1f"  # all that `split` splits at in ASCII, but the space itself
 
 # Scripts written without spaces between words (and Hangul, whose particles stick to the words).
 # The long-vowel mark ー belongs to no script of its own, but stands inside Japanese words.
@@ -50,7 +51,7 @@ def fold(text: str) -> str:
 @lru_cache(maxsize=8)  # a fact that is stored is asked twice
 def same_text(text: str) -> str:
     """Return what two texts share that say the same: case-folded, with single spaces."""
-    if text.isascii() and text.isprintable() and "  " not in text:
+    if text.isascii() and "  " not in text and len(text.encode().translate(None, _ODD_SPACES)) == len(text):
         return text.lower().strip()
     return " ".join(text.casefold().split())
 

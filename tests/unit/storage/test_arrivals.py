@@ -368,9 +368,8 @@ def test_what_another_version_has_stored_meanwhile_is_not_stored_twice(path: Pat
     store = SqliteStore(path)
     store.take_in(arrival(1))
     store.get([], EVERYTHING.scopes)
-    with store._database.writing() as connection:
-        arrivals.put(connection, arrival(2))
-        connection.execute("UPDATE arrivals SET id = 'm_1'")
+    arrivals.put(store._database, arrival(2))
+    store._database.run("UPDATE arrivals SET id = 'm_1'", ())
     assert list(store.keyword(["tea"], EVERYTHING, 5).ids) == ["m_1"]
     assert counted(path) == 0
     store.close()

@@ -93,14 +93,11 @@ class SqliteStore(Listing):
 
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact as a row that waits to be indexed; return only when it is durable."""
-        with self._database.writing() as connection:
-            waiting = arrivals.put(connection, arrival)
-            if waiting == 1:  # a reader has indexed those before, and keeps no house
-                self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
+        waiting = arrivals.put(self._database, arrival)
         if waiting is None:
             return False
         self._has_arrivals = True
-        if waiting >= arrivals.BATCH or self._is_untidy:
+        if waiting <= 1 or waiting >= arrivals.BATCH or self._is_untidy:
             with suppress(StoreError):  # the fact is stored; whoever comes next does the rest
                 self._keep_house(waiting)
         return True
@@ -109,7 +106,11 @@ class SqliteStore(Listing):
         """Index a full batch, or else merge a little: whoever stores one fact does not pay for both."""
         if waiting >= arrivals.BATCH:
             self._database.index_now()
-        else:
+            return
+        if waiting <= 1 and not self._is_untidy:  # a reader has indexed those before, and keeps no house
+            with self._database.alone() as connection:
+                self._is_untidy = self._index(connection).is_due(connection)
+        if self._is_untidy:
             self._tidy(0)
 
     def _index_arrivals(self, connection: Connection) -> None:
