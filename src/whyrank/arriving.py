@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .analysis.documents import embedded_text
-from .analysis.text import same_text
 from .facts import Keys, new_fact
-from .ingest.entries import id_for
+from .ingest.entries import fingerprints
 from .ingest.filling import Attempt, Desk
 from .lives import Living
 from .ports import Arrival, Failure, Vector, Written
@@ -50,7 +49,8 @@ class Arriving(Living):
         if footing is None:
             return NOTHING_GIVEN
         desk, space, note, language = footing
-        memory = new_fact(id_for(owner, "", same_text(text)), text, owner, fields, self._clock())
+        known = fingerprints(owner, text)
+        memory = new_fact(known, text, owner, fields, self._clock())
         vector: Vector | None = None
         if desk is not None:
             if self._looks_first and self._is_there(memory, owner):
@@ -68,7 +68,7 @@ class Arriving(Living):
         key = None
         for (_, name), asked in keys.items():
             key = (name, Written(memory.id, asked.content))
-        if self._store.take_in(Arrival(memory, language, space, vector, key, note)):
+        if self._store.take_in(Arrival(memory, language, space, vector, key, note, known.text_key, not fields)):
             return memory
         self._footing = None  # the spaces may be others now; whoever comes next looks again
         return NOTHING_GIVEN

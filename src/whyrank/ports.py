@@ -78,7 +78,8 @@ class Written(NamedTuple):
 class Arrival(NamedTuple):
     """A fact that nobody has said before: a vector if it has one, the key of the write and what that came to.
 
-    `note` is a name with the text that stood under it when the vector was made.
+    `note` is a name with the text that stood under it when the vector was made. `text_key`, where it is known, is what
+    texts share that say the same; `is_plain` promises that nothing is said of it but its text, whose it is and when.
     """
 
     memory: Memory
@@ -87,6 +88,8 @@ class Arrival(NamedTuple):
     vector: Vector | None = None
     key: tuple[str, Written] | None = None
     note: tuple[str, str] | None = None
+    text_key: str = ""
+    is_plain: bool = False
 
 
 class Recall(NamedTuple):

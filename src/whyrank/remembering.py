@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, Unpack
 
 from .analysis.entries import reads_alike
@@ -51,6 +52,11 @@ Done = TypeVar("Done")
 class Remembering(Arriving):
     """Facts that come and change."""
 
+    @cached_property
+    def _merges(self) -> bool:
+        """Tell whether a fact becomes part of one that says almost the same."""
+        return bool(self._config["dedup.near"] == "merge")
+
     def add(
         self,
         text: str,
@@ -62,8 +68,7 @@ class Remembering(Arriving):
     ) -> Memory:
         """Store a fact; the same text in the same scope is not stored twice. It is durable on return."""
         # It has no place to name near-duplicates, so they are looked for only where they would be merged.
-        looks = self._config["dedup.near"] == "merge"
-        told = self._told(text, scope, supersedes, key, fields, looks_for_near=looks)
+        told = self._told(text, scope, supersedes, key, fields, looks_for_near=self._merges)
         return told if isinstance(told, Memory) else told.memory
 
     def remember(

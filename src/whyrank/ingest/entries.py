@@ -6,12 +6,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..analysis.entries import READER_VERSION, content_hash, entry_for
+from ..analysis.text import same_text
 from ..columns import MemoryId
-from ..types import Scope
+from ..types import GLOBAL, Scope
 
-__all__ = ["READER_VERSION", "content_hash", "entry_for", "id_for", "occurrences"]
+__all__ = ["READER_VERSION", "Fingerprints", "content_hash", "entry_for", "fingerprints", "id_for", "occurrences"]
 
 _ID_BYTES = 10  # 80 bits: two of a million memories share an id once in a million stores
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"  # of base 32 (RFC 4648), two at a time below
@@ -19,12 +21,32 @@ _PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
 _SHIFTS = range(8 * _ID_BYTES - 10, -1, -10)
 
 
+class Fingerprints(NamedTuple):
+    """What a new fact is known by: its id, what texts share that say the same, and its text to the letter."""
+
+    id: MemoryId
+    text_key: str
+    content_hash: str
+
+
+def fingerprints(scope: Scope, text: str) -> Fingerprints:
+    """Return what a new fact is known by: as `id_for`, `text_key` and `content_hash` have it, read once."""
+    same = same_text(text)
+    said = same.encode("utf-8", errors="replace")
+    key = hashlib.blake2b(said, digest_size=16).hexdigest()
+    place = _EVERYBODYS if scope is GLOBAL else _place(scope, "")
+    return Fingerprints(_id(place, said, _FIRST), key, key if same == text else content_hash(text))
+
+
 def id_for(scope: Scope, path: str, text: str, occurrence: int = 0) -> MemoryId:
     """Return the id of a memory: the same content at the same place has the same id in every store."""
-    said = text.encode("utf-8", errors="replace")
-    told = b"".join((_place(scope, path), len(said).to_bytes(8, "little"), said, _number(occurrence)))
-    number = int.from_bytes(hashlib.blake2b(told, digest_size=_ID_BYTES).digest(), "big")
-    return "m_" + "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
+    return _id(_place(scope, path), text.encode("utf-8", errors="replace"), _number(occurrence))
+
+
+def _id(place: bytes, said: bytes, number: bytes) -> MemoryId:
+    told = b"".join((place, len(said).to_bytes(8, "little"), said, number))
+    bits = int.from_bytes(hashlib.blake2b(told, digest_size=_ID_BYTES).digest(), "big")
+    return "m_" + "".join([_PAIRS[bits >> shift & 1023] for shift in _SHIFTS])
 
 
 @lru_cache(maxsize=64)  # many memories come from one place
@@ -41,6 +63,9 @@ def _measured(text: str) -> bytes:
     """Return a text with its length in front: no two lists of such are the same bytes."""
     data = text.encode("utf-8", errors="replace")
     return len(data).to_bytes(8, "little") + data
+
+
+_EVERYBODYS, _FIRST = _place(GLOBAL, ""), _number(0)  # as nearly all facts have them
 
 
 def occurrences(texts: Iterable[str]) -> Iterable[tuple[str, int]]:

@@ -68,21 +68,28 @@ def put(database: Database, arrival: Arrival) -> int | None:
 
     What can be read leaves the table together, and then its numbers begin at one again: so many wait.
     """
-    memory, language, space, vector, keyed, noted = arrival
+    memory, language, space, vector, keyed, noted, said, is_plain = arrival
     if vector is not None and not _has_length(vector):
         return None
-    columns = columns_of(memory)
+    scope, said = str(memory.scope), said or text_key(memory.text)
+    if is_plain and memory.source is not None:
+        own: Row = (memory.id, scope, memory.text, memory.source.content_hash, memory.created, memory.date)
+        rest = ""
+    else:
+        columns = columns_of(memory)
+        own, rest = _own(columns), _rest(columns)
     note, text = (note_key(noted[0]), noted[1]) if noted is not None else (None, None)
     blob = None if vector is None else vector.astype(_FLOATS, copy=False).tobytes()
-    told = (*_own(columns), text_key(memory.text), _rest(columns), language, space, blob)
-    asked = (*told, keyed and keyed[0], note, text, dimensions_key(space), vector is not None and str(vector.size))
+    key = None if keyed is None else keyed[0]
+    size = None if vector is None else str(vector.size)
+    asked = (*own, said, rest, language, space, blob, key, note, text, dimensions_key(space), size)
     if keyed is None:
         made = database.run(_PUT, asked)
     else:
         with database.writing() as connection:
             made = connection.execute(_PUT, asked)
             if made.rowcount:
-                connection.execute("INSERT INTO write_keys VALUES (?, ?, ?, ?)", (columns[1], keyed[0], *keyed[1]))
+                connection.execute("INSERT INTO write_keys VALUES (?, ?, ?, ?)", (scope, keyed[0], *keyed[1]))
     return made.lastrowid if made.rowcount else None
 
 
