@@ -49,8 +49,8 @@ class Arriving(Living):
         if footing is None:
             return NOTHING_GIVEN
         desk, space, note, language = footing
-        known = fingerprints(owner, text)
-        memory = new_fact(known, text, owner, fields, self._clock())
+        identity, text_key, exact = fingerprints(owner, text)
+        memory = new_fact(identity, exact, text, owner, fields, self._clock())
         vector: Vector | None = None
         if desk is not None:
             if self._looks_first and self._is_there(memory, owner):
@@ -68,7 +68,7 @@ class Arriving(Living):
         key = None
         for (_, name), asked in keys.items():
             key = (name, Written(memory.id, asked.content))
-        if self._store.take_in(Arrival(memory, language, space, vector, key, note, known.text_key, not fields)):
+        if self._store.take_in(Arrival(memory, language, space, vector, key, note, text_key, not fields)):
             return memory
         self._footing = None  # the spaces may be others now; whoever comes next looks again
         return NOTHING_GIVEN

@@ -6,36 +6,26 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
 
 from ..analysis.entries import READER_VERSION, content_hash, entry_for
-from ..analysis.text import same_text
+from ..analysis.text import same_bytes
 from ..columns import MemoryId
 from ..types import GLOBAL, Scope
 
-__all__ = ["READER_VERSION", "Fingerprints", "content_hash", "entry_for", "fingerprints", "id_for", "occurrences"]
+__all__ = ["READER_VERSION", "content_hash", "entry_for", "fingerprints", "id_for", "occurrences"]
 
 _ID_BYTES = 10  # 80 bits: two of a million memories share an id once in a million stores
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"  # of base 32 (RFC 4648), two at a time below
 _PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
-_SHIFTS = range(8 * _ID_BYTES - 10, -1, -10)
 
 
-class Fingerprints(NamedTuple):
-    """What a new fact is known by: its id, what texts share that say the same, and its text to the letter."""
-
-    id: MemoryId
-    text_key: str
-    content_hash: str
-
-
-def fingerprints(scope: Scope, text: str) -> Fingerprints:
-    """Return what a new fact is known by: as `id_for`, `text_key` and `content_hash` have it, read once."""
-    same = same_text(text)
-    said = same.encode("utf-8", errors="replace")
+def fingerprints(scope: Scope, text: str) -> tuple[MemoryId, str, str]:
+    """Return what a new fact is known by, its text read once: its id, its `text_key` and its `content_hash`."""
+    said = same_bytes(text)
     key = hashlib.blake2b(said, digest_size=16).hexdigest()
-    place = _EVERYBODYS if scope is GLOBAL else _place(scope, "")
-    return Fingerprints(_id(place, said, _FIRST), key, key if same == text else content_hash(text))
+    letters = text.encode("utf-8", errors="replace")
+    exact = key if said == letters else hashlib.blake2b(letters, digest_size=16).hexdigest()
+    return _id(_EVERYBODYS if scope is GLOBAL else _place(scope, ""), said, _FIRST), key, exact
 
 
 def id_for(scope: Scope, path: str, text: str, occurrence: int = 0) -> MemoryId:
@@ -46,7 +36,11 @@ def id_for(scope: Scope, path: str, text: str, occurrence: int = 0) -> MemoryId:
 def _id(place: bytes, said: bytes, number: bytes) -> MemoryId:
     told = b"".join((place, len(said).to_bytes(8, "little"), said, number))
     bits = int.from_bytes(hashlib.blake2b(told, digest_size=_ID_BYTES).digest(), "big")
-    return "m_" + "".join([_PAIRS[bits >> shift & 1023] for shift in _SHIFTS])
+    pairs = _PAIRS
+    return (
+        f"m_{pairs[bits >> 70]}{pairs[bits >> 60 & 1023]}{pairs[bits >> 50 & 1023]}{pairs[bits >> 40 & 1023]}"
+        f"{pairs[bits >> 30 & 1023]}{pairs[bits >> 20 & 1023]}{pairs[bits >> 10 & 1023]}{pairs[bits & 1023]}"
+    )
 
 
 @lru_cache(maxsize=64)  # many memories come from one place

@@ -9,6 +9,7 @@ from operator import itemgetter
 from ...analysis.text import text_key
 from ...errors import StoreDamaged
 from ...hits import Fetched
+from ...making import Draft, finished
 from ...ports import Entry
 from ...types import USUAL_IMPORTANCE, Memory, Order, Scope, Source
 from .connection import Row
@@ -103,12 +104,13 @@ def _memory(row: Row) -> Memory:
         expires_given,
     ) = row[: len(COLUMNS)]  # fmt: skip
     source = Source(path, start_line, end_line, content_hash) if path or content_hash else None
-    return Memory(
+    draft = Draft(
         identity, text, kind, name, title, slug, owner, _texts(aliases), summary, _texts(headings), source,
         _scope(scope), category, _texts(tags), _texts(entities), importance, created, date, bool(evergreen), valid_from,
         valid_until, expires, supersedes, superseded_by, superseded_at, trust, session, speaker, position,
         decay, recalls, recalled, bool(expires_given),
     )  # fmt: skip
+    return finished(draft)
 
 
 _scope = lru_cache(maxsize=1_024)(Scope.parse)
