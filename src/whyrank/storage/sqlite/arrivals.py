@@ -26,7 +26,9 @@ from ...wording import counted, which
 from .connection import Connection, Row
 from .database import Database
 from .notes import note_key
+from .past import MISREAD
 from .queue import as_json, dimensions_key
+from .restating import MARKED
 from .rows import COLUMNS, columns_of, to_memory
 
 BATCH = 64  # as many as a block of records holds, and as the keyword index makes a segment of
@@ -52,7 +54,6 @@ WHERE NOT EXISTS (SELECT 1 FROM memories WHERE id = ?1)
 ON CONFLICT DO NOTHING
 """
 _SET_ASIDE = "UPDATE arrivals SET entry = (SELECT min(0, min(entry)) - 1 FROM arrivals) WHERE entry = ?"
-_UNREADABLE = (StoreDamaged, ValueError, TypeError, KeyError, AttributeError)  # what bytes that were changed may raise
 
 
 class Arrived(NamedTuple):
@@ -131,7 +132,7 @@ def waiting(connection: Connection) -> list[Arrived]:
     for number, language, space, blob, rest, *own in rows:
         try:
             entry = entry_for(_read(own, rest), language)
-        except _UNREADABLE:
+        except MISREAD:
             connection.execute(_SET_ASIDE, (number,))
         else:
             arrived.append(Arrived(entry, space, None if blob is None else _vector(connection, space, blob)))
@@ -143,7 +144,7 @@ def _vector(connection: Connection, space: str, blob: bytes) -> Vector | None:
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (dimensions_key(space),)).fetchone()
     try:
         vector = np.frombuffer(blob, _FLOATS)
-    except _UNREADABLE:
+    except MISREAD:
         return None
     return vector if _fits(vector, found and found[0]) else None
 
@@ -185,7 +186,7 @@ def of(connection: Connection, scopes: Collection[Scope]) -> list[Memory]:
     ).fetchall()
     found = []
     for rest, *own in rows:
-        with suppress(*_UNREADABLE):  # whoever indexes it sets it aside, and says so
+        with suppress(*MISREAD):  # whoever indexes it sets it aside, and says so
             found.append(_read(own, rest))
     return found
 
@@ -207,6 +208,8 @@ def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice,
         f"SELECT coalesce(sum(entry >= 0), 0), coalesce(sum(entry < 0), 0) FROM arrivals WHERE scope IN ({marks})",
         owners,
     ).fetchone()
+    changed = f"SELECT count(*) FROM memories WHERE id IN ({MARKED}) AND scope IN ({marks})"
+    late += connection.execute(changed, owners).fetchone()[0]
     notices: list[Notice] = []
     if late:
         facts = f"{counted(late, 'fact')} {which(late, 'is', 'are')}"

@@ -28,6 +28,7 @@ from .connection import (
     translated,
 )
 from .locking import side_lock
+from .restating import IS_MARKED
 
 LOCK_SECONDS = 30.0
 # How long a reader waits for other writers before it answers without what has just arrived, and how long it then
@@ -38,8 +39,8 @@ PAUSE_SECONDS = 2.0
 WRITER_CACHE_KILOBYTES = 65_536  # ids and hashes fall anywhere in their indexes; SQLite's two megabytes would thrash
 
 _MOMENT = (
-    "SELECT value, coalesce((SELECT max(entry) FROM arrivals), -1), coalesce((SELECT min(entry) FROM arrivals), 0) "
-    "FROM meta WHERE key = 'generation'"
+    "SELECT value, coalesce((SELECT max(entry) FROM arrivals), -1), coalesce((SELECT min(entry) FROM arrivals), 0), "
+    f"{IS_MARKED} FROM meta WHERE key = 'generation'"
 )
 _NESTED = nullcontext()  # a block inside another, which holds the snapshot
 
@@ -318,8 +319,8 @@ class _Held:
         moment = self.connection.execute(_MOMENT).fetchone()
         if moment is None or not str(moment[0]).isdecimal():
             raise StoreDamaged("the store does not say which generation it is of", SAVE)
-        generation, newest, oldest = moment
-        self.generation, self.is_behind, self.has_lost = int(generation), newest >= 0, oldest < 0
+        generation, newest, oldest, is_marked = moment
+        self.generation, self.is_behind, self.has_lost = int(generation), newest >= 0 or bool(is_marked), oldest < 0
 
     def __del__(self) -> None:
         self.connection.close()

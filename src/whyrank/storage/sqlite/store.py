@@ -18,7 +18,7 @@ from ...ports import Arrival, Changes, Vector
 from ...types import ONCE, Former, Join, Memory, Notice, Repeats, Run, Scope, Signal, Statistics, Where
 from ..pools import best
 from ..samples import spread
-from . import arrivals, past, purging, readers
+from . import arrivals, past, purging, readers, restating
 from .catalogue import Catalogue
 from .connection import Connection
 from .database import Database
@@ -32,7 +32,7 @@ from .notes import Notes
 from .recent import Places, RecentMemories, StoredMemories, content_keys
 from .schema import prepare
 from .vectors import VectorIndex
-from .writing import Writing
+from .writing import Writing, restate
 
 _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
@@ -79,6 +79,9 @@ class SqliteStore(Listing):
 
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
+        if changes.restated:
+            self._restate(changes)
+            return
         with self._database.writing() as connection:
             self._index_arrivals(connection)
             writing = self._writing(connection)
@@ -86,6 +89,17 @@ class SqliteStore(Listing):
             self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
         if self._is_untidy:
             self._tidy(len(changes.put))
+
+    def _restate(self, changes: Changes) -> None:
+        """Change texts in their rows; whoever comes next indexes them."""
+        with self._database.writing() as connection:
+            if arrivals.among(connection, changes.basis, {str(memory.scope) for memory in changes.restated}):
+                self._index_arrivals(connection)  # what is changed waits itself
+            waiting = restate(connection, self._vectors, changes)
+        self._has_arrivals = True
+        if waiting >= restating.BATCH:
+            with suppress(StoreError):  # the change is stored; whoever comes next does the rest
+                self._database.index_now()
 
     def _writing(self, connection: Connection) -> Writing:
         broken = self._catalogue.broken()
@@ -115,6 +129,10 @@ class SqliteStore(Listing):
 
     def _index_arrivals(self, connection: Connection) -> None:
         """Index all facts that wait, inside the transaction at hand."""
+        for anew in restating.waiting(connection):
+            self._writing(connection).read_anew(anew)
+            self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
+        restating.clear(connection)
         arrived = arrivals.waiting(connection)
         if arrived:
             self._writing(connection).take_in(arrived)
