@@ -147,6 +147,7 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         asked, widened = self._widened(asked, expand)
         with self._searching() as searcher:
             results = searcher.search(asked, chosen)
+            self._heard(results.notices)
             said = (*widened, *self._config.unhonoured(recipe, chosen), *self._config.notices)
             said = (*said, *self._serving.notices(), *self.word_notices(asked.where.scopes))
         return replace(results, notices=(*results.notices, *said)) if said else results

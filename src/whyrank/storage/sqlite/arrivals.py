@@ -29,7 +29,7 @@ from .notes import note_key
 from .past import MISREAD
 from .queue import as_json, dimensions_key
 from .restating import MARKED
-from .rows import COLUMNS, columns_of, to_memory
+from .rows import COLUMNS, columns_of, to_memory, typed
 
 BATCH = 64  # as many as a block of records holds, and as the keyword index makes a segment of
 
@@ -118,7 +118,10 @@ def _read(own: Sequence[Any], rest: str) -> Memory:
         raise StoreDamaged(
             f"{own[0]} waits to be indexed and cannot be read: {error}", "take it from a copy"
         ) from error
-    return to_memory(tuple(said.get(name, blank) for name, blank in zip(COLUMNS, _BLANK, strict=True)))
+    row = tuple(said.get(name, blank) for name, blank in zip(COLUMNS, _BLANK, strict=True))
+    if typed(row) is not row:  # nothing is taken from it unsaid
+        raise StoreDamaged(f"{own[0]} waits to be indexed and says what no memory does", "take it from a copy")
+    return to_memory(row)
 
 
 def waiting(connection: Connection) -> list[Arrived]:

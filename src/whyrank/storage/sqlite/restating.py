@@ -24,6 +24,10 @@ BATCH = 64  # as of facts that wait
 _MARK, _PAST_MARKS = "restated ", "restated!"  # keys of `meta` between the two are marks, each with the id of a memory
 MARKED = f"SELECT substr(key, {len(_MARK) + 1}) FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}'"
 IS_MARKED = f"EXISTS (SELECT 1 FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}')"
+HASHES_BEFORE = (
+    f"SELECT told.value FROM meta, json_each(iif(json_valid(meta.value), meta.value, '[]')) AS told "
+    f"WHERE meta.key > '{_MARK}' AND meta.key < '{_PAST_MARKS}'"
+)
 _SAY = """
 UPDATE memories SET text = ?1, content_hash = ?2, text_key = ?3, embed_text = ?4, embed_hash = ?5
 WHERE id = ?6 AND scope = ?7 AND NOT EXISTS (SELECT 1 FROM arrivals WHERE scope = ?7 AND text_key = ?3 AND entry >= 0)

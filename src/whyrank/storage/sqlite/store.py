@@ -201,11 +201,11 @@ class SqliteStore(Listing):
     def _read_again(self, visible: set[str], identity: MemoryId, row: int) -> Memory | None:
         """Return a memory as it stands now; None if it was forgotten since, or is another's by now."""
         with self.view() as view:
-            found = self._recent.memories(*view[:2], [row]).get(row)
+            found = self._recent.fetched(*view[:2], [row]).get(row)
             if found is None:  # the same memory may have been stored again
                 rows = self._recent.places(*view[:2], [identity]).inside(visible).rows
-                found = next(iter(self._recent.memories(*view[:2], rows).values()), None)
-        return found
+                found = next(iter(self._recent.fetched(*view[:2], rows).values()), None)
+        return None if found is None else found.read()
 
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return what those of these memories were before that were changed and may be seen."""
