@@ -237,11 +237,12 @@ def _several(texts: str | Sequence[str]) -> Sequence[str]:
 
 def fact_text(text: str) -> str:
     """Read the text of a fact."""
-    if not storable("text", text).strip():
+    stored = storable("text", text).strip()
+    if not stored:
         raise ConfigError("the text is empty", "give some text")
     if len(text) > MAX_FACT_CHARACTERS:
         raise ConfigError(
             f"the text has {len(text):,} characters, a fact at most {MAX_FACT_CHARACTERS:,}",
             "write it into a file and ingest that; nothing was stored",
         )
-    return text.strip()
+    return stored

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .analysis.documents import embedded_text
-from .analysis.text import same_text
-from .facts import Added, Keys, new_fact, unseen
-from .ingest.entries import content_hash, id_for
+from .facts import Keys, new_fact
+from .ingest.entries import fingerprints
 from .ingest.filling import Attempt, Desk
 from .lives import Living
 from .ports import Arrival, Failure, Vector, Written
@@ -20,11 +19,13 @@ _QUICK_SECONDS = 0.001  # an embedder that takes no longer may be asked for noth
 
 
 class Given(NamedTuple):
-    """What an embedder gave for a fact, or what went wrong."""
+    """What went wrong when a fact was embedded, if something did."""
 
     space: str = ""
-    vector: Vector | None = None
     failures: Mapping[str, Failure | None] = {}
+
+
+NOTHING_GIVEN = Given()
 
 
 class Footing(NamedTuple):
@@ -32,7 +33,8 @@ class Footing(NamedTuple):
 
     desk: Desk | None = None
     space: str = ""
-    roles: str | None = None
+    note: tuple[str, str] | None = None
+    language: str = ""
 
 
 class Arriving(Living):
@@ -41,28 +43,35 @@ class Arriving(Living):
     _footing: Footing | None = None
     _looks_first = True  # whether a fact is there, before an embedder is asked that is not known to be quick
 
-    def _arrived(self, text: str, owner: Scope, fields: Mapping[str, Any], keys: Keys) -> Added | Given:
+    def _arrived(self, text: str, owner: Scope, fields: Mapping[str, Any], keys: Keys) -> Memory | Given:
         """Store a fact if it is new and nothing more must be thought of; else return what the embedder failed with."""
         footing = self._footing or self._looked()
         if footing is None:
-            return Given()
-        memory = new_fact(id_for(owner, "", same_text(text)), text, owner, fields, self._clock())
-        if footing.desk is not None and self._looks_first and self._is_there(memory, owner):
-            return Given()
-        began = time.perf_counter()
-        given = _embedded(memory, footing.desk, footing.space) if footing.desk is not None else Given()
-        self._looks_first = time.perf_counter() - began > _QUICK_SECONDS
-        if given.failures:
-            self._footing = None
-            return given
+            return NOTHING_GIVEN
+        desk, space, note, language = footing
+        identity, text_key, exact = fingerprints(owner, text)
+        memory = new_fact(identity, exact, text, owner, fields, self._clock())
+        vector: Vector | None = None
+        if desk is not None:
+            if self._looks_first and self._is_there(memory, owner):
+                return NOTHING_GIVEN
+            began = time.perf_counter()
+            done = desk.attempt_one(embedded_text(memory) if fields else text)
+            self._looks_first = time.perf_counter() - began > _QUICK_SECONDS
+            if isinstance(done, Attempt):
+                if done.failures:
+                    self._footing = None
+                    return Given(space, failures=done.failures)
+                vector = next(iter(done.vectors.values()), None)
+            else:
+                vector = done
         key = None
         for (_, name), asked in keys.items():
             key = (name, Written(memory.id, asked.content))
-        note = (NOTE, footing.roles) if footing.roles is not None else None
-        if self._store.take_in(Arrival(memory, self._config["language"], given.space, given.vector, key, note)):
-            return Added(memory, "stored", (), unseen(memory, memory.created))
+        if self._store.take_in(Arrival(memory, language, space, vector, key, note, text_key, not fields)):
+            return memory
         self._footing = None  # the spaces may be others now; whoever comes next looks again
-        return Given()
+        return NOTHING_GIVEN
 
     def _is_there(self, memory: Memory, owner: Scope) -> bool:
         with self._store.reading(latest=False):
@@ -73,23 +82,16 @@ class Arriving(Living):
 
         None also where old words wait to be read anew, which is done along with other writes.
         """
+        language = self._config["language"]
         with self._store.reading(latest=False):
             if not self._are_words_new():
                 return None
             embedder, roles = self._embedder, self._store.note(NOTE)
             if embedder is None:
-                self._footing = Footing()
+                self._footing = Footing(language=language)
             elif roles is not None:
                 dimension = self._store.dimensions(embedder.fingerprint)
                 is_usual = dimension is not None and not self._store.failures(embedder.fingerprint)
                 desk = Desk(self._store, embedder, self._clock, dimension)
-                self._footing = Footing(desk, desk.space, roles) if is_usual else None
+                self._footing = Footing(desk, desk.space, (NOTE, roles), language) if is_usual else None
         return self._footing
-
-
-def _embedded(memory: Memory, desk: Desk, space: str) -> Given:
-    text, source = embedded_text(memory), memory.source
-    # Most facts are nothing but their text, whose hash is known.
-    known = source.content_hash if source is not None and text == memory.text else content_hash(text)
-    done = desk.attempt_one(known, text)
-    return Given(space, done.vectors.get(known), done.failures) if isinstance(done, Attempt) else Given(space, done)

@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
+from .analysis.documents import embedded_text
+from .analysis.text import same_text
 from .arguments import Scopes, fact_text
 from .columns import MemoryId
-from .errors import Conflict
-from .facts import NOTHING_CHANGED, Changed, Fields, read_fields, unseen, with_fields, with_text
+from .errors import Conflict, SpaceMismatch
+from .facts import NOTHING_CHANGED, Changed, Fields, former, read_fields, unseen, with_fields, with_text
+from .ingest.entries import content_hash
+from .ingest.filling import Attempt
+from .ports import Changes
 from .remembering import UNSAID, Remembering, tried
 from .types import Memory
 
@@ -49,13 +54,44 @@ class Changing(Remembering):
     def _updated(
         self, identity: MemoryId, text: str | None, supersedes: str | None, scope: Scopes, given: Mapping[str, Any]
     ) -> Changed:
-        with self._store.reading():  # one moment for all that is asked before something is made of it
+        with self._store.reading(latest=False):  # one moment for all that is asked; who waits is asked by id and text
             before, now = self.get(identity, scope=scope), self._clock()
             after, old, freed = self._becoming(before, text, supersedes, given, now)
         if after == before:
             return Changed(after, (NOTHING_CHANGED,))
-        self._put_one(before, after, {}, now, old=old, freed=freed)
+        if not self._restated(before, after, now):
+            self._put_one(before, after, {}, now, old=old, freed=freed)
         return Changed(after, unseen(after, now))
+
+    def _restated(self, before: Memory, after: Memory, now: float) -> bool:
+        """Change the text of a fact where nothing else changes, and let its index wait; False if more is to do."""
+        footing = self._footing or self._looked()
+        if footing is None or with_text(before, after.text) != after:
+            return False
+        desk, space, vectors = footing.desk, footing.space, {}
+        if desk is not None:
+            if self._looks_first:  # an embedder that may be slow is not asked for what it has given before
+                return False
+            text = embedded_text(after)
+            done = desk.attempt_one(text)
+            if isinstance(done, Attempt):
+                return False
+            vectors = {content_hash(text): done}
+        told = former(before, after, now)
+        changes = Changes(
+            restated=[after],
+            language=footing.language,
+            basis={after.id: before},
+            history=[told] if told is not None else [],
+            space=space,
+            vectors=vectors,
+        )
+        try:
+            self._store.write(changes)
+        except SpaceMismatch:  # another model has taken over
+            self._footing = None
+            return False
+        return True
 
     def _becoming(
         self, before: Memory, text: str | None, supersedes: str | None, given: Mapping[str, Any], now: float
@@ -85,7 +121,17 @@ class Changing(Remembering):
         if before.supersedes is None or after.supersedes is not None:
             return None
         held = self._store.get([before.supersedes], frozenset({before.scope})).get(before.supersedes)
-        return held if held is not None and held.superseded_by == before.id else None
+        if held is None or held.superseded_by != before.id:
+            return None
+        others = [one for one in self._store.with_text(held.text, held.scope) if one.superseded_by is None]
+        saying = [one.id for one in others if one.id != before.id]
+        if same_text(after.text) == same_text(held.text):
+            saying.append(after.id)
+        if saying:
+            raise Conflict(
+                f"{saying[0]} says what {held.id} says, which would be found again", "forget one of the two first"
+            )
+        return held
 
     def _successors(self, memory: Memory) -> set[MemoryId]:
         """Return what replaced a memory, what replaced that one, and so on."""

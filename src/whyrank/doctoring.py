@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .analysis.names import probe_for
 from .checkups import Checkup, Finding
+from .ports import UNREADABLE
 from .rereading import Rereading
+from .types import Notice, Where
 
 if TYPE_CHECKING:
     from .ingest.filling import Progress
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 class Doctoring(Rereading):
     """The care of a store: its file, its words, its vectors."""
 
+    _met: tuple[Notice, ...] = ()  # what searches have met of damage since the last repair
+
     def doctor(self, *, repair: bool = False, progress: Progress | None = None) -> Checkup:
         """Look whether the file, the words and the vectors of the store are in order; with `repair`, make them so.
 
@@ -23,8 +28,19 @@ class Doctoring(Rereading):
         be written anew, it is kept as it was beside the new one.
         """
         findings, kept = looked_at(self._config.store, repair, progress)
+        self._met = () if repair else self._met
         inside = self.cared_for(repair, progress) if is_usable(findings) else Checkup()
         return inside._replace(findings=findings, kept=kept)
+
+    def damage_notices(self) -> tuple[Notice, ...]:
+        """Say what is known to be damaged without a look at all: what was set aside, and what the last search met."""
+        where = Where(self._every_scope(), now=self._clock())
+        aside = self._store.named(probe_for("?"), where, 1).notices
+        return tuple(one for one in dict.fromkeys((*aside, *self._met)) if one.code == UNREADABLE)
+
+    def _heard(self, notices: Sequence[Notice]) -> None:
+        """Remember what a search has met of damage; one that met none says nothing of what others met."""
+        self._met = tuple(one for one in notices if one.code == UNREADABLE) or self._met
 
     def give_up_damaged(self) -> tuple[str, ...]:
         """Forget the memories that were set aside because they cannot be read; return the ids they had."""

@@ -148,6 +148,7 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         asked, widened = self._widened(asked, expand)
         with self._store.reading():
             results = self._searcher().search(asked, chosen)
+            self._heard(results.notices)
             said = (*widened, *unused, *self._serving.notices(), *self.word_notices(asked.where.scopes))
         return replace(results, notices=(*results.notices, *said)) if said else results
 

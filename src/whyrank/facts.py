@@ -14,6 +14,7 @@ from .columns import MemoryId
 from .errors import ConfigError, Conflict
 from .ingest.entries import content_hash
 from .lifetimes import expiry
+from .making import Draft, finished
 from .ports import Written
 from .types import TRUSTS, USUAL_IMPORTANCE, Former, Memory, Notice, Scope, Source
 
@@ -194,10 +195,10 @@ def with_fields(memory: Memory, fields: Mapping[str, Any], now: float) -> Memory
     return changed
 
 
-def new_fact(identity: MemoryId, text: str, owner: Scope, fields: Mapping[str, Any], now: float) -> Memory:
-    """Return a fact as it is first said."""
-    source = Source("", content_hash=content_hash(text))
-    blank = Memory(identity, text, scope=owner, source=source, created=now, date=now)
+def new_fact(identity: MemoryId, exact: str, text: str, owner: Scope, fields: Mapping[str, Any], now: float) -> Memory:
+    """Return a fact as it is first said; `exact` is the hash of its text."""
+    source = Source("", content_hash=exact)
+    blank = finished(Draft(identity, text, scope=owner, source=source, created=now, date=now))
     told = said(fields) if fields else {}
     return with_fields(blank, told, now) if told else blank
 

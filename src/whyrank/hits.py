@@ -53,7 +53,7 @@ class Awaited:
 class Fetched(Awaited):
     """A memory whose row is at hand, so that it stays what it was."""
 
-    __slots__ = ("_made", "_make", "_row", "id", "is_timeless", "scope")
+    __slots__ = ("_made", "_make", "_row", "id", "is_mended", "is_timeless", "scope")
 
     def __init__(
         self,
@@ -62,10 +62,12 @@ class Fetched(Awaited):
         is_timeless: bool,
         row: tuple[Any, ...],
         make: Callable[[tuple[Any, ...]], Memory],
+        is_mended: bool = False,
     ) -> None:
         self.id = identity
         self.scope = scope
         self.is_timeless = is_timeless  # nothing limits when it is true, and nothing has replaced it
+        self.is_mended = is_mended  # some of it could not be read and is blank
         self._row = row
         self._make = make
         self._made: Memory | None = None

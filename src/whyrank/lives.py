@@ -165,7 +165,7 @@ class Living(Rereading):
     ) -> Sequence[Memory]:
         """Remove what has expired among what the scope may see, or in every scope; return it."""
         now = self._clock()
-        scopes = frozenset(map(Scope.parse, self._store.status("").scopes)) if every_scope else None
+        scopes = self._every_scope() if every_scope else None
         where = Where(
             visible(scopes_of(scope)) if scopes is None else scopes,
             include_superseded=True, only_expired=True, now=now,

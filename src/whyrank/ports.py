@@ -78,7 +78,8 @@ class Written(NamedTuple):
 class Arrival(NamedTuple):
     """A fact that nobody has said before: a vector if it has one, the key of the write and what that came to.
 
-    `note` is a name with the text that stood under it when the vector was made.
+    `note` is a name with the text that stood under it when the vector was made, `text_key` what texts that say the same
+    share, if it is known; `is_plain` promises that nothing is said of it but its text, whose it is and when.
     """
 
     memory: Memory
@@ -87,6 +88,8 @@ class Arrival(NamedTuple):
     vector: Vector | None = None
     key: tuple[str, Written] | None = None
     note: tuple[str, str] | None = None
+    text_key: str = ""
+    is_plain: bool = False
 
 
 class Recall(NamedTuple):
@@ -119,24 +122,24 @@ class Failure(NamedTuple):
 class Changes:
     """One transaction's worth of changes: all of it happens, or none.
 
-    A memory that is put again under its id keeps what replaced it, unless `superseded` says otherwise: a pair of
-    successor and moment, or None to bring it back, which ends its successor's claim. A circle is refused. It also keeps
-    how often it was recalled. Of what is `revised` only fields change that no index reads (`analysis.entries` says
-    which); where it is not there, StoreChanged. Of the files in `replace_files` only what is put stays; `renamed` says
-    which old ids live on under new ones.
+    A memory that is put again under its id keeps its recalls and what replaced it, unless `superseded` says otherwise:
+    a pair of successor and moment, or None to bring it back, which ends its successor's claim. A circle is refused. Of
+    what is `revised` only fields change that no index reads (`analysis.entries` says which); where it is not there,
+    StoreChanged. What is `restated` has another text alone; it comes with basis, history, vectors and `language`, and a
+    store may index it later, as what `take_in` took. Of the files in `replace_files` only what is put stays; `renamed`
+    says which old ids live on under new ones.
 
     `basis` holds memories as they were when the change was thought out, None for one that was not there: if one is
-    another by now, StoreChanged. `clear`
-    empties scopes, files and keys included. `prune` removes memories that have expired by a moment; what they replaced
-    stays replaced, while what a removed one replaced comes back. A key in `keys` that stands for other content is
-    refused. With `purge`, what remains of the removed in the indexes of their scopes is written anew.
-    `notes` are texts by name, written in place of those before.
-    `failures` are those of the space by the hash of the text, None where one is over; a vector that comes ends the
-    failure of its text by itself.
+    another by now, or would live beside a fact of its scope that says the same, StoreChanged. `clear` empties scopes,
+    files and keys included. `prune` removes what has expired by a moment; what that replaced stays replaced, while what
+    a removed one replaced comes back. A key in `keys` that stands for other content is refused. `purge` leaves nothing
+    of the removed in indexes. `failures` are by the hash of the text, None where one is over, as by a vector.
     """
 
     put: Sequence[Entry] = ()
     revised: Sequence[Memory] = ()
+    restated: Sequence[Memory] = ()
+    language: str = ""
     remove: Sequence[MemoryId] = ()
     replace_files: Sequence[tuple[Scope, str]] = ()
     renamed: Mapping[MemoryId, MemoryId] = field(default_factory=dict)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, Unpack
 
 from .analysis.entries import reads_alike
 from .analysis.text import same_text
 from .arguments import fact_text, scope_of
-from .arriving import Arriving, Given
+from .arriving import NOTHING_GIVEN, Arriving, Given
 from .columns import MemoryId
 from .errors import Conflict, NotFound, StoreChanged
 from .facts import (
@@ -44,13 +45,17 @@ _NEAR_TOLD = 5  # of one fact; who wants more asks `near`
 _NEAR_UNKNOWN = Notice(
     "near-unknown", "near-duplicates were not looked for, because the embedder failed; `whyrank status` says why"
 )
-_NOT_ASKED = Given()  # no embedder was
 UNSAID: Any = "\0"  # no id and no text is that: None takes back what a fact replaces, leaving it out does not
 Done = TypeVar("Done")
 
 
 class Remembering(Arriving):
     """Facts that come and change."""
+
+    @cached_property
+    def _merges(self) -> bool:
+        """Tell whether a fact becomes part of one that says almost the same."""
+        return bool(self._config["dedup.near"] == "merge")
 
     def add(
         self,
@@ -63,8 +68,8 @@ class Remembering(Arriving):
     ) -> Memory:
         """Store a fact; the same text in the same scope is not stored twice. It is durable on return."""
         # It has no place to name near-duplicates, so they are looked for only where they would be merged.
-        looks = self._config["dedup.near"] == "merge"
-        return self._told(text, scope, supersedes, key, fields, looks_for_near=looks).memory
+        told = self._told(text, scope, supersedes, key, fields, looks_for_near=self._merges)
+        return told if isinstance(told, Memory) else told.memory
 
     def remember(
         self,
@@ -80,7 +85,8 @@ class Remembering(Arriving):
         A write with a `key` happens once: the same again returns the same memory, another one is refused.
         """
         looks = self._config["dedup.near"] != "keep"
-        return self._told(text, scope, supersedes, key, fields, looks_for_near=looks)
+        told = self._told(text, scope, supersedes, key, fields, looks_for_near=looks)
+        return Added(told, "stored", (), unseen(told, told.created)) if isinstance(told, Memory) else told
 
     def _told(
         self,
@@ -91,15 +97,16 @@ class Remembering(Arriving):
         fields: Fields,
         *,
         looks_for_near: bool,
-    ) -> Added:
+    ) -> Added | Memory:
+        """Store a fact and say what became of it; one that is new and has nothing beside it comes as it is."""
         stored, owner, given = fact_text(text), scope_of(scope), read_fields(fields)
         keys: Keys = {}
         if key is not None:
             keys = {(owner, check_key(key)): Written("", content_of(stored, supersedes, given))}
-        done: Given = _NOT_ASKED
+        done = NOTHING_GIVEN
         if supersedes is None and not looks_for_near:
             arrived = self._arrived(stored, owner, given, keys)
-            if isinstance(arrived, Added):
+            if isinstance(arrived, Memory):
                 return arrived
             done = arrived
         return tried(lambda: self._remembered(stored, owner, supersedes, given, keys, looks_for_near, done))

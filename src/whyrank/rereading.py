@@ -6,6 +6,7 @@ transaction, so searches go on, a kill loses nothing, and each memory has at any
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from .errors import StoreChanged, WhyrankError
@@ -86,7 +87,12 @@ class Rereading(Spaces):
         raise StoreChanged("the memories to be read anew are changed all the time", "try again in a moment")
 
     def _every_scope(self) -> frozenset[Scope]:
-        return frozenset(map(Scope.parse, self._store.status("").scopes))
+        """Return all scopes there are; what is none was damaged, and `doctor` names its memories."""
+        found = set[Scope]()
+        for scope in self._store.status("").scopes:
+            with suppress(ValueError):
+                found.add(Scope.parse(scope))
+        return frozenset(found)
 
 
 def _old(count: int) -> Notice:

@@ -22,11 +22,13 @@ LATE, FOREIGN = "Robin prefers quinoa lemonade", "Kim hides the lemonade"
 # Stores two facts that wait, then holds the lock of the writers until its input ends, or the test.
 HOLDER = f"""
 import sys, whyrank
-from whyrank.storage.sqlite.locking import take
+from whyrank.storage.sqlite.locking import side_lock
 memory = whyrank.open(sys.argv[1], embedding="none")
 late = memory.add({LATE!r}, scope="user:42", tags=["drinks"])
 foreign = memory.add({FOREIGN!r}, scope="user:7")
-give_back = take(sys.argv[1] + ".lock", 30.0) if sys.argv[2] == "hold" else None
+lock = side_lock(sys.argv[1] + ".lock")
+if sys.argv[2] == "hold":
+    lock.take(30.0)
 print(late.id, foreign.id, flush=True)
 sys.stdin.read()
 """

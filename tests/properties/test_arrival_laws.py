@@ -39,7 +39,9 @@ class Act(NamedTuple):
 acts = st.builds(
     Act,
     st.sampled_from(
-        ["add"] * 6 + ["search", "forget", "update", "retext", "replace", "replace-text", "recall", "list"]
+        ["add"] * 6
+        + ["retext"] * 3
+        + ["search", "forget", "update", "rename", "replace", "replace-text", "bring-back", "recall", "list"]
     ),
     st.sampled_from(SCOPES),
     st.sampled_from(TEXTS),
@@ -80,6 +82,10 @@ def done(engine: Engine, act: Act, added: list[str]) -> Any:
             memory, told = changed(engine.revise(which, scope=act.scope, importance=4, decay=act.decay))
         elif act.verb == "retext":
             memory, told = changed(engine.revise(which, scope=act.scope, text=act.text))
+        elif act.verb == "rename":
+            memory, told = changed(engine.revise(which, scope=act.scope, text=act.text, name=act.decay))
+        elif act.verb == "bring-back":
+            memory, told = changed(engine.revise(which, scope=act.scope, supersedes=None))
         elif act.verb == "forget":
             return engine.forget(which, scope=act.scope)
         elif act.verb == "recall":

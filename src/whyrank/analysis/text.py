@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from functools import lru_cache
 from typing import NamedTuple
 
 import regex
 
 _UNSTORABLE = regex.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
+_ODD_SPACES = b"\t\n\v\f\r\x1c\x1d\x1e\x1f"  # all that `split` splits at in ASCII, but the space itself
 
 # Scripts written without spaces between words (and Hangul, whose particles stick to the words).
 # The long-vowel mark ー belongs to no script of its own, but stands inside Japanese words.
@@ -47,17 +47,23 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
-@lru_cache(maxsize=8)  # a fact that is stored is asked twice
 def same_text(text: str) -> str:
     """Return what two texts share that say the same: case-folded, with single spaces."""
-    if text.isascii() and text.isprintable() and "  " not in text:
-        return text.lower().strip()
-    return " ".join(text.casefold().split())
+    return same_bytes(text).decode()
+
+
+def same_bytes(text: str) -> bytes:
+    """Return the same, encoded."""
+    if text.isascii():
+        said = text.lower().strip().encode()
+        if b"  " not in said and len(said.translate(None, _ODD_SPACES)) == len(said):
+            return said
+    return " ".join(text.casefold().split()).encode("utf-8", errors="replace")
 
 
 def text_key(text: str) -> str:
     """Return a fingerprint that texts share which say the same."""
-    return hashlib.blake2b(same_text(text).encode("utf-8", errors="replace"), digest_size=16).hexdigest()
+    return hashlib.blake2b(same_bytes(text), digest_size=16).hexdigest()
 
 
 def compose(text: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from ..analysis.entries import content_hash
 from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch
 from ..ports import Changes, Embedder, Failure, Store, Vector
 from ..unitvectors import lone_row, unit_rows
@@ -84,14 +85,14 @@ class Desk:
         except Exception as error:  # whatever a provider throws, the texts must be stored
             return self._after(error, texts)
 
-    def attempt_one(self, text_hash: str, text: str) -> Vector | Attempt:
+    def attempt_one(self, text: str) -> Vector | Attempt:
         """Embed one text; its vector comes alone where it is fit to be stored as it is."""
         try:
             rows = self.embedder.documents([text])
             row = lone_row(rows, self.dimension)
-            return Attempt(self._looked_at({text_hash: text}, rows)) if row is None else row
+            return Attempt(self._looked_at({content_hash(text): text}, rows)) if row is None else row
         except Exception as error:  # as above
-            return self._after(error, {text_hash: text})
+            return self._after(error, {content_hash(text): text})
 
     def _after(self, error: Exception, texts: Mapping[str, str]) -> Attempt:
         """Find out whom a failure is about, and write it down."""

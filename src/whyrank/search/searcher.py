@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..columns import MemoryId
-from ..hits import Context, Held, HeldMemories, Hit, Ranking, Results
-from ..ports import NOT_INDEXED, Embedder, Store
-from ..ranking.lineup import Lineup
+from ..hits import Context, Fetched, Held, HeldMemories, Hit, Ranking, Results
+from ..ports import NOT_INDEXED, UNREADABLE, Embedder, Store
+from ..ranking.lineup import Lineup, held_by
 from ..ranking.order import keep
 from ..ranking.recipes import Recipe, guarded, rank
 from ..types import Notice, Query, Where
+from ..wording import counted, which
 from .budget import within_budget
 from .calibration import Calibration, calibration_for, notices_about
 from .confidence import judged
@@ -49,7 +50,7 @@ class Searcher:
             ranking, verdict = judgement.ranking, judgement.verdict
             if query.strict and verdict == "nothing":
                 ranking = keep(ranking, "strict", lambda hit: "nothing relevant was found")
-        said = [*notices, *retrieved.notices, *ranking.notices]
+        said = [*notices, *retrieved.notices, *ranking.notices, *_damage(ranking)]
         if ranking.hits or ranking.dropped:
             said += notices_about(calibration, retrieved.total)
         elif not self.store.statistics((), query.where.scopes).total:
@@ -104,6 +105,17 @@ class Searcher:
     def _fetched(self, ids: Sequence[MemoryId], context: Context) -> Mapping[MemoryId, Held]:
         held = context.memories
         return held.fetched(ids) if isinstance(held, HeldMemories) else self.store.get(ids, context.query.where.scopes)
+
+
+def _damage(ranking: Ranking) -> Iterator[Notice]:
+    """Say of how many hits something could not be read."""
+    damaged = sum(isinstance(held, Fetched) and held.is_mended for held in held_by(ranking.hits))
+    if damaged:
+        memories = (
+            f"{counted(damaged, 'memory', 'memories')} that {which(damaged, 'answers was', 'answer were')} damaged"
+        )
+        told = f"{memories}, and shown as far as {which(damaged, 'it', 'they')} can be read"
+        yield Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is damaged, and `--repair` mends it")
 
 
 def _with_memories(hit: Hit, memories: Mapping[MemoryId, Held]) -> Hit:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from ..analysis.entries import entry_for
+from ..analysis.text import same_text
 from ..columns import MemoryId
 from ..errors import ConfigError, StoreChanged, StoreError
 from ..ports import Changes, Entry, Recall, Written
@@ -38,20 +40,38 @@ class Past:
         self.keys = {**changes.keys, **kept}
 
 
-def refuse_others(entries: Mapping[MemoryId, Entry], basis: Mapping[MemoryId, Memory | None]) -> None:
-    """Refuse changes that were thought out over memories that are others by now."""
-    for key, known in basis.items():
+def refuse_others(entries: Mapping[MemoryId, Entry], changes: Changes) -> None:
+    """Refuse changes that were thought out over memories that are others by now, or over texts that are said by now."""
+    for key, known in changes.basis.items():
         found = _unrecalled(entries[key].memory) if key in entries else None
         if found != (None if known is None else _unrecalled(known)):
             raise StoreChanged(f"{key} has changed meanwhile", "read it again; nothing was stored")
+    _refuse_twins({key: entry.memory for key, entry in entries.items()}, changes)
+
+
+def _refuse_twins(before: Mapping[MemoryId, Memory], changes: Changes) -> None:
+    """Refuse that a fact should live from now on beside another of its scope that says the same."""
+    told = {one.id: one for one in (*(entry.memory for entry in changes.put), *changes.restated)}
+    after = {key: one for key, one in {**before, **told}.items() if key not in changes.remove}
+    replaced = {key for key, one in before.items() if one.superseded_by} | changes.superseded.keys()
+    revived = {key for key, life in changes.superseded.items() if life is None}
+    living = {key: one for key, one in after.items() if key not in replaced - revived and one.kind == "fact"}
+    for key in (changes.basis.keys() & told.keys()) | revived:
+        known, now = changes.basis.get(key), living.get(key)
+        if now is None or (key not in revived and known is not None and same_text(known.text) == same_text(now.text)):
+            continue
+        others = (one for other, one in living.items() if other != key and one.scope == now.scope)
+        if any(same_text(one.text) == same_text(now.text) for one in others):
+            raise StoreChanged(f"another says what {key} says", "read it again; nothing was stored")
 
 
 def revised(changes: Changes, entries: Mapping[MemoryId, Entry]) -> Iterator[Entry]:
-    """Return what is revised with all that was read of it before; what is not there has changed."""
-    for memory in changes.revised:
+    """Return what is revised with all that was read of it before, and what is restated, which must be there."""
+    for memory in (*changes.revised, *changes.restated):
         if memory.id not in entries:
             raise StoreChanged(f"{memory.id} is not there any more", "read it again; nothing was stored")
-        yield replace(entries[memory.id], memory=memory)
+    yield from (replace(entries[memory.id], memory=memory) for memory in changes.revised)
+    yield from (entry_for(memory, changes.language) for memory in changes.restated)
 
 
 def _unrecalled(memory: Memory) -> Memory:

@@ -14,13 +14,14 @@ from .arrival_contract import ArrivalContract
 from .life_contract import LifeContract
 from .notes_contract import NotesContract
 from .reader_contract import ReaderContract
+from .restating_contract import RestatingContract
 from .space_contract import SpaceContract
 from .store_setting import MINE, NOW, OTHER, USER, fact, ids
 
 __all__ = ["MINE", "NOW", "OTHER", "USER", "StoreContract", "fact", "ids"]
 
 
-class StoreContract(LifeContract, NotesContract, ReaderContract, SpaceContract, ArrivalContract):
+class StoreContract(LifeContract, NotesContract, ReaderContract, SpaceContract, ArrivalContract, RestatingContract):
     """Subclass this and give `open_store`."""
 
     def test_what_was_written_comes_back_whole(self, tmp_path: Path) -> None:

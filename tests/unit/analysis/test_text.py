@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from whyrank.analysis.text import clean, compose, estimated_tokens, fold, unspaced_letters
+from whyrank.analysis.text import clean, compose, estimated_tokens, fold, same_text, text_key, unspaced_letters
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,11 @@ def test_letters_of_unspaced_scripts_are_counted(text: str, letters: int) -> Non
 )
 def test_four_latin_characters_or_one_unspaced_letter_count_as_a_token(text: str, tokens: int) -> None:
     assert estimated_tokens(text) == tokens
+
+
+@pytest.mark.parametrize(
+    "space", ["\t", "\n", "\v", "\f", "\r", "\x1c", "\x1d", "\x1e", "\x1f", "  ", "\x85", "\u2003"]
+)
+def test_texts_that_differ_in_spaces_and_case_alone_say_the_same(space: str) -> None:
+    assert same_text(f" Green{space}TEA ") == same_text("green tea") == "green tea"
+    assert text_key(f"Green{space}TEA") == text_key("green tea") != text_key("greentea")

@@ -407,13 +407,25 @@ def test_who_adds_keeps_house_after_readers_that_index(path: Path) -> None:
         assert counted(path, "posting_segments") <= 6  # of sixty-four each there would be eleven
 
 
+def test_a_fact_that_comes_after_one_was_set_aside_is_found_and_counted(path: Path) -> None:
+    store = SqliteStore(path)
+    store.take_in(arrival(1))
+    store._database.run("UPDATE arrivals SET rest = 'no JSON'", ())
+    with store.reading():
+        assert (store._database.is_behind, store._database.has_lost) == (False, True)
+    for number in (2, 3):  # the numbers after the largest, -1, are 0 and 1
+        assert store.take_in(arrival(number))
+        assert store.status("").memories == number - 1
+    assert sorted(store.keyword(["tea"], EVERYTHING, 5).ids) == ["m_2", "m_3"]
+    store.close()
+
+
 def test_what_another_version_has_stored_meanwhile_is_not_stored_twice(path: Path) -> None:
     store = SqliteStore(path)
     store.take_in(arrival(1))
     store.get([], EVERYTHING.scopes)
-    with store._database.writing() as connection:
-        arrivals.put(connection, arrival(2))
-        connection.execute("UPDATE arrivals SET id = 'm_1'")
+    arrivals.put(store._database, arrival(2))
+    store._database.run("UPDATE arrivals SET id = 'm_1'", ())
     assert list(store.keyword(["tea"], EVERYTHING, 5).ids) == ["m_1"]
     assert counted(path) == 0
     store.close()

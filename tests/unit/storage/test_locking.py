@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from filelock import Timeout
 
 from tests.processes import started
 from whyrank.storage.sqlite import locking
-from whyrank.storage.sqlite.locking import locked
+from whyrank.storage.sqlite.locking import locked, side_lock
 
 HOLDER = """
 import sys
@@ -20,6 +21,19 @@ from whyrank.storage.sqlite.locking import locked
 with locked(Path(sys.argv[1]), 1.0):
     print("held", flush=True)
     sys.stdin.readline()
+"""
+
+# Takes the lock once, forks a child that waits, and takes it again.
+FORKING = """
+import os, sys
+from whyrank.storage.sqlite.locking import side_lock
+lock = side_lock(sys.argv[1])
+lock.take(1.0)
+lock.give_back()
+if os.fork():
+    lock.take(1.0)
+    print("held", flush=True)
+sys.stdin.readline()
 """
 
 
@@ -49,3 +63,43 @@ def test_two_in_one_process_exclude_each_other(tmp_path: Path) -> None:
 def test_a_lock_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), locked(tmp_path / "nowhere" / "memory.db.lock", 1.0):
         pass
+
+
+def test_a_lock_given_back_is_free_while_its_file_stays_open(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db.lock"
+    lock = side_lock(path)
+    for _ in range(2):
+        lock.take(1.0)
+        with pytest.raises(Timeout), locked(path, 0.0):
+            pass
+        lock.give_back()
+        with locked(path, 0.0):
+            pass
+    lock.close()
+
+
+@pytest.mark.skipif(not locking.HAS_FLOCK, reason="filelock opens the file each time")
+def test_a_file_that_was_deleted_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locking, "_LOOK_SECONDS", 0.0)
+    path = tmp_path / "memory.db.lock"
+    lock = side_lock(path)
+    lock.take(1.0)
+    lock.give_back()
+    path.unlink()
+    lock.take(1.0)
+    with pytest.raises(Timeout), locked(path, 0.0):
+        pass
+    lock.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+def test_a_child_that_was_forked_does_not_hold_the_lock_of_a_parent_that_died(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db.lock"
+    with started([sys.executable, "-c", FORKING, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "held\n"
+        with pytest.raises(Timeout), locked(path, 0.0):
+            pass
+        parent.kill()
+        with locked(path, 5.0):  # the child lives on until its input ends
+            pass

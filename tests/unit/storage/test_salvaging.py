@@ -91,20 +91,39 @@ def test_facts_that_waited_and_cannot_be_read_are_not_passed_over(small: Path, t
     assert ask(path, "SELECT count(*) FROM memories") == [(15,)]
 
 
-@pytest.mark.parametrize("column", ["scope", "start_line", "tags"])
-def test_a_row_that_lost_a_value_is_set_aside(small: Path, tmp_path: Path, column: str) -> None:
-    path = Path(shutil.copy(small, tmp_path / "memory.db"))
+def lose(path: Path, column: str, row: int) -> str:
+    """Take a value from a row that must have one; return the id of its memory."""
     with closing(connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA writable_schema=ON")
         connection.execute(
             "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = 'memories'",
             (f" {column} TEXT NOT NULL" if column != "start_line" else " start_line INTEGER NOT NULL", f" {column}"),
         )
-    told(path, f"UPDATE memories SET {column} = NULL WHERE row = 3")
-    [(identity,)] = ask(path, "SELECT id FROM memories WHERE row = 3")
+    told(path, f"UPDATE memories SET {column} = NULL WHERE row = {row}")
+    [(identity,)] = ask(path, f"SELECT id FROM memories WHERE row = {row}")
+    return str(identity)
+
+
+@pytest.mark.parametrize("column", ["scope", "text", "kind"])
+def test_a_row_that_lost_what_makes_it_a_memory_is_set_aside(small: Path, tmp_path: Path, column: str) -> None:
+    path = Path(shutil.copy(small, tmp_path / "memory.db"))
+    identity = lose(path, column, 3)
+    told(path, "UPDATE memories SET embed_text = '' WHERE row = 3")  # or its text would be restored from that
     mended = doctor(path, repair=True)
     assert (identity,) in [one.names for one in mended.findings if one.code == "unreadable"]
     assert codes(doctor(path)) == {"aside"}
+
+
+@pytest.mark.parametrize("column", ["start_line", "tags"])
+def test_a_fact_that_lost_a_field_is_mended(small: Path, tmp_path: Path, column: str) -> None:
+    path = Path(shutil.copy(small, tmp_path / "memory.db"))
+    identity = lose(path, column, 3)
+    mended = doctor(path, repair=True)
+    assert [(one.names, one.mended) for one in mended.findings if one.code == "fields"] == [((identity,), True)]
+    assert codes(doctor(path)) == set()
+    assert ask(path, f"SELECT {column} FROM memories WHERE id = '{identity}'") == [
+        (0,) if column == "start_line" else ("[]",)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(40))

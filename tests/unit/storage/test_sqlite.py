@@ -6,6 +6,7 @@ import gc
 import sqlite3
 import threading
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import whyrank
 from whyrank.analysis.names import probe_for
 from whyrank.errors import StoreDamaged, StoreError, StoreFull, StoreLocked
+from whyrank.hits import Fetched, memory_of
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
 from whyrank.storage.sqlite.connection import sqlite3 as library  # type: ignore[attr-defined]
@@ -142,18 +144,66 @@ def test_a_row_that_cannot_be_read_is_damage_and_no_crash(store: SqliteStore) ->
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("tags", "oops"), ("aliases", "5"), ("headings", ""), ("entities", b"\xff"), ("scope", "nowhere")],
+    [("tags", "oops"), ("aliases", "5"), ("headings", ""), ("entities", "{"), ("scope", "nowhere")],
 )
-def test_a_row_that_cannot_be_read_is_damage_when_it_is_fetched(store: SqliteStore, column: str, value: object) -> None:
+def test_a_row_that_cannot_be_read_is_fetched_as_far_as_it_can_be(
+    store: SqliteStore, column: str, value: object
+) -> None:
     held = store.held(["m_1", "m_2"], EVERYTHING.scopes)
     with store._database.writing() as connection:
         connection.execute(f"UPDATE memories SET {column} = ? WHERE id = 'm_1'", (value,))
+    text = store.get(["m_2"], EVERYTHING.scopes)["m_2"].text
+    fetched = held.fetched(["m_2", "m_1"])
+    assert [(key, one.is_mended) for key, one in fetched.items() if isinstance(one, Fetched)] == [
+        ("m_2", False),
+        ("m_1", True),
+    ]
+    assert [memory_of(one).text == text for one in fetched.values()] == [True, False]
     with pytest.raises(StoreDamaged, match="m_1"):
-        held.fetched(["m_2", "m_1"])
-    assert list(held.fetched(["m_2"])) == ["m_2"]
+        store.get(["m_1"], EVERYTHING.scopes)
 
 
-def test_a_search_that_would_show_a_damaged_row_says_so_itself(tmp_path: Path) -> None:
+ODD = [
+    *[(column, value) for column in ("expires", "valid_from", "valid_until", "created") for value in ("abc", b"\1")],
+    ("date", "abc"),
+    ("importance", b"\1"), ("importance", "high"), ("importance", 7.5), ("recalls", "many"), ("recalled", "abc"),
+    ("superseded_at", "abc"), ("evergreen", "abc"), ("expires_given", "abc"), ("start_line", "abc"), ("position", "x"),
+    ("category", b"\0"), ("name", b"\xff"), ("trust", b"\xff"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("recipe", ["default", "openclaw"])
+@pytest.mark.parametrize(("column", "value"), ODD)
+def test_a_field_of_an_odd_type_keeps_nobody_from_an_answer_and_is_mended(
+    tmp_path: Path, column: str, value: object, recipe: str
+) -> None:
+    opened = partial(whyrank.open, tmp_path / "memory.db", workspace=tmp_path, embedding="none", calibration="manual")
+    with opened() as engine:
+        odd, *_ = [engine.add(text) for text in ("Robin drinks tea", "Kim drinks tea", "tea is green")]
+        assert engine.damage_notices() == ()
+    other = library.connect(tmp_path / "memory.db")
+    other.execute(f"UPDATE memories SET {column} = ? WHERE id = ?", (value, odd.id))
+    other.commit()
+    other.close()
+    with opened() as engine:
+        results = engine.search("tea", recipe=recipe)
+        assert {hit.memory.text for hit in results} == {"Robin drinks tea", "Kim drinks tea", "tea is green"}
+        assert [hit.explain() for hit in results]
+        assert "facts-damaged" in [notice.code for notice in results.notices]
+        assert [notice.code for notice in engine.damage_notices()] == ["facts-damaged"]
+        assert engine.get(odd.id).text == "Robin drinks tea"
+        [found] = engine.doctor().findings
+        assert (found.code, found.names, found.derived) == ("fields", (odd.id,), True)
+    with opened() as engine:
+        assert engine.doctor(repair=True).is_sound
+        assert engine.doctor().is_sound
+        assert engine.damage_notices() == ()
+    with opened() as engine:
+        assert "facts-damaged" not in [notice.code for notice in engine.search("tea").notices]
+        assert len(engine.list()) == 3
+
+
+def test_a_search_that_shows_a_damaged_row_says_so(tmp_path: Path) -> None:
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
         engine.add("Robin drinks tea", tags=["drinks"])
         engine.status()  # whoever reads has it indexed first
@@ -161,8 +211,12 @@ def test_a_search_that_would_show_a_damaged_row_says_so_itself(tmp_path: Path) -
         other.execute("UPDATE memories SET tags = '[\"drinks'")
         other.commit()
         other.close()
-        with pytest.raises(StoreDamaged, match="cannot be read"):
-            engine.search("tea")
+        results = engine.search("tea")
+        assert [hit.memory.text for hit in results] == ["Robin drinks tea"]
+        assert [notice.message for notice in results.notices if notice.code == "facts-damaged"] == [
+            "1 memory that answers was damaged, and shown as far as it can be read; `whyrank doctor` names what is "
+            "damaged, and `--repair` mends it"
+        ]
 
 
 def test_two_writers_wait_for_each_other(store: SqliteStore) -> None:

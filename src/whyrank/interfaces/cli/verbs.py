@@ -164,6 +164,7 @@ def status(asked: argparse.Namespace) -> int:
         states, behind = engine.spaces(), engine.backlog()
         data |= {"roles": space_shapes.spaces(states), "backlog": space_shapes.backlog(behind)}
         data["old_words"], notices = engine.old_words(), (*engine.word_notices(), *engine.vector_notices())
+        notices = (*notices, *engine.damage_notices())
     if asked.json:
         output.say_json(data)
         return OK

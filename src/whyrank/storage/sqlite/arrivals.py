@@ -23,9 +23,12 @@ from ...ports import NOT_INDEXED, UNREADABLE, Arrival, Entry, Vector
 from ...types import Memory, Notice, Scope
 from ...wording import counted, which
 from .connection import Connection, Row
+from .database import Database
 from .notes import note_key
+from .past import MISREAD
 from .queue import as_json, dimensions_key
-from .rows import COLUMNS, columns_of, to_memory
+from .restating import MARKED
+from .rows import COLUMNS, columns_of, to_memory, typed
 
 BATCH = 64  # as many as a block of records holds, and as the keyword index makes a segment of
 
@@ -35,22 +38,21 @@ _BLANK = columns_of(Memory("", ""))  # of the other columns most say nothing
 _own = itemgetter(*map(COLUMNS.index, _OWN))
 _others = itemgetter(*(place for place, name in enumerate(COLUMNS) if name not in _OWN))
 _BLANK_OTHERS = _others(_BLANK)
-_IS_TAKEN = """
-SELECT EXISTS (SELECT 1 FROM memories WHERE id = ?1)
-    OR EXISTS (SELECT 1 FROM memories WHERE scope = ?2 AND text_key = ?3 AND text_key <> '')
-    OR EXISTS (SELECT 1 FROM memories WHERE supersedes = ?1)
-    OR EXISTS (SELECT 1 FROM write_keys WHERE scope = ?2 AND key = ?4)
-    OR EXISTS (SELECT 1 FROM embedding_failures WHERE space = ?5),
-    (SELECT value FROM meta WHERE key = ?6),
-    (SELECT value FROM meta WHERE key = ?7)
+# One statement writes a fact down and finds out that it is new: whoever stores one need begin no transaction. It gets
+# the number after the largest, which is none below zero.
+_PUT = f"""
+INSERT INTO arrivals ({", ".join(_OWN)}, text_key, rest, language, space, vector)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+WHERE NOT EXISTS (SELECT 1 FROM memories WHERE id = ?1)
+    AND NOT EXISTS (SELECT 1 FROM memories WHERE scope = ?2 AND text_key = ?7 AND text_key <> '')
+    AND NOT EXISTS (SELECT 1 FROM memories WHERE supersedes = ?1)
+    AND NOT EXISTS (SELECT 1 FROM embedding_failures WHERE space = ?10)
+    AND NOT EXISTS (SELECT 1 FROM write_keys WHERE scope = ?2 AND key = ?12)
+    AND (SELECT value FROM meta WHERE key = ?13) IS ?14
+    AND (?11 IS NULL OR (SELECT value FROM meta WHERE key = ?15) = ?16)
+ON CONFLICT DO NOTHING
 """
-_PUT = (
-    f"INSERT INTO arrivals (entry, {', '.join(_OWN)}, text_key, rest, language, space, vector) "
-    f"VALUES ((SELECT max(0, coalesce(max(entry), 0)) + 1 FROM arrivals), {', '.join('?' * (len(_OWN) + 5))}) "
-    "ON CONFLICT DO NOTHING"
-)
 _SET_ASIDE = "UPDATE arrivals SET entry = (SELECT min(0, min(entry)) - 1 FROM arrivals) WHERE entry = ?"
-_UNREADABLE = (StoreDamaged, ValueError, TypeError, KeyError, AttributeError)  # what bytes that were changed may raise
 
 
 class Arrived(NamedTuple):
@@ -61,32 +63,43 @@ class Arrived(NamedTuple):
     vector: Vector | None
 
 
-def put(connection: Connection, arrival: Arrival) -> int | None:
-    """Write a new fact down and return how many wait now; None, and nothing is written, if it is not all new."""
-    memory, language, space, vector, keyed, noted = arrival
-    scope, said = str(memory.scope), text_key(memory.text)
-    key, written = keyed or (None, None)
-    note, text = noted or (None, None)
-    asked = (memory.id, scope, said, key, space, dimensions_key(space), note and note_key(note))
-    taken, dimensions, stands = connection.execute(_IS_TAKEN, asked).fetchone()
-    if taken or stands != text or (vector is not None and not _fits(vector, dimensions)):
+def put(database: Database, arrival: Arrival) -> int | None:
+    """Write a new fact down, durably, and return the number it waits under; None, with nothing written, if it is known.
+
+    What can be read leaves the table together, and then its numbers begin at one again: so many wait.
+    """
+    memory, language, space, vector, keyed, noted, said, is_plain = arrival
+    if vector is not None and not _has_length(vector):
         return None
+    scope, said = str(memory.scope), said or text_key(memory.text)
+    if is_plain and memory.source is not None:
+        own: Row = (memory.id, scope, memory.text, memory.source.content_hash, memory.created, memory.date)
+        rest = ""
+    else:
+        columns = columns_of(memory)
+        own, rest = _own(columns), _rest(columns)
+    note, text = (note_key(noted[0]), noted[1]) if noted is not None else (None, None)
     blob = None if vector is None else vector.astype(_FLOATS, copy=False).tobytes()
-    columns = columns_of(memory)
-    made = connection.execute(_PUT, (*_own(columns), said, _rest(columns), language, space, blob))
-    if not made.rowcount:
-        return None
-    if written is not None:
-        connection.execute("INSERT INTO write_keys VALUES (?, ?, ?, ?)", (scope, key, *written))
-    # What can be read leaves the table together, and then its numbers begin at one again.
-    return made.lastrowid
+    key = None if keyed is None else keyed[0]
+    size = None if vector is None else str(vector.size)
+    asked = (*own, said, rest, language, space, blob, key, note, text, dimensions_key(space), size)
+    if keyed is None:
+        made = database.run(_PUT, asked)
+    else:
+        with database.writing() as connection:
+            made = connection.execute(_PUT, asked)
+            if made.rowcount:
+                connection.execute("INSERT INTO write_keys VALUES (?, ?, ?, ?)", (scope, keyed[0], *keyed[1]))
+    return made.lastrowid if made.rowcount else None
+
+
+def _has_length(vector: Vector) -> bool:
+    return 0.0 < float(vector.dot(vector)) < math.inf
 
 
 def _fits(vector: Vector, dimensions: str | None) -> bool:
     """Tell whether a vector may wait here: what would be refused later, or is the first of its space, may not."""
-    if dimensions is None or vector.shape != (int(dimensions),):
-        return False
-    return 0.0 < float(vector.dot(vector)) < math.inf
+    return dimensions is not None and vector.shape == (int(dimensions),) and _has_length(vector)
 
 
 def _rest(columns: Row) -> str:
@@ -104,7 +117,10 @@ def _read(own: Sequence[Any], rest: str) -> Memory:
         raise StoreDamaged(
             f"{own[0]} waits to be indexed and cannot be read: {error}", "take it from a copy"
         ) from error
-    return to_memory(tuple(said.get(name, blank) for name, blank in zip(COLUMNS, _BLANK, strict=True)))
+    row = tuple(said.get(name, blank) for name, blank in zip(COLUMNS, _BLANK, strict=True))
+    if typed(row) is not row:  # nothing is taken from it unsaid
+        raise StoreDamaged(f"{own[0]} waits to be indexed and says what no memory does", "take it from a copy")
+    return to_memory(row)
 
 
 def waiting(connection: Connection) -> list[Arrived]:
@@ -112,13 +128,13 @@ def waiting(connection: Connection) -> list[Arrived]:
     # An older version that had the file open knows nothing of what waits, and may have stored the same.
     connection.execute("DELETE FROM arrivals WHERE EXISTS (SELECT 1 FROM memories AS m WHERE m.id = arrivals.id)")
     rows = connection.execute(
-        f"SELECT entry, language, space, vector, rest, {', '.join(_OWN)} FROM arrivals WHERE entry > 0 ORDER BY entry"
+        f"SELECT entry, language, space, vector, rest, {', '.join(_OWN)} FROM arrivals WHERE entry >= 0 ORDER BY entry"
     ).fetchall()
     arrived: list[Arrived] = []
     for number, language, space, blob, rest, *own in rows:
         try:
             entry = entry_for(_read(own, rest), language)
-        except _UNREADABLE:
+        except MISREAD:
             connection.execute(_SET_ASIDE, (number,))
         else:
             arrived.append(Arrived(entry, space, None if blob is None else _vector(connection, space, blob)))
@@ -130,14 +146,14 @@ def _vector(connection: Connection, space: str, blob: bytes) -> Vector | None:
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (dimensions_key(space),)).fetchone()
     try:
         vector = np.frombuffer(blob, _FLOATS)
-    except _UNREADABLE:
+    except MISREAD:
         return None
     return vector if _fits(vector, found and found[0]) else None
 
 
 def clear(connection: Connection) -> None:
     """Let nothing wait any more, in the transaction that has indexed it."""
-    connection.execute("DELETE FROM arrivals WHERE entry > 0")
+    connection.execute("DELETE FROM arrivals WHERE entry >= 0")
 
 
 def drop(connection: Connection, ids: Collection[MemoryId], scopes: Collection[Scope]) -> None:
@@ -151,14 +167,14 @@ def drop(connection: Connection, ids: Collection[MemoryId], scopes: Collection[S
 def saying(connection: Connection, text: str, scope: Scope) -> list[Memory]:
     """Return the fact of a scope that says this and waits, if one does."""
     asked = (str(scope), text_key(text))
-    found = connection.execute("SELECT id FROM arrivals WHERE scope = ? AND text_key = ? AND entry > 0", asked)
+    found = connection.execute("SELECT id FROM arrivals WHERE scope = ? AND text_key = ? AND entry >= 0", asked)
     return list(among(connection, [identity for (identity,) in found], {str(scope)}).values())
 
 
 def among(connection: Connection, ids: Collection[MemoryId], scopes: Collection[str]) -> dict[MemoryId, Memory]:
     """Return those of these memories that wait and may be seen."""
     rows = connection.execute(
-        f"SELECT rest, {', '.join(_OWN)} FROM arrivals WHERE entry > 0 AND id IN (SELECT value FROM json_each(?))",
+        f"SELECT rest, {', '.join(_OWN)} FROM arrivals WHERE entry >= 0 AND id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(ids)),),
     ).fetchall()
     return {own[0]: _read(own, rest) for rest, *own in rows if own[1] in scopes}
@@ -172,20 +188,20 @@ def of(connection: Connection, scopes: Collection[Scope]) -> list[Memory]:
 def _each(connection: Connection, scopes: Collection[Scope]) -> Iterator[Memory | None]:
     """Yield the facts of some scopes that wait, and nothing for each that cannot be read."""
     rows = connection.execute(
-        f"SELECT rest, {', '.join(_OWN)} FROM arrivals WHERE entry > 0 AND scope IN (SELECT value FROM json_each(?))",
+        f"SELECT rest, {', '.join(_OWN)} FROM arrivals WHERE entry >= 0 AND scope IN (SELECT value FROM json_each(?))",
         (as_json(scopes),),
     ).fetchall()
     for rest, *own in rows:
         try:
             yield _read(own, rest)
-        except _UNREADABLE:  # whoever indexes it sets it aside
+        except MISREAD:  # whoever indexes it sets it aside
             yield None
 
 
 def counted_by(connection: Connection, scopes: Collection[Scope] | None) -> list[tuple[str, str, int]]:
     """Count the facts that wait, of some scopes or all, by scope and the space they have a vector in, "" for none."""
     return connection.execute(
-        "SELECT scope, iif(vector IS NULL, '', space), count(*) FROM arrivals WHERE entry > 0 AND "
+        "SELECT scope, iif(vector IS NULL, '', space), count(*) FROM arrivals WHERE entry >= 0 AND "
         "(? OR scope IN (SELECT value FROM json_each(?))) GROUP BY 1, 2",
         (scopes is None, as_json(scopes or ())),
     ).fetchall()
@@ -198,6 +214,8 @@ def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice,
     waiting = [*_each(connection, scopes)]
     late = sum(one is not None for one in waiting)
     lost += len(waiting) - late
+    changed = f"SELECT count(*) FROM memories WHERE id IN ({MARKED}) AND scope IN (SELECT value FROM json_each(?))"
+    late += connection.execute(changed, (as_json(scopes),)).fetchone()[0]
     notices: list[Notice] = []
     if late:
         facts = f"{counted(late, 'fact')} {which(late, 'is', 'are')}"

@@ -276,8 +276,11 @@ def _grown(known: Mapping[str, NDArray[np.generic]], size: int) -> dict[str, NDA
 
 def _timed(connection: Connection, scope: str) -> Timed:
     rows = connection.execute(
-        "SELECT number, coalesce(valid_from, -9e999), min(coalesce(expires, 9e999), coalesce(valid_until, 9e999)) "
-        "FROM memories WHERE scope = ? AND (expires IS NOT NULL OR valid_from IS NOT NULL OR valid_until IS NOT NULL)",
+        # A moment that is no number was damaged, and limits nothing.
+        "SELECT number, iif(typeof(valid_from) IN ('real', 'integer'), valid_from, -9e999), "
+        "min(iif(typeof(expires) IN ('real', 'integer'), expires, 9e999), "
+        "iif(typeof(valid_until) IN ('real', 'integer'), valid_until, 9e999)) FROM memories "
+        "WHERE scope = ? AND (expires IS NOT NULL OR valid_from IS NOT NULL OR valid_until IS NOT NULL)",
         (scope,),
     ).fetchall()
     numbers, begins, ends = zip(*rows, strict=True) if rows else ((), (), ())

@@ -18,6 +18,8 @@ from .connection import (
     BUSY_MILLISECONDS,
     SAVE,
     Connection,
+    Cursor,
+    Row,
     SqlError,
     connected,
     connected_to_read,
@@ -25,7 +27,8 @@ from .connection import (
     told,
     translated,
 )
-from .locking import take
+from .locking import side_lock
+from .restating import IS_MARKED
 
 LOCK_SECONDS = 30.0
 # How long a reader waits for other writers before it answers without what has just arrived, and how long it then
@@ -36,8 +39,8 @@ PAUSE_SECONDS = 2.0
 WRITER_CACHE_KILOBYTES = 65_536  # ids and hashes fall anywhere in their indexes; SQLite's two megabytes would thrash
 
 _MOMENT = (
-    "SELECT value, coalesce((SELECT max(entry) FROM arrivals), 0), coalesce((SELECT min(entry) FROM arrivals), 0) "
-    "FROM meta WHERE key = 'generation'"
+    "SELECT value, coalesce((SELECT max(entry) FROM arrivals), -1), coalesce((SELECT min(entry) FROM arrivals), 0), "
+    f"{IS_MARKED} FROM meta WHERE key = 'generation'"
 )
 _NESTED = nullcontext()  # a block inside another, which holds the snapshot
 
@@ -51,6 +54,7 @@ class Database:
         self.forgiving = forgiving  # of damage: what can be read of the file is read
         self.read_only = not is_writable(path)
         self._side_file = f"{self.file}.lock"
+        self._lock = side_lock(self._side_file)
         self._turn = threading.RLock()
         self._local = threading.local()
         self._held: weakref.WeakSet[_Held] = weakref.WeakSet()
@@ -107,13 +111,13 @@ class Database:
         if time.monotonic() < self._busy_until:
             raise StoreLocked(f"{self.path} was locked a moment ago", "wait for the other process, or stop it")
         try:
-            leave = self._enter(INDEXING_SECONDS, INDEXING_SECONDS)
+            self._enter(INDEXING_SECONDS, INDEXING_SECONDS)
             try:
                 with translated(self.path), _indexing(self._write_connection()) as connection:
                     self.index_arrivals(connection)
                 then()
             finally:
-                leave()
+                self.leave()
         except StoreError:
             self._busy_until = time.monotonic() + PAUSE_SECONDS
             raise
@@ -139,18 +143,30 @@ class Database:
         """Run one transaction; it is durable when the block has ended without an error."""
         return _Transaction(self)
 
-    def begin(self) -> tuple[Connection, Callable[[], None]]:
-        """Become the only writer and begin a transaction; return its connection, and the way out."""
-        leave = self._enter(FOREVER, LOCK_SECONDS)
+    def run(self, statement: str, parameters: Row) -> Cursor:
+        """Run one statement as a transaction of its own; it is durable on return."""
+        self._enter(FOREVER, LOCK_SECONDS)
+        try:
+            done = (self._writer or self._write_connection()).execute(statement, parameters)
+            self._busy_until = 0.0
+            return done
+        except SqlError as error:
+            raise told(self.path, error) from error
+        finally:
+            self.leave()
+
+    def begin(self) -> Connection:
+        """Become the only writer and begin a transaction; whoever does so leaves when it has ended."""
+        self._enter(FOREVER, LOCK_SECONDS)
         try:
             connection = self._writer or self._write_connection()
             connection.execute("BEGIN IMMEDIATE")
         except BaseException as error:
-            leave()
+            self.leave()
             if isinstance(error, SqlError):
                 raise told(self.path, error) from error
             raise
-        return connection, leave
+        return connection
 
     def end(self, connection: Connection, is_well: bool) -> None:
         """Make a transaction durable, or undo it."""
@@ -163,33 +179,35 @@ class Database:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
-    def _enter(self, patience: float, seconds: float) -> Callable[[], None]:
-        """Become the only writer: wait so long for other threads, and so long for processes; return the way out."""
+    def _enter(self, patience: float, seconds: float) -> None:
+        """Become the only writer: wait so long for other threads, and so long for processes."""
         self._check_usable()
         if self.read_only:
             raise StoreError(f"{self.path} cannot be written to", "check the permissions of the file and its folder")
         if not self._turn.acquire(timeout=patience):
             raise self._locked_out(patience)
         try:
-            give_back = take(self._side_file, seconds)
+            self._lock.take(seconds)
         except BaseException as error:
+            self._lock.close()
             self._turn.release()
             if isinstance(error, OSError):
                 raise self._kept_out(error, seconds) from error
             raise
-
-        def leave() -> None:
-            give_back()
-            self._turn.release()
-
         if self._is_closed:  # while we waited
-            leave()
+            self.leave()
             self._check_usable()
-        return leave
+
+    def leave(self) -> None:
+        """Let others write."""
+        try:
+            self._lock.give_back()
+        finally:
+            self._turn.release()
 
     def rewrite(self) -> bool:
         """Write the whole file anew, without free pages and without a log; tell whether no reader was in the way."""
-        leave = self._enter(FOREVER, LOCK_SECONDS)
+        self._enter(FOREVER, LOCK_SECONDS)
         try:
             with translated(self.path):
                 connection = self._write_connection()
@@ -200,17 +218,17 @@ class Database:
                 busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
                 return not busy
         finally:
-            leave()
+            self.leave()
 
     @contextmanager
     def alone(self) -> Iterator[Connection]:
         """Be the only writer, in no transaction yet."""
-        leave = self._enter(FOREVER, LOCK_SECONDS)
+        self._enter(FOREVER, LOCK_SECONDS)
         try:
             with translated(self.path):
                 yield self._write_connection()
         finally:
-            leave()
+            self.leave()
 
     def _kept_out(self, error: OSError, seconds: float) -> StoreError:
         """Say why the lock was not to be had."""
@@ -249,6 +267,7 @@ class Database:
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
+            self._lock.close()
 
 
 class _Snapshot:
@@ -286,13 +305,13 @@ class _Snapshot:
 class _Transaction:
     """One transaction as a block: a class, because a fact is stored in the time a few generators take."""
 
-    __slots__ = ("_connection", "_database", "_leave")
+    __slots__ = ("_connection", "_database")
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def __enter__(self) -> Connection:
-        self._connection, self._leave = self._database.begin()
+        self._connection = self._database.begin()
         return self._connection
 
     def __exit__(
@@ -303,7 +322,7 @@ class _Transaction:
         except SqlError as failure:
             raise told(self._database.path, failure) from failure
         finally:
-            self._leave()
+            self._database.leave()
         if isinstance(error, SqlError):
             raise told(self._database.path, error) from error
 
@@ -324,8 +343,8 @@ class _Held:
         moment = self.connection.execute(_MOMENT).fetchone()
         if moment is None or not str(moment[0]).isdecimal():
             raise StoreDamaged("the store does not say which generation it is of", SAVE)
-        generation, newest, oldest = moment
-        self.generation, self.is_behind, self.has_lost = int(generation), newest > 0, oldest < 0
+        generation, newest, oldest, is_marked = moment
+        self.generation, self.is_behind, self.has_lost = int(generation), newest >= 0 or bool(is_marked), oldest < 0
 
     def __del__(self) -> None:
         self.connection.close()

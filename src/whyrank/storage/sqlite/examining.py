@@ -19,7 +19,7 @@ from ...wording import counted
 from .connection import Connection, SqlError, translated
 from .database import Database
 from .indexes import INDEXES, index_in
-from .judging import Judged, has_sound_embedding, judged, memory_rows, missing
+from .judging import FIELDS, Judged, has_sound_embedding, judged, memory_rows, missing
 from .layout import layout
 from .readers import KEY as READERS
 from .readers import stretches_in
@@ -162,13 +162,17 @@ def _memories(connection: Connection, tick: Tick) -> Iterator[Finding]:
 
 def _wrong(wrong: Iterable[Judged]) -> Iterator[Finding]:
     """Tell memories that can be restored from those that can be read only in part, or not at all."""
-    by_state: dict[str, list[str]] = {"restored": [], "chunks": [], "altered": [], "unreadable": []}
+    by_state: dict[str, list[str]] = {"restored": [], "fields": [], "chunks": [], "altered": [], "unreadable": []}
     for one in wrong:
         by_state[_state(one)].append(one.id)
-    restored, chunks, altered, unreadable = (tuple(names) for names in by_state.values())
+    restored, fields, chunks, altered, unreadable = (tuple(names) for names in by_state.values())
     if restored:
         texts = f"{counted(len(restored), 'text was', 'texts were')} altered"
         yield Finding("texts", f"{texts} and can be restored: {listed(restored)}", _REPAIR, names=restored)
+    if fields:
+        facts = counted(len(fields), "fact has", "facts have")
+        told = f"{facts} fields that no memory can have, which will be blank: {listed(fields)}"
+        yield Finding("fields", told, _REPAIR, names=fields)
     if chunks:
         yield _lost("chunks", chunks, "of files can be read, but not as stored")._replace(hint=_SET_ASIDE)
     if altered:
@@ -178,6 +182,8 @@ def _wrong(wrong: Iterable[Judged]) -> Iterator[Finding]:
 
 
 def _state(one: Judged) -> str:
+    if one.wrong == FIELDS:
+        return "fields"
     if "restored" in one.wrong:
         return "restored"
     if one.memory is None:

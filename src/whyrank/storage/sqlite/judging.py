@@ -9,12 +9,19 @@ from ...errors import StoreDamaged
 from ...types import Memory
 from .connection import Connection, Row
 from .layout import layout
-from .rows import COLUMNS, to_memory
+from .rows import COLUMNS, to_memory, typed
 from .salvaging import Rows, columns_of, known_of
 
 _TEXT, _EMBEDDED, _EMBED_HASH = COLUMNS.index("text"), len(COLUMNS), len(COLUMNS) + 1
 _ID, _SCOPE, _PATH, _HASH = (COLUMNS.index(name) for name in ("id", "scope", "path", "content_hash"))
+_KIND = COLUMNS.index("kind")
 _HASH_LETTERS = 32
+# Without these it is not known which memory a row is, whose, what it says, or whether it was replaced.
+_ESSENTIAL = [
+    COLUMNS.index(name)
+    for name in ("id", "scope", "kind", "text", "path", "content_hash", "supersedes", "superseded_by")
+]
+FIELDS = "has damaged fields, restored as if nobody had said them"
 READ = [*COLUMNS, "embed_text", "embed_hash"]
 
 
@@ -33,6 +40,10 @@ def judged(row: Row) -> Judged:
     """Judge a row of the columns READ; a text that was altered is restored from what was embedded of it, if it can."""
     identity, scope, path = (_shown(row[place]) for place in (_ID, _SCOPE, _PATH))
     said = Judged(identity, scope, path, None, row=row)
+    whole = _without_odd_fields(row)
+    if whole is not row:
+        known = judged(whole)
+        return known._replace(wrong=FIELDS, row=row) if known.memory is not None and not known.wrong else known
     if not _is_text(row):
         restored = _restored(row)
         if restored is None:
@@ -50,6 +61,17 @@ def judged(row: Row) -> Judged:
     if restored is not None:
         return said._replace(memory=restored, wrong="altered, and restored from what was embedded of it")
     return said._replace(memory=memory, wrong="its text is not the one that was stored")
+
+
+def _without_odd_fields(row: Row) -> Row:
+    """Return a row with blanks in place of values that no memory has, if all that makes it this memory stands.
+
+    That of a chunk stays as it is: its file knows what stood there.
+    """
+    told = row[: len(COLUMNS)]
+    whole = typed(told)
+    is_known = told[_KIND] == "fact" and all(whole[place] is told[place] for place in _ESSENTIAL)
+    return (*whole, *row[len(COLUMNS) :]) if whole is not told and is_known else row
 
 
 def _is_text(row: Row) -> bool:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ...columns import MemoryId
-from ...errors import StoreError
+from ...errors import StoreChanged, StoreError
 from ...ports import Entry
 from .connection import Connection
 
 Life = tuple[MemoryId, float] | None
 _IDS_PER_STATEMENT = 500
+_TWIN = (
+    "SELECT twin.id FROM memories AS own JOIN memories AS twin "
+    "ON twin.scope = own.scope AND twin.text_key = own.text_key "
+    "WHERE own.id = ? AND own.superseded_by IS NULL AND own.text_key <> '' AND twin.text_key <> '' "
+    "AND twin.superseded_by IS NULL AND twin.id <> own.id LIMIT 1"
+)
 
 
 def refuse_foreign_ids(connection: Connection, entries: Iterable[Entry]) -> None:
@@ -91,6 +97,17 @@ def refuse_circles(connection: Connection, superseded: Mapping[MemoryId, Life]) 
             by = _successor(connection, by)
         if by is not None:
             raise StoreError(f"{by} would be replaced by itself, over {len(met) - 1} others", "nothing was stored")
+
+
+def refuse_twins(connection: Connection, ids: Iterable[MemoryId]) -> None:
+    """Refuse that one of these facts should live beside another of its scope that says the same.
+
+    Whoever thought the change out has looked, but outside the transaction: another may have said it meanwhile.
+    """
+    for identity in ids:
+        twin = connection.execute(_TWIN, (identity,)).fetchone()
+        if twin is not None:
+            raise StoreChanged(f"{twin[0]} says what {identity} says", "read it again; nothing was stored")
 
 
 def _successor(connection: Connection, identity: MemoryId) -> MemoryId | None:

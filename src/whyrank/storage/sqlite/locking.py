@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -21,55 +21,109 @@ else:
     _AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 _POLL_SECONDS = 0.01
+_LOOK_SECONDS = 1.0  # between two looks whether the file is still there; meanwhile SQLite's own lock stands
+
+
+class FlockedFile:
+    """The lock of a side file, asked of the system itself, whose file stays open between two writes.
+
+    That takes a microsecond, where opening it each time takes several and filelock a tenth of what storing a fact does.
+    Whoever has one sees to it that one thread at a time takes it.
+    """
+
+    __slots__ = ("__weakref__", "_file", "_looked", "_path")
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = path
+        self._file = -1
+        self._looked = 0.0
+        _OPEN.add(self)
+
+    def take(self, seconds: float) -> None:
+        """Hold the lock; `Timeout` if others hold it for so many seconds."""
+        if self._file < 0:
+            self._file = os.open(self._path, _OPENED, 0o644)
+        try:
+            fcntl.flock(self._file, _AT_ONCE)
+        except BlockingIOError:
+            self._wait(time.monotonic() + seconds)
+        now = time.monotonic()
+        if now > self._looked + _LOOK_SECONDS:
+            self._looked = now
+            if not os.fstat(self._file).st_nlink:  # somebody has deleted it: others lock another file by its name
+                self.close()
+                self.take(seconds)
+
+    def _wait(self, deadline: float) -> None:
+        while True:
+            try:
+                fcntl.flock(self._file, _AT_ONCE)
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise Timeout(str(self._path)) from error
+                time.sleep(_POLL_SECONDS)
+            else:
+                return
+
+    def give_back(self) -> None:
+        """Let others write."""
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Close the file, which gives the lock back too; who takes it again opens it again."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class FilelockedFile:
+    """The same by way of filelock, where there is no flock."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, path: Path | str) -> None:
+        self._lock = FileLock(path)
+
+    def take(self, seconds: float) -> None:
+        """Hold the lock; `Timeout` if others hold it for so many seconds."""
+        self._lock.acquire(timeout=seconds)
+
+    def give_back(self) -> None:
+        """Let others write."""
+        self._lock.release()
+
+    def close(self) -> None:
+        """Give the lock back if it is held."""
+        self._lock.release(force=True)
+
+
+_OPEN: weakref.WeakSet[FlockedFile] = weakref.WeakSet()
+
+
+def _let_go() -> None:
+    """A child that was forked shares its parent's files, and would hold their locks after the parent has died."""
+    for one in _OPEN:
+        one.close()
+
+
+if HAS_FLOCK:
+    os.register_at_fork(after_in_child=_let_go)
+
+
+def side_lock(path: Path | str) -> FlockedFile | FilelockedFile:
+    """Return the lock of a side file, which nobody holds yet."""
+    return FlockedFile(path) if HAS_FLOCK else FilelockedFile(path)
 
 
 @contextmanager
 def locked(path: Path | str, seconds: float) -> Iterator[None]:
     """Hold the lock of a side file inside the block; raise `Timeout` if others hold it for so many seconds."""
-    give_back = take(path, seconds)
+    lock = side_lock(path)
+    lock.take(seconds)
     try:
         yield
     finally:
-        give_back()
-
-
-def _file_locked(path: Path | str, seconds: float) -> Callable[[], None]:
-    lock = FileLock(path, timeout=seconds)
-    lock.acquire()
-    return lock.release
-
-
-def _flocked(path: Path | str, seconds: float) -> Callable[[], None]:
-    """Ask the system itself: that takes microseconds, where filelock takes a tenth of what storing a fact does.
-
-    The file is opened each time, so that a process forked between two writes does not hold the lock with us.
-    """
-    file = os.open(path, _OPENED, 0o644)
-    try:
-        fcntl.flock(file, _AT_ONCE)
-    except BlockingIOError:
-        try:
-            _wait(file, path, time.monotonic() + seconds)
-        except BaseException:
-            os.close(file)
-            raise
-    except BaseException:
-        os.close(file)
-        raise
-    return partial(os.close, file)  # which gives the lock back
-
-
-def _wait(file: int, path: Path | str, deadline: float) -> None:
-    while True:
-        try:
-            fcntl.flock(file, _AT_ONCE)
-        except BlockingIOError as error:
-            if time.monotonic() >= deadline:
-                raise Timeout(str(path)) from error
-            time.sleep(_POLL_SECONDS)
-        else:
-            return
-
-
-# Takes the lock of a side file, and returns what gives it back; `Timeout` if others hold it for so many seconds.
-take: Callable[[Path | str, float], Callable[[], None]] = _flocked if HAS_FLOCK else _file_locked
+        lock.close()

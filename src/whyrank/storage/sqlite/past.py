@@ -9,12 +9,13 @@ from operator import itemgetter
 
 from ...analysis.text import text_key
 from ...columns import MemoryId
-from ...errors import ConfigError, StoreChanged
+from ...errors import ConfigError, StoreChanged, StoreDamaged
 from ...ports import Entry, Recall, Written
 from ...types import Former, Memory, Scope
 from .connection import Connection, Row
 from .rows import COLUMNS, SELECT, columns_of, to_memory
 
+MISREAD = (StoreDamaged, ValueError, TypeError, KeyError, AttributeError)  # what bytes that were changed may raise
 _PER_STATEMENT = 500
 _BY_ID = f"SELECT {SELECT} FROM memories AS m WHERE m.id = ?"
 _told = itemgetter(*(place for place, name in enumerate(COLUMNS) if name not in ("recalls", "recalled")))
@@ -35,6 +36,12 @@ def check_basis(connection: Connection, basis: Mapping[MemoryId, Memory | None])
         row = connection.execute(_BY_ID, (identity,)).fetchone()
         if not (_is_still(row, known) if row is not None and known is not None else row is known):
             raise StoreChanged(f"{identity} has changed meanwhile", "read it again; nothing was stored")
+
+
+def by_id(connection: Connection, identity: MemoryId) -> Memory | None:
+    """Return a memory, if it is there."""
+    row = connection.execute(_BY_ID, (identity,)).fetchone()
+    return to_memory(row) if row is not None else None
 
 
 def _is_still(row: Row, known: Memory) -> bool:

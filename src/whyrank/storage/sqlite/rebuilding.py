@@ -98,7 +98,7 @@ def _swept(folder: Path, prefix: str) -> Iterator[None]:
 def _refuse_nothing(fresh: Database) -> None:
     """A store of which no memory can be read is left as it lies: somebody else may get more out of it."""
     held = fresh.reader().execute(
-        "SELECT (SELECT count(*) FROM memories) + (SELECT count(*) FROM arrivals WHERE entry > 0)"
+        "SELECT (SELECT count(*) FROM memories) + (SELECT count(*) FROM arrivals WHERE entry >= 0)"
     )
     if not held.fetchone()[0]:
         raise StoreDamaged("no memory can be read from the file", LEFT)

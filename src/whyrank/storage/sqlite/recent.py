@@ -11,10 +11,10 @@ from ...columns import MemoryId
 from ...errors import StoreError
 from ...hits import Awaited, ContentKey, Fetched, Held, HeldMemories, forgotten, memory_of, unreadable
 from ...types import Memory, Scope
-from .connection import Connection
+from .connection import Connection, Row
 from .portions import portions
 from .records import code
-from .rows import CONTENT_KEY, SELECT, fetched
+from .rows import COMPARED_KEY, SELECT, fetched, to_memory
 
 _PLACES_KEPT = 600  # those of the last few searches; more are slower to let go of, once cold, than to meet again
 _RUNS_KEPT = 4  # whose places are not forgotten, however many: a search asks for them when all its runs are done
@@ -122,6 +122,7 @@ class RecentMemories:
         self._places = 0  # of all runs together
         self._memories: dict[int, Fetched] = {}
         self._keys: dict[int, ContentKey] = {}
+        self._damaged: dict[int, Row] = {}
         self._turn = threading.Lock()
 
     def learn(self, generation: int, places: Places) -> None:
@@ -181,8 +182,9 @@ class RecentMemories:
             self._places -= len(self._runs.popleft().ids)
 
     def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:
-        """Return the memories of rows that exist."""
-        return {row: held.read() for row, held in self.fetched(connection, generation, rows).items()}
+        """Return the memories of rows that exist; one that cannot be read as it was stored is an error."""
+        found = self.fetched(connection, generation, rows).items()
+        return {row: to_memory(self._damaged[row]) if held.is_mended else held.read() for row, held in found}
 
     def fetched(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Fetched]:
         """Return the same, each made when somebody looks at it."""
@@ -194,6 +196,7 @@ class RecentMemories:
                     f"SELECT {SELECT}, m.row FROM memories AS m WHERE m.row IN ({marks})", part
                 ).fetchall()
                 known.update([(columns[-1], fetched(columns)) for columns in found])
+                self._damaged.update({columns[-1]: columns for columns in found if known[columns[-1]].is_mended})
             return {row: known[row] for row in rows if row in known}
 
     def content_keys(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, ContentKey]:
@@ -208,7 +211,7 @@ class RecentMemories:
             self._runs.clear()
             self._places = 0
         if generation != self._generation or len(self._memories) > _MEMORIES_KEPT:
-            self._memories = {}
+            self._memories, self._damaged = {}, {}
         if generation != self._generation or len(self._keys) > _MEMORIES_KEPT:
             self._keys = {}
         self._generation = generation
@@ -218,6 +221,6 @@ def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, Conte
     """Return what breaks ties between the memories of rows that exist."""
     keys: dict[int, ContentKey] = {}
     for part, marks in portions(rows):
-        statement = f"SELECT m.row, {CONTENT_KEY} FROM memories AS m WHERE m.row IN ({marks})"
+        statement = f"SELECT m.row, {COMPARED_KEY} FROM memories AS m WHERE m.row IN ({marks})"
         keys.update((row, tuple(key)) for row, *key in connection.execute(statement, part))
     return keys

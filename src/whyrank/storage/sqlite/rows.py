@@ -9,8 +9,9 @@ from operator import itemgetter
 from ...analysis.text import text_key
 from ...errors import StoreDamaged
 from ...hits import Fetched
+from ...making import Draft, finished
 from ...ports import Entry
-from ...types import USUAL_IMPORTANCE, Memory, Order, Scope, Source
+from ...types import GLOBAL, USUAL_IMPORTANCE, Memory, Order, Scope, Source
 from .connection import Row
 
 COLUMNS = (
@@ -20,6 +21,7 @@ COLUMNS = (
     "session", "speaker", "position", "decay", "recalls", "recalled", "expires_given",
 )  # fmt: skip
 _NOTHING = "[]"
+_DAMAGED = "(its text was damaged; `whyrank doctor` says more)"
 _MEND = "`whyrank doctor --repair` sets it aside, so that the others answer; then ingest its file again"
 _as_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: `dumps` makes another for every text
 DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash", "text_key")
@@ -31,10 +33,22 @@ _LISTS = ("aliases", "headings", "tags", "entities")
 _NO_LISTS = (_NOTHING,) * len(_LISTS)
 _lists = itemgetter(*(COLUMNS.index(name) for name in _LISTS))
 
+_SENSELESS = (ValueError, TypeError, AttributeError)  # what values that were damaged may raise
+_REALS = frozenset({"created", "date", "valid_from", "valid_until", "expires", "superseded_at", "recalled"})
+_WHOLES = frozenset({"start_line", "end_line", "importance", "evergreen", "position", "recalls", "expires_given"})
+_TYPES: tuple[type | tuple[type, ...], ...] = tuple(
+    (float, int) if name in _REALS else int if name in _WHOLES else str for name in COLUMNS
+)
+_TEXT = COLUMNS.index("text")
+_seen: set[tuple[type, ...]] = set()  # the types of rows that were found to be in order
+_KINDS_KEPT = 1_000
+
 SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
 # How ties are broken, in SQL; the same as Memory.content_key.
 CONTENT_KEY = "m.path, m.start_line, m.content_hash, m.id"
+# The same for those who compare: a number is one, whatever stands there.
+COMPARED_KEY = "CAST(m.path AS TEXT), CAST(m.start_line AS INTEGER), CAST(m.content_hash AS TEXT), m.id"
 # Where a memory stands in each order, as ports.sorting_key has it.
 SORTING_KEYS: dict[Order, str] = {
     "place": CONTENT_KEY,
@@ -60,6 +74,9 @@ def columns_of(memory: Memory) -> Row:
     )  # fmt: skip
 
 
+_BLANKS = columns_of(Memory("", _DAMAGED))
+
+
 def to_row(entry: Entry, number: int) -> Row:
     """Return a memory's columns, with what is derived from it."""
     memory = entry.memory
@@ -70,24 +87,65 @@ def to_row(entry: Entry, number: int) -> Row:
 
 
 def fetched(row: Row) -> Fetched:
-    """Return the memory a row of SELECT holds, made when somebody looks at it; damage is found at once."""
+    """Return the memory a row of SELECT holds, made when somebody looks at it; damage is found at once.
+
+    What cannot be read of it is blank, so that whoever searches has an answer, and is told.
+    """
+    whole = typed(row)
     try:
-        _scope(row[1])
-        if (lists := _lists(row)) != _NO_LISTS:
+        _scope(whole[1])
+        if (lists := _lists(whole)) != _NO_LISTS:
             for stored in lists:
                 _texts(stored)
-    except (ValueError, TypeError, AttributeError) as error:
-        raise _damaged(row, error) from error
+    except _SENSELESS:
+        whole = _legible(whole)
     # Only this can be unreadable; to make all of the memory takes ten times as long.
-    return Fetched(row[0], row[1], _limits(row) == _UNLIMITED, row, to_memory)
+    return Fetched(row[0], row[1], _limits(whole) == _UNLIMITED, whole, _memory, whole is not row)
 
 
 def to_memory(row: Row) -> Memory:
-    """Return the memory a row of SELECT holds."""
+    """Return the memory a row of SELECT holds; values of types that no memory has count as not said."""
+    whole = typed(row)
+    if whole[_TEXT] is _DAMAGED:
+        raise _damaged(row, TypeError("its text is none"))
     try:
-        return _memory(row)
-    except (ValueError, TypeError, AttributeError) as error:
+        return _memory(whole)
+    except _SENSELESS as error:
         raise _damaged(row, error) from error
+
+
+def typed(row: Row) -> Row:
+    """Return a row with blanks in place of values whose types no memory has; nearly always it is the row itself."""
+    kinds = tuple(map(type, row))
+    if kinds in _seen:
+        return row
+    odd = [place for place, value in enumerate(row[: len(COLUMNS)]) if not _fits(place, value)]
+    if not odd:
+        if len(_seen) < _KINDS_KEPT:
+            _seen.add(kinds)
+        return row
+    return tuple(_BLANKS[place] if place in odd else value for place, value in enumerate(row))
+
+
+def _fits(place: int, value: object) -> bool:
+    blank = _BLANKS[place]
+    return isinstance(value, _TYPES[place]) or (value is None and blank is None)
+
+
+def _legible(row: Row) -> Row:
+    """Return a row with blanks in place of lists that are none; what says no scope stands where it was found."""
+    mended = list(row)
+    for name in _LISTS:
+        place = COLUMNS.index(name)
+        try:
+            _texts(row[place])
+        except _SENSELESS:
+            mended[place] = _NOTHING
+    try:
+        _scope(row[1])
+    except _SENSELESS:
+        mended[1] = str(GLOBAL)
+    return tuple(mended)
 
 
 def _damaged(row: Row, error: Exception) -> StoreDamaged:
@@ -103,12 +161,13 @@ def _memory(row: Row) -> Memory:
         expires_given,
     ) = row[: len(COLUMNS)]  # fmt: skip
     source = Source(path, start_line, end_line, content_hash) if path or content_hash else None
-    return Memory(
+    draft = Draft(
         identity, text, kind, name, title, slug, owner, _texts(aliases), summary, _texts(headings), source,
         _scope(scope), category, _texts(tags), _texts(entities), importance, created, date, bool(evergreen), valid_from,
         valid_until, expires, supersedes, superseded_by, superseded_at, trust, session, speaker, position,
         decay, recalls, recalled, bool(expires_given),
     )  # fmt: skip
+    return finished(draft)
 
 
 _scope = lru_cache(maxsize=1_024)(Scope.parse)

@@ -19,7 +19,7 @@ from ...ports import Arrival, Changes, Vector
 from ...types import ONCE, Former, Join, Memory, Notice, Repeats, Run, Scope, Signal, Statistics, Where
 from ..pools import best
 from ..samples import spread
-from . import arrivals, past, purging, readers
+from . import arrivals, past, purging, readers, restating
 from .catalogue import Catalogue
 from .connection import Connection
 from .database import Database
@@ -33,7 +33,7 @@ from .notes import Notes
 from .recent import Places, RecentMemories, StoredMemories
 from .schema import prepare
 from .vectors import VectorIndex
-from .writing import Writing
+from .writing import Writing, restate
 
 _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
@@ -87,6 +87,9 @@ class SqliteStore(Listing):
 
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
+        if changes.restated:
+            self._restate(changes)
+            return
         with self._database.writing() as connection:
             self._index_arrivals(connection)
             writing = self._writing(connection)
@@ -95,20 +98,28 @@ class SqliteStore(Listing):
         if self._is_untidy:
             self._tidy(len(changes.put))
 
+    def _restate(self, changes: Changes) -> None:
+        """Change texts in their rows; whoever comes next indexes them."""
+        with self._database.writing() as connection:
+            if arrivals.among(connection, changes.basis, {str(memory.scope) for memory in changes.restated}):
+                self._index_arrivals(connection)  # what is changed waits itself
+            waiting = restate(connection, self._vectors, changes)
+        self._has_arrivals = True
+        if waiting >= restating.BATCH:
+            with suppress(StoreError):  # the change is stored; whoever comes next does the rest
+                self._database.index_now()
+
     def _writing(self, connection: Connection) -> Writing:
         broken = self._catalogue.broken()
         return Writing(connection, self._index(connection), self._names, self._vectors).mend(broken)
 
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact as a row that waits to be indexed; return only when it is durable."""
-        with self._database.writing() as connection:
-            waiting = arrivals.put(connection, arrival)
-            if waiting == 1:  # a reader has indexed those before, and keeps no house
-                self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
+        waiting = arrivals.put(self._database, arrival)
         if waiting is None:
             return False
         self._has_arrivals = True
-        if waiting >= arrivals.BATCH or self._is_untidy:
+        if waiting <= 1 or waiting >= arrivals.BATCH or self._is_untidy:
             with suppress(StoreError):  # the fact is stored; whoever comes next does the rest
                 self._keep_house(waiting)
         return True
@@ -117,11 +128,19 @@ class SqliteStore(Listing):
         """Index a full batch, or else merge a little: whoever stores one fact does not pay for both."""
         if waiting >= arrivals.BATCH:
             self._database.index_now()
-        else:
+            return
+        if waiting <= 1 and not self._is_untidy:  # a reader has indexed those before, and keeps no house
+            with self._database.alone() as connection:
+                self._is_untidy = self._index(connection).is_due(connection)
+        if self._is_untidy:
             self._tidy(0)
 
     def _index_arrivals(self, connection: Connection) -> None:
         """Index all facts that wait, inside the transaction at hand."""
+        for anew in restating.waiting(connection):
+            self._writing(connection).read_anew(anew)
+            self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
+        restating.clear(connection)
         arrived = arrivals.waiting(connection)
         if arrived:
             self._writing(connection).take_in(arrived)
@@ -190,11 +209,11 @@ class SqliteStore(Listing):
     def _read_again(self, visible: set[str], identity: MemoryId, row: int) -> Memory | None:
         """Return a memory as it stands now; None if it was forgotten since, or is another's by now."""
         with self.view() as view:
-            found = self._recent.memories(*view[:2], [row]).get(row)
+            found = self._recent.fetched(*view[:2], [row]).get(row)
             if found is None:  # the same memory may have been stored again
                 rows = self._recent.places(*view[:2], [identity]).inside(visible).rows
-                found = next(iter(self._recent.memories(*view[:2], rows).values()), None)
-        return found
+                found = next(iter(self._recent.fetched(*view[:2], rows).values()), None)
+        return None if found is None else found.read()
 
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return what those of these memories were before that were changed and may be seen."""

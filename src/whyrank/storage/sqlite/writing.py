@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
+from ...analysis.text import text_key
 from ...columns import MemoryId
 from ...errors import StoreError
 from ...ports import Changes, Entry, Vector
@@ -15,7 +16,7 @@ from .arrivals import drop as drop_unread
 from .connection import Connection
 from .indexes import INDEXES, index_to_come
 from .keyword import KeywordIndex
-from .lives import end_claims, lives_of, mark_superseded, refuse_circles, refuse_foreign_ids
+from .lives import end_claims, lives_of, mark_superseded, refuse_circles, refuse_foreign_ids, refuse_twins
 from .names import NameIndex
 from .notes import drop_notes, raise_generation, write_notes
 from .past import (
@@ -34,6 +35,7 @@ from .queue import drop_orphaned_failures, put_failures
 from .readers import Marks
 from .records import Ledger, record_of
 from .renumbering import LOOKED_AT_EVERY, is_crowded_with_gaps, renumber
+from .restating import Restated, say
 from .rows import INSERT, to_row
 from .vectors import VectorIndex
 
@@ -83,6 +85,7 @@ class Writing:
             self._ledger.touch(scope)
         write_history(connection, changes.history)
         take_keys(connection, changes.keys)
+        refuse_twins(connection, _said_anew(changes))
         drop_notes(connection, changes.drop_notes)
         self._write_manifest(changes)
         _drop_orphans(connection, orphans)
@@ -114,6 +117,11 @@ class Writing:
         self._close({space: list(vectors) for space, vectors in by_space.items()})
         self.keyword.close(self._connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
         self._close_gaps()
+
+    def read_anew(self, anew: Restated) -> None:
+        """Index memories again whose texts were changed in their rows."""
+        self.apply(Changes(put=anew.entries, space=anew.space))
+        _drop_orphans(self._connection, anew.hashes)
 
     def _speak(self, languages: Collection[str]) -> None:
         """Remember the language of texts that do not show theirs."""
@@ -214,6 +222,26 @@ class Writing:
             "content_hash = excluded.content_hash",
             ((str(file.scope), file.path, file.size, file.mtime_ns, file.content_hash) for file in changes.files),
         )
+
+
+def restate(connection: Connection, index: VectorIndex, changes: Changes) -> int:
+    """Change the texts of memories in their rows; return how many wait to be indexed anew."""
+    check_basis(connection, changes.basis)
+    waiting = say(connection, changes)
+    refuse_twins(connection, [memory.id for memory in changes.restated])
+    write_history(connection, changes.history)
+    if changes.vectors:
+        index.put(connection, changes.space, changes.vectors)
+    raise_generation(connection)
+    return waiting
+
+
+def _said_anew(changes: Changes) -> list[MemoryId]:
+    """Return the facts that say something from now on which they did not say before, or did not live to say."""
+    put = {entry.memory.id: entry.memory for entry in changes.put}
+    known = {identity: before for identity, before in changes.basis.items() if identity in put}
+    said = [key for key, before in known.items() if before is None or text_key(before.text) != text_key(put[key].text)]
+    return [*said, *(identity for identity, life in changes.superseded.items() if life is None)]
 
 
 def _found(connection: Connection, ids: Sequence[MemoryId]) -> list[tuple[int, str, int, str]]:

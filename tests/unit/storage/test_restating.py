@@ -1,0 +1,189 @@
+"""A text that is changed stands in its row at once; its index waits for whoever comes next."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import whyrank
+from tests.processes import started
+from whyrank import config
+from whyrank.engine import Engine
+from whyrank.errors import Conflict
+from whyrank.storage.sqlite.restating import BATCH
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.testing.embedder import WordDirections
+from whyrank.types import Memory
+
+SECRET = "Xyzzyplugh drinks quinoa lemonade"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+def opened(path: Path, clock: Callable[[], float] = lambda: 1_000.0) -> Engine:
+    told = config.load({"store": str(path), "calibration": "manual"}, workspace=path.parent)
+    return Engine(SqliteStore(path), WordDirections(), told, clock)
+
+
+def stored(engine: Engine, *texts: str) -> list[Memory]:
+    """Store facts and let them be indexed; the embedder is known to be quick then."""
+    facts = [engine.add(text) for text in ("the first of a space is written whole", "the second is not", *texts)]
+    engine.search("space")
+    return facts[2:]
+
+
+def marks(path: Path) -> int:
+    """Count what waits to be indexed anew, as it stands in the file."""
+    other = SqliteStore(path)
+    with other._database.reading(latest=False):
+        found: int = (
+            other._database.reader()
+            .execute("SELECT count(*) FROM meta WHERE key > 'restated ' AND key < 'restated!'")
+            .fetchone()[0]
+        )
+    other._database.close()
+    return found
+
+
+def test_a_changed_text_is_there_by_id_and_waits_to_be_indexed(path: Path) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, "Robin drinks tea")
+    changed = engine.update(fact.id, text="Robin drinks milk")
+    assert marks(path) == 1
+    engine.update(fact.id, text="Robin drinks lemonade")
+    assert marks(path) == 1
+    assert [former.was["text"] for former in engine.history(fact.id)] == ["Robin drinks tea", "Robin drinks milk"]
+    assert changed.id == fact.id
+    assert marks(path) == 0  # whoever reads indexes it
+    engine.update(fact.id, text="Robin drinks lemonade with ice")
+    assert engine.search("lemonade")[0].memory.text == "Robin drinks lemonade with ice"
+    assert marks(path) == 0
+    engine.close()
+
+
+def test_who_cannot_write_reads_the_new_text_and_says_that_it_is_not_indexed(path: Path) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, "Robin drinks tea")
+    engine.update(fact.id, text="Robin drinks lemonade")
+    reader = opened(path)
+    reader._store._database.read_only = True  # type: ignore[attr-defined]
+    assert reader.get(fact.id).text == "Robin drinks lemonade"
+    assert "Robin drinks lemonade" in [memory.text for memory in reader.list()]
+    results = reader.search("Robin tea")
+    assert "not-indexed-yet" in [notice.code for notice in results.notices]
+    assert results[0].memory.text == "Robin drinks lemonade"
+    reader.close()
+    engine.close()
+
+
+def test_the_last_of_a_batch_indexes_them_all(path: Path) -> None:
+    engine = opened(path)
+    facts = stored(engine, *(f"tea number {number}" for number in range(BATCH)))
+    for number, fact in enumerate(facts[:-1]):
+        engine.update(fact.id, text=f"milk number {number}")
+    assert marks(path) == BATCH - 1
+    engine.update(facts[-1].id, text="milk number last")
+    assert marks(path) == 0
+    engine.close()
+
+
+def test_a_process_that_dies_with_a_text_waiting_loses_nothing(path: Path) -> None:
+    script = """
+import sys, whyrank
+memory = whyrank.open(sys.argv[1], calibration="manual")
+memory.add("the first of a space is written whole")
+memory.add("the second is not")
+fact = memory.add("Robin drinks tea")
+memory.search("tea")
+memory.update(fact.id, text="Robin drinks lemonade")
+print(fact.id, flush=True)
+sys.stdin.readline()
+"""
+    with started([sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        identity = process.stdout.readline().strip()
+        process.kill()
+        process.wait()
+    assert marks(path) == 1
+    with whyrank.open(path, workspace=path.parent, calibration="manual") as engine:
+        assert engine.search("lemonade")[0].id == identity
+        assert engine.doctor().is_sound
+        assert engine.history(identity)[0].was == {"text": "Robin drinks tea"}
+
+
+def test_a_purge_leaves_no_byte_of_what_a_text_was_or_is(path: Path) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, SECRET)
+    engine.update(fact.id, text=SECRET.upper() + " cold")
+    assert SECRET.encode() in b"".join(file.read_bytes() for file in path.parent.glob("memory.db*"))
+    engine.forget(fact.id, purge=True)
+    engine.close()
+    left = b"".join(file.read_bytes() for file in path.parent.glob("memory.db*")).lower()
+    assert b"xyzzyplugh" not in left
+    assert b"quinoa" not in left
+
+
+# -- one text, two facts ---------------------------------------------------------------------------------------
+
+
+class Meddling:
+    """A clock that lets somebody else write between a look and the write that was thought out over it."""
+
+    def __init__(self) -> None:
+        self.meddle: Callable[[], object] = lambda: None
+
+    def __call__(self) -> float:
+        meddle, self.meddle = self.meddle, lambda: None
+        meddle()
+        return 1_000.0
+
+
+def living(engine: Engine, text: str) -> list[str]:
+    return [one.id for one in engine._store.with_text(text, whyrank.Scope("global")) if one.superseded_by is None]
+
+
+# A text alone waits to be indexed, with a name it is written whole.
+@pytest.mark.parametrize("fields", [{}, {"name": "Robin"}])
+def test_a_text_that_another_process_stores_meanwhile_is_not_said_by_two(path: Path, fields: Any) -> None:
+    clock = Meddling()
+    engine, other = opened(path, clock), opened(path)
+    [fact] = stored(engine, "Robin drinks tea")
+    clock.meddle = lambda: other.add("Robin drinks milk")
+    with pytest.raises(Conflict, match="says that already"):
+        engine.update(fact.id, text="robin  drinks MILK", **fields)
+    assert len(living(engine, "Robin drinks milk")) == 1
+    assert engine.get(fact.id).text == "Robin drinks tea"
+    engine.close()
+    other.close()
+
+
+def test_what_comes_back_is_not_said_by_another_meanwhile(path: Path) -> None:
+    clock = Meddling()
+    engine, other = opened(path, clock), opened(path)
+    old, third = stored(engine, "Robin drinks tea", "Kim drinks water")
+    new = engine.add("Robin drinks milk", supersedes=old.id)
+    clock.meddle = lambda: other.update(third.id, text="Robin drinks tea")
+    with pytest.raises(Conflict, match="would be found again"):
+        engine.update(new.id, supersedes=None)
+    assert living(engine, "Robin drinks tea") == [third.id]
+    engine.close()
+    other.close()
+
+
+def test_a_fact_does_not_take_up_the_text_of_what_it_brings_back(path: Path) -> None:
+    engine = opened(path)
+    [old] = stored(engine, "Robin drinks tea")
+    new = engine.add("Robin drinks milk", supersedes=old.id)
+    with pytest.raises(Conflict, match="would be found again"):
+        engine.update(new.id, text="Robin drinks TEA", supersedes=None)
+    assert engine.update(new.id, supersedes=None).supersedes is None
+    assert living(engine, "Robin drinks tea") == [old.id]
+    engine.close()
