@@ -17,7 +17,7 @@ from .reldates import TELLING, told_dates
 from .speakers import asked_speakers
 from .stopwords import QUESTION_WORDS
 from .text import clean, compose, fold, unspaced_letters
-from .words import plain_tokens, quoted_tokens, tokens_of
+from .words import asked_tokens, plain_asked, plain_tokens, tokens_of
 
 MAX_TERMS = 64  # an OR of more costs more than it finds
 MAX_QUERY_CHARACTERS = 8_192  # a longer text is a document, not a question
@@ -42,12 +42,13 @@ def scanned(text: str, default_language: str, now: float | None) -> Analysis:
     cleaned = clean(text)
     asked = cleaned.text[:MAX_QUERY_CHARACTERS]
     language = language_of(asked, default_language)
-    distinct = tuple(dict.fromkeys(_terms(asked, default_language)))
+    kind = kind_of(asked, language)
+    distinct = tuple(dict.fromkeys(_terms(asked, kind, default_language)))
     probe = probe_for(asked)
     return Analysis(
         text=asked,
         language=language,
-        kind=kind_of(asked, language),
+        kind=kind,
         terms=distinct[:MAX_TERMS],
         probe=probe,
         entities=entities_in(asked),
@@ -61,12 +62,13 @@ def plainly(text: str, words: Sequence[str], default_language: str, now: float |
     """Understand a text of plain words in the same way."""
     folded = [word.lower() for word in words]
     language = voted(folded, default_language)
-    distinct = tuple(dict.fromkeys(plain_tokens(folded, language)))
+    kind = _kind(text.strip(), folded, language, is_name=len(words) <= NAME_WORDS)
+    distinct = tuple(dict.fromkeys(plain_tokens(folded, language) if kind == "name" else plain_asked(folded, language)))
     probe = plain_probe(folded)
     return Analysis(
         text=text,
         language=language,
-        kind=_kind(text.strip(), folded, language, is_name=len(words) <= NAME_WORDS),
+        kind=kind,
         terms=distinct[:MAX_TERMS],
         probe=probe,
         entities=plain_entities(text, words),
@@ -77,10 +79,10 @@ def plainly(text: str, words: Sequence[str], default_language: str, now: float |
 
 
 def terms_of(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
-    """Return the terms a query asks for, in order and each once, and nothing else of its analysis."""
+    """Return the terms that a name asks for, in order and each once, and nothing else of its analysis."""
     words = plain_words(text)
     if words is None:
-        return tuple(dict.fromkeys(_terms(text, default_language)))
+        return tuple(dict.fromkeys(_terms(text, "name", default_language)))
     folded = [word.lower() for word in words]
     return tuple(dict.fromkeys(plain_tokens(folded, voted(folded, default_language))))
 
@@ -105,10 +107,10 @@ def _dates(text: str, now: float | None, language: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*asked_dates(text), *(told_dates(text, now, language) if now else ()))))
 
 
-def _terms(text: str, default_language: str) -> Iterator[str]:
+def _terms(text: str, kind: QueryKind, default_language: str) -> Iterator[str]:
     """Yield the terms in order; a quoted phrase is one term of several tokens."""
     if _QUOTES.isdisjoint(text):
-        yield from tokens_of(text, default_language)
+        yield from _words(text, kind, default_language)
         return
     found_phrase = False
     for match in _PHRASE.finditer(text):
@@ -119,10 +121,16 @@ def _terms(text: str, default_language: str) -> Iterator[str]:
             found_phrase = True
     remainder = _PHRASE.sub(" ", text)
     if found_phrase:
-        tokens = quoted_tokens(remainder, text, default_language)
+        tokens = asked_tokens(remainder, text, default_language)
         yield from (token.text for token in tokens if not token.is_stop_word)
     else:
-        yield from tokens_of(remainder, default_language)
+        yield from _words(remainder, kind, default_language)
+
+
+def _words(text: str, kind: QueryKind, default_language: str) -> tuple[str, ...]:
+    """Return the words that are asked for: of a name all, of anything else not those it is only told with."""
+    tokens = () if kind == "name" else asked_tokens(text, text, default_language)
+    return tuple(token.text for token in tokens if not token.is_stop_word) or tokens_of(text, default_language)
 
 
 def _notices(replaced: bool, characters: int, terms: int) -> Iterator[Notice]:

@@ -13,7 +13,7 @@ from ..expressions import label_of, meant
 from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, language_of, latin_language, word_language
 from .plain import is_camel
 from .stems import stem
-from .stopwords import STOP_WORDS
+from .stopwords import STOP_WORDS, TOLD_WORDS
 from .text import UNSPACED, clean, compose, fold
 
 MAX_TOKEN_LETTERS = 64  # longer ones are data (hashes, base64), cut so that they cannot bloat the index
@@ -72,6 +72,13 @@ def plain_tokens(words: Iterable[str], latin: str) -> tuple[str, ...]:
     return _content([token for word in words for token in run_tokens(word, latin)])
 
 
+def plain_asked(words: Sequence[str], latin: str) -> tuple[str, ...]:
+    """Return the same of a question, without the words it is only told with, unless it has no others."""
+    told = TOLD_WORDS.get(latin, frozenset())
+    tokens = [token for word in words if word not in told for token in run_tokens(word, latin)]
+    return tuple([token.text for token in tokens if not token.is_stop_word]) or plain_tokens(words, latin)
+
+
 def _content(tokens: Sequence[Token]) -> tuple[str, ...]:
     content = tuple([token.text for token in tokens if not token.is_stop_word])
     return content or tuple([token.text for token in tokens])
@@ -89,9 +96,13 @@ def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Toke
     return tokens_in(composed, latin_language(composed, default_language))
 
 
-def quoted_tokens(quoted: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:
-    """Return the tokens of a part of a text as the whole makes them: a title is read in the language around it."""
-    return tokens_in(compose(clean(quoted).text), latin_language(compose(clean(text).text), default_language))
+def asked_tokens(part: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:
+    """Return the tokens of a part of a question, as the whole makes them, without the words it is only told with."""
+    latin = latin_language(compose(clean(text).text), default_language)
+    told, composed = TOLD_WORDS.get(latin, frozenset()), compose(clean(part).text)
+    runs = runs_in(composed)
+    kept = [run for run in runs if fold(run) not in told]
+    return tokens_in(composed if len(kept) == len(runs) else " ".join(kept), latin)
 
 
 def tokens_in(composed: str, latin: str) -> list[Token]:

@@ -413,10 +413,23 @@ def test_a_fact_that_comes_after_one_was_set_aside_is_found_and_counted(path: Pa
     store._database.run("UPDATE arrivals SET rest = 'no JSON'", ())
     with store.reading():
         assert (store._database.is_behind, store._database.has_lost) == (False, True)
-    for number in (2, 3):  # the numbers after the largest, -1, are 0 and 1
+    for number in (2, 3):
         assert store.take_in(arrival(number))
         assert store.status("").memories == number - 1
     assert sorted(store.keyword(["tea"], EVERYTHING, 5).ids) == ["m_2", "m_3"]
+    store.close()
+
+
+def test_a_fact_is_found_also_where_the_first_of_those_set_aside_is_gone(path: Path) -> None:
+    store = SqliteStore(path)
+    for number in (1, 2):
+        store.take_in(arrival(number))
+    store._database.run("UPDATE arrivals SET rest = 'no JSON'", ())
+    with store.reading():
+        assert store._database.has_lost
+    store.write(Changes(remove=["m_1"]))  # what is left has the number -2, and the one after it is taken for set aside
+    assert store.take_in(arrival(3))
+    assert list(store.keyword(["tea"], EVERYTHING, 5).ids) == ["m_3"]
     store.close()
 
 

@@ -38,11 +38,11 @@ _BLANK = columns_of(Memory("", ""))  # of the other columns most say nothing
 _own = itemgetter(*map(COLUMNS.index, _OWN))
 _others = itemgetter(*(place for place, name in enumerate(COLUMNS) if name not in _OWN))
 _BLANK_OTHERS = _others(_BLANK)
-# One statement writes a fact down and finds out that it is new: whoever stores one need begin no transaction. It gets
-# the number after the largest, which is none below zero.
+# One statement writes a fact down and finds out that it is new: whoever stores one need begin no transaction. Numbers
+# below zero are those of facts set aside, and the largest of all may be one of them.
 _PUT = f"""
-INSERT INTO arrivals ({", ".join(_OWN)}, text_key, rest, language, space, vector)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+INSERT INTO arrivals (entry, {", ".join(_OWN)}, text_key, rest, language, space, vector)
+SELECT coalesce(max(0, (SELECT max(entry) FROM arrivals)), 0) + 1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
 WHERE NOT EXISTS (SELECT 1 FROM memories WHERE id = ?1)
     AND NOT EXISTS (SELECT 1 FROM memories WHERE scope = ?2 AND text_key = ?7 AND text_key <> '')
     AND NOT EXISTS (SELECT 1 FROM memories WHERE supersedes = ?1)
