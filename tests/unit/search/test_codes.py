@@ -36,6 +36,13 @@ def test_a_rare_code_is_found_if_one_memory_holds_all_of_it(engine: whyrank.Engi
         assert found.evidence == 1.0
 
 
+def test_who_holds_a_part_of_a_code_does_not_hold_the_code(engine: whyrank.Engine) -> None:
+    engine.add("no err in the log of today")
+    whole, part = engine.search("ERR-4011")
+    assert (whole.confidence or 0.0) > 0.8 > (part.confidence or 0.0)
+    assert "err in the log" in part.memory.text
+
+
 def test_a_word_a_code_that_many_hold_and_one_that_none_holds_are_judged_by_what_they_cover(
     engine: whyrank.Engine,
 ) -> None:
