@@ -38,9 +38,10 @@ def test_a_rare_code_is_found_if_one_memory_holds_all_of_it(engine: whyrank.Engi
 
 def test_who_holds_a_part_of_a_code_does_not_hold_the_code(engine: whyrank.Engine) -> None:
     engine.add("no err in the log of today")
-    whole, part = engine.search("ERR-4011")
-    assert (whole.confidence or 0.0) > 0.8 > (part.confidence or 0.0)
-    assert "err in the log" in part.memory.text
+    parts = {hit.memory.text: hit.trail[0].parts for hit in engine.search("ERR-4011")}
+    coverages = {text: part.coverage for text, [part] in parts.items()}
+    assert coverages.pop("no err in the log of today") not in (None, 0.0, 1.0)
+    assert [*coverages.values()] == [1.0]
 
 
 def test_a_word_a_code_that_many_hold_and_one_that_none_holds_are_judged_by_what_they_cover(
