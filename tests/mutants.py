@@ -105,8 +105,8 @@ MUTANTS = (
     Mutant(
         "threshold on the fused score",
         "ranking/stages.py",
-        'return ", ".join(failed) if failed and not name_tier(hit.tier) else None',
-        'return None if hit.score >= 0.35 else "low"',
+        "if name_tier(hit.tier) or self.passes(cosine, coverage):",
+        "if hit.score >= 0.35:",
         "tests/regressions tests/unit/ranking",
     ),
     Mutant(
@@ -203,8 +203,8 @@ MUTANTS = (
     Mutant(
         "score changed behind the trail",
         "ranking/stages.py",
-        'return Step("recency", "scale", factor,',
-        'return Step("recency", "note", factor,',
+        'return Step("recency", self.op, *self.numbers(age),',
+        'return Step("recency", "note", *self.numbers(age),',
         "tests/unit/ranking",
     ),
     Mutant(
@@ -313,11 +313,25 @@ MUTANTS = (
         f"{LAWS} tests/regressions/test_17_limit_changes_the_first.py",
     ),
     Mutant(
-        "gains of another tier",
-        "ranking/diverse.py",
-        "gains = now if field.tiers[place] == tier else worth",
-        "gains = now",
-        COUNTERFACTUALS,
+        "a higher tier that is like nobody",
+        "ranking/duels.py",
+        "gains[row] -= self._others[row] * most",
+        "gains[row] -= 0.0 * most",
+        "tests/unit/ranking/test_duels.py",
+    ),
+    Mutant(
+        "halvings that were not looked at",
+        "ranking/nearest.py",
+        "new = [value for value in dict.fromkeys(values) if value not in self._seen]",
+        "new = list(values)",
+        "tests/unit/ranking/test_nearest.py",
+    ),
+    Mutant(
+        "a code that anybody covers",
+        "search/codes.py",
+        "1.0 if key in holders else",
+        "1.0 if covered else",
+        "tests/unit/search/test_codes.py",
     ),
     Mutant(
         "words of one text alone left out of its length",

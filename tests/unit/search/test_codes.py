@@ -36,6 +36,14 @@ def test_a_rare_code_is_found_if_one_memory_holds_all_of_it(engine: whyrank.Engi
         assert found.evidence == 1.0
 
 
+def test_who_holds_a_part_of_a_code_does_not_hold_the_code(engine: whyrank.Engine) -> None:
+    engine.add("no err in the log of today")
+    parts = {hit.memory.text: hit.trail[0].parts for hit in engine.search("ERR-4011")}
+    coverages = {text: part.coverage for text, [part] in parts.items()}
+    assert coverages.pop("no err in the log of today") not in (None, 0.0, 1.0)
+    assert [*coverages.values()] == [1.0]
+
+
 def test_a_word_a_code_that_many_hold_and_one_that_none_holds_are_judged_by_what_they_cover(
     engine: whyrank.Engine,
 ) -> None:
