@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from whyrank.analysis.datewords import is_mark
 from whyrank.hits import forgotten, memory_of
 from whyrank.ingest.entries import entry_for
+from whyrank.kernel import COMPILED, Kernel
 from whyrank.ports import Changes, Entry
 from whyrank.storage.fields import GRAMS, WORDS
 from whyrank.storage.sqlite import indexes, selection, writing
@@ -22,6 +23,7 @@ from whyrank.storage.sqlite.connection import run_script
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.indexes import prepare_index
 from whyrank.storage.sqlite.postings import pages, pruning, scores, segments
+from whyrank.storage.sqlite.postings.index import PostingsIndex
 from whyrank.storage.sqlite.postings.inversion import Text, invert, key_of, merged
 from whyrank.storage.sqlite.schema import number_pages
 from whyrank.storage.sqlite.sealed import BrokenSeal, seal, unseal
@@ -151,6 +153,25 @@ def test_reading_long_lists_only_where_they_can_win_changes_nothing(
         assert [candidate.id for candidate in pruned.candidates] == [c.id for c in exhaustive.candidates]
         assert told(pruned) == pytest.approx(told(exhaustive))
         store.close()
+
+
+@pytest.mark.parametrize("kernel", [COMPILED, None], ids=["compiled", "numpy"])
+def test_chunks_of_one_file_that_alone_can_win_do_not_hide_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel | None
+) -> None:
+    texts = [("a.md", "pot pot tea"), ("a.md", "pot tea pot"), ("b.md", "tea"), ("c.md", "tea")]
+    store = SqliteStore(tmp_path / "memory.db", "postings")
+    for number, (path, text) in enumerate(texts):
+        chunk = fact(f"m_{number}", text, kind="chunk", source=Source(path, number, number, str(number)))
+        store.write(Changes(put=[entry_for(chunk, "en")]))
+    # Everything holds "tea", so its list waits; without it two chunks are the best two, and of one file.
+    for name, value in {"LONG_FROM": 0, "LONG_SHARE": 0.9, "LATER_SHARE": 1e9, "ENOUGH": 0}.items():
+        monkeypatch.setattr(pruning, name, value)
+    monkeypatch.setattr(selection, "MORE", 0)
+    with store.view() as view:
+        found = PostingsIndex(kernel=kernel).run(view, ["pot", "tea"], EVERYTHING, "or", 2)
+    assert sorted(found.rows.ids) == ["m_0", "m_1", "m_2"]
+    store.close()
 
 
 @given(st.lists(st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=6), min_size=1, max_size=9), asked_terms())
