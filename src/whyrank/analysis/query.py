@@ -16,7 +16,7 @@ from .reldates import told_dates
 from .speakers import asked_speakers
 from .stopwords import QUESTION_WORDS
 from .text import clean, compose, fold, unspaced_letters
-from .words import quoted_tokens, tokens_of
+from .words import asked_tokens, tokens_of
 
 MAX_TERMS = 64  # an OR of more costs more than it finds
 MAX_QUERY_CHARACTERS = 8_192  # a longer text is a document, not a question
@@ -34,12 +34,13 @@ def analyse(text: str, default_language: str = DEFAULT_LANGUAGE, now: float | No
     cleaned = clean(text)
     asked = cleaned.text[:MAX_QUERY_CHARACTERS]
     language = language_of(asked, default_language)
-    distinct = tuple(dict.fromkeys(_terms(asked, default_language)))
+    kind = kind_of(asked, language)
+    distinct = tuple(dict.fromkeys(_terms(asked, kind, default_language)))
     probe = probe_for(asked)
     return Analysis(
         text=asked,
         language=language,
-        kind=kind_of(asked, language),
+        kind=kind,
         terms=distinct[:MAX_TERMS],
         probe=probe,
         entities=entities_in(asked),
@@ -63,10 +64,10 @@ def kind_of(text: str, language: str) -> QueryKind:
     return "keywords"
 
 
-def _terms(text: str, default_language: str) -> Iterator[str]:
+def _terms(text: str, kind: QueryKind, default_language: str) -> Iterator[str]:
     """Yield the terms in order; a quoted phrase is one term of several tokens."""
     if _QUOTES.isdisjoint(text):
-        yield from tokens_of(text, default_language)
+        yield from _words(text, kind, default_language)
         return
     found_phrase = False
     for match in _PHRASE.finditer(text):
@@ -77,10 +78,16 @@ def _terms(text: str, default_language: str) -> Iterator[str]:
             found_phrase = True
     remainder = _PHRASE.sub(" ", text)
     if found_phrase:
-        tokens = quoted_tokens(remainder, text, default_language)
+        tokens = asked_tokens(remainder, text, default_language)
         yield from (token.text for token in tokens if not token.is_stop_word)
     else:
-        yield from tokens_of(remainder, default_language)
+        yield from _words(remainder, kind, default_language)
+
+
+def _words(text: str, kind: QueryKind, default_language: str) -> tuple[str, ...]:
+    """Return the words that are asked for: of a name all, of anything else not those it is only told with."""
+    tokens = () if kind == "name" else asked_tokens(text, text, default_language)
+    return tuple(token.text for token in tokens if not token.is_stop_word) or tokens_of(text, default_language)
 
 
 def _notices(replaced: bool, characters: int, terms: int) -> Iterator[Notice]:

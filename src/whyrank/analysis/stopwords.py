@@ -98,6 +98,15 @@ STOP_WORDS: dict[str, frozenset[str]] = {
     }.items()
 }
 
+# Words a question is told with and does not ask for, as "still" in "it still breaks": "any" and what is made of it, how
+# much and how many, adverbs that only stress. The other lists have their like above. Texts keep them, so that phrases
+# hold them and no store is read anew. Not "all", "every", "before": these tell notes and conversations apart.
+_TOLD_EN = """
+any some anything something anyone someone anybody somebody anywhere somewhere much many also only even ever still
+already yet again really quite
+"""
+TOLD_WORDS: dict[str, frozenset[str]] = {"en": frozenset(_TOLD_EN.split())}
+
 _QUESTIONS = {
     "en": "how what which who whom whose when where why is are was were do does did can could will would should",
     "de": "wie was wer wem wen wessen wann wo woher wohin warum wieso weshalb welche welcher welches ist sind",

@@ -12,7 +12,7 @@ import regex
 from ..expressions import label_of, meant
 from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, language_of, latin_language, word_language
 from .stems import stem
-from .stopwords import STOP_WORDS
+from .stopwords import STOP_WORDS, TOLD_WORDS
 from .text import UNSPACED, clean, compose, fold
 
 MAX_TOKEN_LETTERS = 64  # longer ones are data (hashes, base64), cut so that they cannot bloat the index
@@ -75,9 +75,11 @@ def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Toke
     return tokens_in(composed, latin_language(composed, default_language))
 
 
-def quoted_tokens(quoted: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:
-    """Return the tokens of a part of a text as the whole makes them: a title is read in the language around it."""
-    return tokens_in(compose(clean(quoted).text), latin_language(compose(clean(text).text), default_language))
+def asked_tokens(part: str, text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:
+    """Return the tokens of a part of a question, as the whole makes them, without the words it is only told with."""
+    latin = latin_language(compose(clean(text).text), default_language)
+    told = TOLD_WORDS.get(latin, frozenset())
+    return tokens_in(" ".join(run for run in runs_in(compose(clean(part).text)) if fold(run) not in told), latin)
 
 
 def tokens_in(composed: str, latin: str) -> list[Token]:

@@ -50,6 +50,42 @@ def test_the_terms_are_the_distinct_content_words_in_order() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("Are there any boats in the harbour?", ("boat", "harbour")),
+        ("the pump still leaks, why", ("pump", "leak")),
+        ("how many boats, how much rope?", ("boat", "rope")),
+        ("did someone really ever paint it?", ("paint",)),
+        ("I quit the harbour choir", ("quit", "harbour", "choir")),  # "quite" has the same stem
+        ("every boat before all storms", ("everi", "boat", "befor", "all", "storm")),
+        ("is any-port a boat name?", ("anyport", "ani", "port", "boat", "name")),
+    ],
+)
+def test_words_a_question_is_only_told_with_are_not_asked_for(text: str, terms: tuple[str, ...]) -> None:
+    assert analyse(text).terms == terms
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("Still Life", ("still", "life")),  # a name has all its words
+        ("how many are there?", ("mani",)),  # and nothing else is asked for
+        ('"any port" in some storm', ("ani port", "storm")),  # and a phrase has all of its own
+    ],
+)
+def test_names_phrases_and_questions_of_nothing_else_keep_them(text: str, terms: tuple[str, ...]) -> None:
+    assert analyse(text).terms == terms
+
+
+def test_texts_keep_the_words_a_question_is_only_told_with() -> None:
+    assert tokens_of("the pump still leaks") == ("pump", "still", "leak")
+
+
+def test_what_is_no_filler_in_another_language_is_asked_for() -> None:
+    assert analyse("der Yeti und der many ist hier").terms == ("yeti", "many")
+
+
+@pytest.mark.parametrize(
     "text", ['"blue boat" harbour', "“blue boat” harbour", "„blue boat“ harbour", "«blue boat» harbour"]
 )
 def test_a_quoted_phrase_is_one_term_of_its_tokens(text: str) -> None:
