@@ -27,6 +27,8 @@ PEERS: dict[str, tuple[str, str]] = {
     "txtai": ("txtai", "Txtai"),
 }
 NOBODY = "none"
+# Competes only if it is named: it runs our own code in the same process, and would keep it warm for us.
+ONLY_IF_NAMED = frozenset({"whyrank without kernel"})
 
 
 def peer_named(name: str) -> Peer:
@@ -37,9 +39,9 @@ def peer_named(name: str) -> Peer:
 
 
 def chosen(names: Sequence[str] | None) -> list[str]:
-    """Return the peers to compete with: those asked for, all of them if nobody asked, or none."""
+    """Return the peers to compete with: those asked for, all others if nobody asked, or none."""
     if names is None:
-        return list(PEERS)
+        return [name for name in PEERS if name not in ONLY_IF_NAMED]
     if list(names) == [NOBODY]:
         return []
     for name in names:
