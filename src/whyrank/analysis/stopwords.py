@@ -98,12 +98,11 @@ STOP_WORDS: dict[str, frozenset[str]] = {
     }.items()
 }
 
-# Words a question is told with and does not ask for, as "still" in "it still breaks": "any" and what is made of it, how
-# much and how many, adverbs that only stress. The other lists have their like above. Texts keep them, so that phrases
-# hold them and no store is read anew. Not "all", "every", "before": these tell notes and conversations apart.
+# Words a question is told with and does not ask for, as "still" in "it still breaks": any and some, how much and
+# how many, adverbs that only stress. The other lists have their like above. Texts keep them, so that phrases hold them
+# and no store is read anew. Not "all", "every", "before", "somebody": these tell notes and conversations apart.
 _TOLD_EN = """
-any some anything something anyone someone anybody somebody anywhere somewhere much many also only even ever still
-already yet again really quite
+any some much many also only even ever still already yet again really quite
 """
 TOLD_WORDS: dict[str, frozenset[str]] = {"en": frozenset(_TOLD_EN.split())}
 

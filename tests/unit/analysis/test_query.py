@@ -55,7 +55,7 @@ def test_the_terms_are_the_distinct_content_words_in_order() -> None:
         ("Are there any boats in the harbour?", ("boat", "harbour")),
         ("the pump still leaks, why", ("pump", "leak")),
         ("how many boats, how much rope?", ("boat", "rope")),
-        ("did someone really ever paint it?", ("paint",)),
+        ("did somebody really ever paint it?", ("somebodi", "paint")),
         ("I quit the harbour choir", ("quit", "harbour", "choir")),  # "quite" has the same stem
         ("every boat before all storms", ("everi", "boat", "befor", "all", "storm")),
         ("is any-port a boat name?", ("anyport", "ani", "port", "boat", "name")),
