@@ -23,6 +23,8 @@ from ..shapes import FORMAT
 from ..tenants import check_stores, served_to, settings_of
 from .clients import Start, snippet
 
+_NEEDED = {"mcp": "the MCP SDK", "httptools": "httptools"}
+
 
 def serve(asked: argparse.Namespace) -> int:
     """Serve agents until the client leaves or the process is told to end."""
@@ -30,8 +32,9 @@ def serve(asked: argparse.Namespace) -> int:
     _check_place(asked)
     if asked.print_config:
         return _print_config(asked, scopes)
-    if importlib.util.find_spec("mcp") is None:
-        raise MissingExtra("`whyrank mcp` needs the MCP SDK, which is not installed", "pip install 'whyrank[mcp]'")
+    for name, called in _NEEDED.items():
+        if importlib.util.find_spec(name) is None:
+            raise MissingExtra(f"`whyrank mcp` needs {called}, which is not installed", "pip install 'whyrank[mcp]'")
     with ExitStack() as stack:
         if asked.http:
             return _served_over_http(asked, stack)
