@@ -48,7 +48,7 @@ def fold(text: str) -> str:
 
 
 def same_text(text: str) -> str:
-    """Return what two texts share that say the same: case-folded, with single spaces."""
+    """Return what two texts share that say the same: composed, case-folded, with single spaces."""
     return same_bytes(text).decode()
 
 
@@ -58,7 +58,9 @@ def same_bytes(text: str) -> bytes:
         said = text.lower().strip().encode()
         if b"  " not in said and len(said.translate(None, _ODD_SPACES)) == len(said):
             return said
-    return " ".join(text.casefold().split()).encode("utf-8", errors="replace")
+    # Letters that are put together of several (as of some file systems) are the same letters.
+    composed = unicodedata.normalize("NFC", text)
+    return " ".join(composed.casefold().split()).encode("utf-8", errors="replace")
 
 
 def text_key(text: str) -> str:

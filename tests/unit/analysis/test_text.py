@@ -84,3 +84,10 @@ def test_four_latin_characters_or_one_unspaced_letter_count_as_a_token(text: str
 def test_texts_that_differ_in_spaces_and_case_alone_say_the_same(space: str) -> None:
     assert same_text(f" Green{space}TEA ") == same_text("green tea") == "green tea"
     assert text_key(f"Green{space}TEA") == text_key("green tea") != text_key("greentea")
+
+
+def test_letters_put_together_of_several_say_the_same() -> None:
+    apart = unicodedata.normalize("NFD", "Frau Müller pays")
+    assert apart != "Frau Müller pays"
+    assert same_text(apart) == same_text("Frau Müller pays") == "frau müller pays"
+    assert text_key(apart) == text_key("Frau Müller pays")
