@@ -522,3 +522,17 @@ def test_forgetting_a_part_of_a_file_says_that_the_file_still_holds_it(engine: E
     [chunk] = engine.list(path="tea.md")
     [said] = engine.forget(chunk.id).remains
     assert said.startswith("tea.md still holds it")
+
+
+@pytest.mark.parametrize("becomes", ["again", "by a change"])
+def test_what_a_fact_said_that_has_expired_may_be_said_beside_it(engine: Engine, clock: Clock, becomes: str) -> None:
+    ended = engine.add("uncle Bob likes tea", expires=clock.now + HOUR)
+    clock.now += 60.0  # what was said last is what is meant
+    other, replaced = engine.add("granny naps at noon"), engine.add("aunt Ann likes milk")
+    engine.add("aunt Ann likes oat milk", supersedes=replaced.id)
+    engine.update(ended.id, text="aunt Ann likes milk")
+    clock.now += 2 * HOUR
+    if becomes == "again":
+        assert engine.remember("aunt Ann likes milk").outcome == "revived"
+    else:
+        assert engine.update(other.id, text="aunt Ann likes milk").text == "aunt Ann likes milk"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,10 @@ from filelock import Timeout
 
 from tests.processes import started
 from whyrank.storage.sqlite import locking
+from whyrank.storage.sqlite.connection import connect
+from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.locking import locked, side_lock
+from whyrank.storage.sqlite.store import SqliteStore
 
 HOLDER = """
 import sys
@@ -103,3 +107,23 @@ def test_a_child_that_was_forked_does_not_hold_the_lock_of_a_parent_that_died(tm
         parent.kill()
         with locked(path, 5.0):  # the child lives on until its input ends
             pass
+
+
+class Interrupted(BaseException):
+    """What a signal may raise between any two steps."""
+
+
+def test_what_is_written_after_an_interrupt_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    SqliteStore(path).close()
+    database = Database(path)
+    with database.alone() as connection:
+        connection.execute("CREATE TABLE words (word TEXT)")
+    with suppress(Interrupted), database.alone() as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO words VALUES ('interrupted')")
+        raise Interrupted
+    database.run("INSERT INTO words VALUES ('kept')", ())
+    database.close()
+    with closing(connect(path)) as stranger:
+        assert stranger.execute("SELECT word FROM words").fetchall() == [("kept",)]

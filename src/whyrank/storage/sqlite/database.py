@@ -162,11 +162,17 @@ class Database:
             connection = self._writer or self._write_connection()
             connection.execute("BEGIN IMMEDIATE")
         except BaseException as error:
+            self._undo()  # an interrupt may come when it has begun
             self.leave()
             if isinstance(error, SqlError):
                 raise told(self.path, error) from error
             raise
         return connection
+
+    def _undo(self) -> None:
+        """Undo what an interrupted writer has left open: what others then write would be part of it, and never kept."""
+        if self._writer is not None and self._writer.in_transaction:
+            self._writer.execute("ROLLBACK")
 
     def end(self, connection: Connection, is_well: bool) -> None:
         """Make a transaction durable, or undo it."""
@@ -197,6 +203,7 @@ class Database:
         if self._is_closed:  # while we waited
             self.leave()
             self._check_usable()
+        self._undo()
 
     def leave(self) -> None:
         """Let others write."""

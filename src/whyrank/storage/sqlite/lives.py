@@ -15,7 +15,7 @@ _TWIN = (
     "SELECT twin.id FROM memories AS own JOIN memories AS twin "
     "ON twin.scope = own.scope AND twin.text_key = own.text_key "
     "WHERE own.id = ? AND own.superseded_by IS NULL AND own.text_key <> '' AND twin.text_key <> '' "
-    "AND twin.superseded_by IS NULL AND twin.id <> own.id LIMIT 1"
+    "AND twin.superseded_by IS NULL AND twin.expires IS NULL AND twin.valid_until IS NULL AND twin.id <> own.id LIMIT 1"
 )
 
 
@@ -102,7 +102,8 @@ def refuse_circles(connection: Connection, superseded: Mapping[MemoryId, Life]) 
 def refuse_twins(connection: Connection, ids: Iterable[MemoryId]) -> None:
     """Refuse that one of these facts should live beside another of its scope that says the same.
 
-    Whoever thought the change out has looked, but outside the transaction: another may have said it meanwhile.
+    Whoever thought the change out has looked, but outside the transaction: another may have said it meanwhile. What has
+    an end may have come to it, and is left to whoever knows the time.
     """
     for identity in ids:
         twin = connection.execute(_TWIN, (identity,)).fetchone()
