@@ -10,7 +10,7 @@ from .analysis.documents import embedded_text
 from .analysis.text import same_text
 from .arguments import Scopes, fact_text
 from .columns import MemoryId
-from .errors import Conflict, SpaceMismatch
+from .errors import Conflict, SpaceMismatch, StoreChanged
 from .facts import NOTHING_CHANGED, Changed, Fields, former, read_fields, unseen, with_fields, with_text
 from .ingest.entries import content_hash
 from .ingest.filling import Attempt
@@ -82,15 +82,19 @@ class Changing(Remembering):
             restated=[after],
             language=footing.language,
             basis={after.id: before},
+            noted=footing.note,
             history=[told] if told is not None else [],
             space=space,
             vectors=vectors,
         )
         try:
             self._store.write(changes)
-        except SpaceMismatch:  # another model has taken over
+        except SpaceMismatch:  # the space is another, or none any more
             self._footing = None
             return False
+        except StoreChanged:  # another model may have taken over: whoever thinks it out again looks
+            self._footing = None
+            raise
         return True
 
     def _becoming(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,14 @@ from tests.processes import started
 from whyrank import config
 from whyrank.engine import Engine
 from whyrank.errors import Conflict
+from whyrank.ports import Embedder
+from whyrank.serving import Makers
 from whyrank.storage.sqlite.restating import BATCH
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
 from whyrank.types import Memory
 
+MODELS: dict[str, Embedder] = {"small": WordDirections(16, "small"), "large": WordDirections(48, "large")}
 SECRET = "Xyzzyplugh drinks quinoa lemonade"
 
 
@@ -31,6 +34,20 @@ def path(tmp_path: Path) -> Path:
 def opened(path: Path, clock: Callable[[], float] = lambda: 1_000.0) -> Engine:
     told = config.load({"store": str(path), "calibration": "manual"}, workspace=path.parent)
     return Engine(SqliteStore(path), WordDirections(), told, clock)
+
+
+def modelled(path: Path, name: str = "", models: Mapping[str, Embedder] = MODELS) -> Engine:
+    """Open an engine that can make some models, and embeds by one of them, or none."""
+    told = config.load({"store": str(path), "calibration": "manual"}, workspace=path.parent, environment={})
+    of = {model.fingerprint: key for key, model in models.items()}
+    makers = Makers(name, is_chosen=True, make=lambda key, _: models[key], provider_of=lambda space: of.get(space, ""))
+    return Engine(SqliteStore(path), models.get(name), told, lambda: 1_000.0, makers=makers)
+
+
+def quick(engine: Engine) -> Engine:
+    """Take the embedder for one that was found to be quick."""
+    engine._looks_first = False
+    return engine
 
 
 def stored(engine: Engine, *texts: str) -> list[Memory]:
@@ -187,3 +204,24 @@ def test_a_fact_does_not_take_up_the_text_of_what_it_brings_back(path: Path) -> 
     assert engine.update(new.id, supersedes=None).supersedes is None
     assert living(engine, "Robin drinks tea") == [old.id]
     engine.close()
+
+
+# -- spaces ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_dropped", [False, True])
+def test_a_text_is_embedded_by_the_model_that_has_taken_over(path: Path, is_dropped: bool) -> None:
+    engine, other = modelled(path, "small"), modelled(path, "large")
+    [fact] = stored(engine, "Robin drinks tea")
+    quick(engine).update(fact.id, text="Robin drinks milk")  # what it knows of the spaces is kept
+    engine.search("milk")
+    other.change_model()
+    if is_dropped:
+        other.drop_model("small")
+    quick(engine).update(fact.id, text="Robin drinks lemonade")
+    spaces = {space.name: (space.vectors, space.waiting) for space in other.spaces()}
+    assert spaces.pop(MODELS["large"].fingerprint) == (3, 0)
+    # The model before stays as it was left, which is without the new text; one that was dropped does not come back.
+    assert spaces == ({} if is_dropped else {MODELS["small"].fingerprint: (2, 1)})
+    engine.close()
+    other.close()

@@ -18,7 +18,7 @@ from .indexes import INDEXES, index_to_come
 from .keyword import KeywordIndex
 from .lives import end_claims, lives_of, mark_superseded, refuse_circles, refuse_foreign_ids, refuse_twins
 from .names import NameIndex
-from .notes import drop_notes, raise_generation, write_notes
+from .notes import check_note, drop_notes, raise_generation, write_notes
 from .past import (
     all_in,
     check_basis,
@@ -63,6 +63,7 @@ class Writing:
         entries = {entry.memory.id: entry for entry in changes.put}
         refuse_foreign_ids(connection, entries.values())
         check_basis(connection, changes.basis)
+        check_note(connection, changes.noted)
         below = _chunks_below(connection, changes.replace_files)
         gone = {*changes.remove, *below, *all_in(connection, changes.clear)} - entries.keys()
         pruned = still_expired(connection, changes.prune) - entries.keys()
@@ -227,11 +228,12 @@ class Writing:
 def restate(connection: Connection, index: VectorIndex, changes: Changes) -> int:
     """Change the texts of memories in their rows; return how many wait to be indexed anew."""
     check_basis(connection, changes.basis)
+    check_note(connection, changes.noted)
     waiting = say(connection, changes)
     refuse_twins(connection, [memory.id for memory in changes.restated])
     write_history(connection, changes.history)
     if changes.vectors:
-        index.put(connection, changes.space, changes.vectors)
+        index.put(connection, changes.space, changes.vectors, opens=False)
     raise_generation(connection)
     return waiting
 
