@@ -20,7 +20,7 @@ from whyrank.serving import Makers
 from whyrank.storage.sqlite.restating import BATCH
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
-from whyrank.types import Memory
+from whyrank.types import GLOBAL, Memory, Where
 
 MODELS: dict[str, Embedder] = {"small": WordDirections(16, "small"), "large": WordDirections(48, "large")}
 SECRET = "Xyzzyplugh drinks quinoa lemonade"
@@ -97,6 +97,10 @@ def test_who_cannot_write_reads_the_new_text_and_says_that_it_is_not_indexed(pat
     results = reader.search("Robin tea")
     assert "not-indexed-yet" in [notice.code for notice in results.notices]
     assert results[0].memory.text == "Robin drinks lemonade"
+    where, model = Where(frozenset({GLOBAL}), now=1_000.0), WordDirections()
+    [nearest] = reader._store.nearest(model.query("Robin drinks tea"), model.fingerprint, where, 1).candidates
+    assert (nearest.id, round(nearest.score, 4)) == (fact.id, 1.0)  # words and vectors are of one time
+    assert reader.doctor().is_sound
     reader.close()
     engine.close()
 

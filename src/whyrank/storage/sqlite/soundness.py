@@ -20,7 +20,7 @@ from .postings.segments import LIVE, Segment
 from .postings.texts import unpack
 from .queue import dimensions_key
 from .records import BLOCK, GONE, decoded
-from .restating import HASHES_BEFORE
+from .restating import HASHES_GIVEN
 from .sealed import BrokenSeal, unseal
 
 Place = tuple[str, int]
@@ -207,8 +207,8 @@ def _vectors(connection: Connection) -> Iterator[Finding]:
     broken = sum(map(len, broken_vectors(connection).values()))
     yield from _found("vectors", broken, "vector fails", "vectors fail", "its checksum")
     unowned = "FROM {} AS o WHERE NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = o.hash)"
-    # The vector of a text that was changed goes when the new one is indexed.
-    waiting = f"AND o.hash NOT IN ({HASHES_BEFORE})"
+    # The vector of a text that waits to be indexed is its memory's then.
+    waiting = f"AND o.hash NOT IN ({HASHES_GIVEN})"
     orphans = connection.execute(f"SELECT count(*) {unowned.format('vectors')} {waiting}").fetchone()[0]
     failures = f"SELECT count(*) {unowned.format('embedding_failures')} AND o.hash <> ''"
     orphans += connection.execute(failures).fetchone()[0]
