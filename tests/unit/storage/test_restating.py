@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import whyrank
@@ -17,10 +18,12 @@ from whyrank.engine import Engine
 from whyrank.errors import Conflict
 from whyrank.ports import Embedder
 from whyrank.serving import Makers
+from whyrank.storage.sqlite.catalogue import BLOCK
 from whyrank.storage.sqlite.restating import BATCH
+from whyrank.storage.sqlite.sealed import unseal
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
-from whyrank.types import GLOBAL, Memory, Where
+from whyrank.types import GLOBAL, Memory, Scope, Where
 
 MODELS: dict[str, Embedder] = {"small": WordDirections(16, "small"), "large": WordDirections(48, "large")}
 SECRET = "Xyzzyplugh drinks quinoa lemonade"
@@ -51,9 +54,9 @@ def quick(engine: Engine) -> Engine:
 
 
 def stored(engine: Engine, *texts: str) -> list[Memory]:
-    """Store facts and let them be indexed; the embedder is known to be quick then."""
+    """Store facts and let them be indexed; the embedder counts as quick then, however busy the machine is."""
     facts = [engine.add(text) for text in ("the first of a space is written whole", "the second is not", *texts)]
-    engine.search("space")
+    quick(engine).search("space")
     return facts[2:]
 
 
@@ -124,6 +127,7 @@ memory.add("the first of a space is written whole")
 memory.add("the second is not")
 fact = memory.add("Robin drinks tea")
 memory.search("tea")
+memory._looks_first = False
 memory.update(fact.id, text="Robin drinks lemonade")
 print(fact.id, flush=True)
 sys.stdin.readline()
@@ -229,3 +233,40 @@ def test_a_text_is_embedded_by_the_model_that_has_taken_over(path: Path, is_drop
     assert spaces == ({} if is_dropped else {MODELS["small"].fingerprint: (2, 1)})
     engine.close()
     other.close()
+
+
+def test_a_vector_that_a_text_gets_is_that_of_all_who_say_it(path: Path) -> None:
+    bare, engine = modelled(path), modelled(path, "small")
+    [fact] = stored(engine, "Robin drinks tea")
+    texts = [f"parcel {number} waits" for number in range(BLOCK)]
+    others = [bare.add(text, scope="user:1") for text in texts]  # a whole block without a vector
+    bare.search("parcel")
+    model, where = MODELS["small"], Where(frozenset({Scope.parse("user:1")}), now=1_000.0)
+
+    def near(engine: Engine) -> set[str]:
+        found = engine._store.nearest(model.query("parcel waits"), model.fingerprint, where, BLOCK)
+        return {one.id for one in found.candidates}
+
+    assert near(engine) == set()
+    for text in texts[:2]:  # the vector of the first has an owner when the fact says something else again
+        quick(engine).update(fact.id, text=text)
+    assert marks(path) == 1
+    assert near(engine) == near(modelled(path, "small")) == {one.id for one in others[:2]}
+    with engine._store.reading():
+        reader = engine._store._database.reader()  # type: ignore[attr-defined]
+        [[entries]] = reader.execute("SELECT entries FROM sign_blocks WHERE scope = 'user:1'").fetchall()
+    assert np.count_nonzero(np.frombuffer(unseal(entries), "<i8")) == 2
+    bare.close()
+    engine.close()
+
+
+def test_who_knows_no_model_changes_a_text_and_leaves_its_vectors_to_those_who_do(path: Path) -> None:
+    bare, engine = modelled(path), modelled(path, "small")
+    [fact] = stored(engine, "Robin drinks tea")
+    quick(engine).update(fact.id, text="Robin drinks milk")
+    bare.update(fact.id, text="Robin drinks lemonade")
+    assert marks(path) == 1
+    assert [(space.vectors, space.waiting) for space in engine.spaces()] == [(2, 1)]
+    assert engine.doctor().is_sound
+    bare.close()
+    engine.close()

@@ -57,8 +57,8 @@ class Writing:
         self._lost: set[str] = set()
         self._readers = Marks(connection)
 
-    def apply(self, changes: Changes) -> None:
-        """Make the changes."""
+    def apply(self, changes: Changes, given: Sequence[str] = ()) -> None:
+        """Make the changes; vectors of the given hashes came before."""
         connection = self._connection
         entries = {entry.memory.id: entry for entry in changes.put}
         refuse_foreign_ids(connection, entries.values())
@@ -89,12 +89,12 @@ class Writing:
         refuse_twins(connection, _said_anew(changes))
         drop_notes(connection, changes.drop_notes)
         self._write_manifest(changes)
-        _drop_orphans(connection, orphans)
+        _drop_orphans(connection, [*orphans, *given])
         write_notes(connection, changes.notes)
         if changes.vectors:
             self._vectors.put(connection, changes.space, changes.vectors)
         put_failures(connection, changes.space, {**changes.failures, **dict.fromkeys(changes.vectors)})
-        self._close({changes.space: changes.vectors})
+        self._close({changes.space: [*changes.vectors, *given]})
         self.keyword.close(connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
         if changes.purge:
             self._purge()
@@ -121,8 +121,7 @@ class Writing:
 
     def read_anew(self, anew: Restated) -> None:
         """Index memories again whose texts were changed in their rows."""
-        self.apply(Changes(put=anew.entries, space=anew.space))
-        _drop_orphans(self._connection, anew.hashes)
+        self.apply(Changes(put=anew.entries, space=anew.space), anew.hashes)
 
     def _speak(self, languages: Collection[str]) -> None:
         """Remember the language of texts that do not show theirs."""
