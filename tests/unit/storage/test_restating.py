@@ -18,6 +18,7 @@ from whyrank.engine import Engine
 from whyrank.errors import Conflict
 from whyrank.ports import Embedder
 from whyrank.serving import Makers
+from whyrank.storage.sqlite import mending
 from whyrank.storage.sqlite.catalogue import BLOCK
 from whyrank.storage.sqlite.restating import BATCH
 from whyrank.storage.sqlite.sealed import unseal
@@ -269,4 +270,66 @@ def test_who_knows_no_model_changes_a_text_and_leaves_its_vectors_to_those_who_d
     assert [(space.vectors, space.waiting) for space in engine.spaces()] == [(2, 1)]
     assert engine.doctor().is_sound
     bare.close()
+    engine.close()
+
+
+# -- damage ----------------------------------------------------------------------------------------------------
+
+
+def damaged(path: Path, statement: str, *values: object) -> None:
+    """Change the file behind everybody's back."""
+    store = SqliteStore(path)
+    with store._database.writing() as connection:
+        assert connection.execute(statement, values).rowcount == 1
+    store._database.close()
+
+
+def codes(engine: Engine, question: str) -> list[str]:
+    return [notice.code for notice in engine.search(question).notices if notice.code != "few-memories"]
+
+
+def test_recalls_that_are_no_number_count_as_none(path: Path) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, "Robin drinks tea")
+    damaged(path, "UPDATE memories SET recalls = 'x' WHERE id = ?", fact.id)
+    engine.update(fact.id, text="Robin drinks milk")
+    assert engine.search("milk")[0].memory.text == "Robin drinks milk"
+    assert engine.get(fact.id).recalls == 0
+    engine.close()
+
+
+@pytest.mark.parametrize("number", ["x", b"\xff", -(2**63), 10**6])
+def test_a_row_that_cannot_be_indexed_keeps_nobody_from_the_others(path: Path, number: object) -> None:
+    engine = opened(path)
+    bad, good = stored(engine, "Robin drinks tea", "Kim drinks coffee")
+    other = engine.add("somebody else", scope="user:1")
+    damaged(path, "UPDATE memories SET number = ? WHERE id = ?", number, bad.id)
+    engine.update(bad.id, text="Robin drinks milk")
+    engine.update(good.id, text="Kim drinks cocoa")
+    assert engine.search("cocoa")[0].id == good.id
+    assert marks(path) == 0
+    assert codes(engine, "cocoa") == ["facts-damaged"]  # and so it is told until it is mended
+    assert engine.get(bad.id).text == "Robin drinks milk"
+    assert engine.update(other.id, text="somebody new", scope="user:1").text == "somebody new"
+    engine.close()
+    assert "words" in {finding.code for finding in mending.examined(path, lambda *_: None)}
+    mending.mended(path, lambda *_: None)
+    with whyrank.open(path, workspace=path.parent, calibration="manual") as again:
+        assert again.search("milk")[0].id == bad.id
+        assert "facts-damaged" not in codes(again, "milk")
+        assert again.doctor().is_sound
+
+
+def test_a_fact_that_was_set_aside_is_told_of_until_it_is_gone(path: Path) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, "Robin drinks tea")
+    engine.update(fact.id, text="Robin drinks milk")
+    damaged(path, "UPDATE memories SET aliases = '[' WHERE id = ?", fact.id)
+    assert "facts-damaged" in codes(engine, "milk")
+    damaged(path, "UPDATE memories SET aliases = '[]' WHERE id = ?", fact.id)
+    engine.close()
+    engine = opened(path)
+    assert "facts-damaged" in codes(engine, "milk")
+    engine.forget(fact.id)
+    assert codes(engine, "milk") == []
     engine.close()

@@ -20,7 +20,7 @@ from .postings.segments import LIVE, Segment
 from .postings.texts import unpack
 from .queue import dimensions_key
 from .records import BLOCK, GONE, decoded
-from .restating import HASHES_GIVEN
+from .restating import HASHES_GIVEN, SET_ASIDE
 from .sealed import BrokenSeal, unseal
 
 Place = tuple[str, int]
@@ -162,6 +162,11 @@ def _fts5(connection: Connection) -> Iterator[Finding]:
     yield from _found("words", wrong, "memory and its words do", "memories and their words do", "not go together")
 
 
+def _unindexed(connection: Connection) -> Iterator[Finding]:
+    wrong = connection.execute(f"SELECT count(*) FROM memories WHERE id IN ({SET_ASIDE})").fetchone()[0]
+    yield from _found("words", wrong, "memory was", "memories were", "changed and could not be indexed anew")
+
+
 # -- names -----------------------------------------------------------------------------------------------------------
 
 
@@ -253,6 +258,7 @@ def checks(connection: Connection) -> list[Check]:
         Check("records", frozenset({"records"}), _records),
         Check("scopes", frozenset({"scopes"}), _scopes),
         *by_index.get(named[0] if named else "", ()),
+        Check("words", frozenset({"meta"}), _unindexed),
         Check("names", frozenset({"names", "name_words"}), _names),
         Check("names", frozenset({"names", "name_words"}), _unowned),
         Check("vectors", frozenset({"vectors", "embedding_failures"}), _vectors),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 
 from ...analysis.text import text_key
@@ -11,9 +12,10 @@ from ...columns import MemoryId
 from ...errors import StoreError
 from ...ports import Changes, Entry, Vector
 from ...types import Scope
+from . import restating
 from .arrivals import Arrived
 from .arrivals import drop as drop_unread
-from .connection import Connection
+from .connection import Connection, undoable
 from .indexes import INDEXES, index_to_come
 from .keyword import KeywordIndex
 from .lives import end_claims, lives_of, mark_superseded, refuse_circles, refuse_foreign_ids, refuse_twins
@@ -35,7 +37,6 @@ from .queue import drop_orphaned_failures, put_failures
 from .readers import Marks
 from .records import Ledger, record_of
 from .renumbering import LOOKED_AT_EVERY, is_crowded_with_gaps, renumber
-from .restating import Restated, say
 from .rows import INSERT, to_row
 from .vectors import VectorIndex
 
@@ -71,6 +72,7 @@ class Writing:
         put = with_recalls(connection, entries, changes.renamed)
         orphans = self._remove([*gone, *pruned, *entries])
         forget_past(connection, gone | pruned, changes.clear)
+        restating.forget(connection, [*gone, *pruned, *entries])
         drop_unread(connection, changes.remove, changes.clear)
         for entry in put:
             self._insert(entry)
@@ -119,7 +121,7 @@ class Writing:
         self.keyword.close(self._connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
         self._close_gaps()
 
-    def read_anew(self, anew: Restated) -> None:
+    def read_anew(self, anew: restating.Restated) -> None:
         """Index memories again whose texts were changed in their rows."""
         self.apply(Changes(put=anew.entries, space=anew.space), anew.hashes)
 
@@ -186,10 +188,10 @@ class Writing:
         indexes = [self.keyword, *([INDEXES[self._to_come](0, None)] if self._to_come is not None else [])]
         hashes = []
         for row, scope, number, text_hash in _found(self._connection, ids):
+            self._ledger.remove(scope, number)
             for index in indexes:
                 index.remove(self._connection, row, scope, number)
             self._connection.execute("DELETE FROM memories WHERE row = ?", (row,))
-            self._ledger.remove(scope, number)
             self._lost.add(scope)
             hashes.append(text_hash)
         return hashes
@@ -228,13 +230,34 @@ def restate(connection: Connection, index: VectorIndex, changes: Changes) -> int
     """Change the texts of memories in their rows; return how many wait to be indexed anew."""
     check_basis(connection, changes.basis)
     check_note(connection, changes.noted)
-    waiting = say(connection, changes)
+    waiting = restating.say(connection, changes)
     refuse_twins(connection, [memory.id for memory in changes.restated])
     write_history(connection, changes.history)
     if changes.vectors:
         index.put(connection, changes.space, changes.vectors, opens=False)
     raise_generation(connection)
     return waiting
+
+
+def read_anew(connection: Connection, writing: Callable[[], Writing], restated: Sequence[restating.Restated]) -> None:
+    """Index texts that were changed, all together, or else one by one; those of damaged rows are set aside."""
+    with suppress(*restating.UNFIT), undoable(connection):
+        for anew in restating.Restated.joined(restated):
+            writing().read_anew(anew)
+        return
+    for anew in restated:  # one of them is unfit, or some; nothing of it was written
+        try:
+            with undoable(connection):
+                writing().read_anew(anew)
+        except restating.UNFIT:
+            _set_aside(connection, anew)
+
+
+def _set_aside(connection: Connection, anew: restating.Restated) -> None:
+    """Let texts wait no more that cannot be indexed, and what was embedded for them be nobody's."""
+    for entry in anew.entries:
+        restating.set_aside(connection, entry.memory.id)
+    _drop_orphans(connection, anew.hashes)
 
 
 def _said_anew(changes: Changes) -> list[MemoryId]:
