@@ -333,3 +333,28 @@ def test_a_fact_that_was_set_aside_is_told_of_until_it_is_gone(path: Path) -> No
     engine.forget(fact.id)
     assert codes(engine, "milk") == []
     engine.close()
+
+
+@pytest.mark.parametrize("value", ["", "[", "5", "[5, 6]", '["space"]', b"\xff"])
+def test_a_mark_that_cannot_be_read_says_still_that_its_memory_waits(path: Path, value: object) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, "Robin drinks tea")
+    engine.update(fact.id, text="Robin drinks milk")
+    damaged(path, "UPDATE meta SET value = ? WHERE key > 'restated ' AND key < 'restated!'", value)
+    engine.update(fact.id, text="Robin drinks cocoa")
+    damaged(path, "UPDATE meta SET value = ? WHERE key > 'restated ' AND key < 'restated!'", value)
+    assert engine.search("cocoa")[0].id == fact.id
+    where = Where(frozenset({GLOBAL}), now=1_000.0)
+    assert [one.id for one in engine._store.keyword(["cocoa"], where, 9).candidates] == [fact.id]
+    assert codes(engine, "cocoa") == []  # its vector is known by its text
+    engine.close()
+
+
+@pytest.mark.parametrize("names", ["[1]", '"ab"', '{"a": 1}', "[null]"])
+def test_a_list_of_names_that_holds_something_else_is_found_by_whoever_looks_for_damage(path: Path, names: str) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, "Robin drinks tea")
+    engine.close()
+    damaged(path, "UPDATE memories SET aliases = ? WHERE id = ?", names, fact.id)
+    found = mending.examined(path, lambda *_: None)
+    assert [finding.names for finding in found if finding.code == "unreadable"] == [(fact.id,)]

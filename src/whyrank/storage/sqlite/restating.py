@@ -87,15 +87,25 @@ def _leave_mark(connection: Connection, memory: Memory, changes: Changes) -> Non
     """Say that a memory waits, and in which space it has a vector; whoever knows none takes nothing from it."""
     key = _MARK + memory.id
     stored = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    known = _Mark("", "", ()) if stored is None else _read(stored[0])
+    known = _Mark("", "", ()) if stored is None else _read(connection, stored[0])
     given = [text for text in [content_hash(embedded_text(memory))] if text in changes.vectors]
     told = (changes.space or known.space, changes.language, *known.hashes, *given)
     connection.execute(_LEAVE_MARK, (key, json.dumps(told)))
 
 
-def _read(value: str) -> _Mark:
-    space, language, *hashes = json.loads(value)
-    return _Mark(space, language, hashes)
+def _read(connection: Connection, value: object) -> _Mark:
+    """Read a mark; of one that was damaged enough is known all the same: that its memory waits, and how texts are read.
+
+    Vectors that only it knew of are found by whoever looks for what belongs to nobody.
+    """
+    try:
+        told = json.loads(value) if isinstance(value, str) else None
+    except ValueError:
+        told = None
+    if isinstance(told, list) and len(told) >= 2 and all(isinstance(one, str) for one in told):
+        return _Mark(told[0], told[1], told[2:])
+    spoken = connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
+    return _Mark("", spoken[0] if spoken else "", ())
 
 
 def waiting(connection: Connection) -> list[Restated]:
@@ -105,7 +115,7 @@ def waiting(connection: Connection) -> list[Restated]:
     ).fetchall()
     found: list[Restated] = []
     for identity, value in marks:
-        space, language, hashes = _read(value)
+        space, language, hashes = _read(connection, value)
         try:
             memory = by_id(connection, identity)
             entries = [] if memory is None else [entry_for(memory, language)]
