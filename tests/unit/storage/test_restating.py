@@ -120,6 +120,23 @@ def test_the_last_of_a_batch_indexes_them_all(path: Path) -> None:
     engine.close()
 
 
+def test_one_fact_that_is_changed_again_and_again_is_indexed_as_often_as_others(path: Path) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, "build number zero")
+
+    def vectors() -> int:
+        with engine._store.reading(latest=False):
+            reader = engine._store._database.reader()  # type: ignore[attr-defined]
+            return int(reader.execute("SELECT count(*) FROM vectors").fetchone()[0])
+
+    for number in range(1, BATCH):
+        engine.update(fact.id, text=f"build number {number}")
+    assert (marks(path), vectors()) == (1, 3 + BATCH - 1)
+    engine.update(fact.id, text="build number last")
+    assert (marks(path), vectors()) == (0, 3)
+    engine.close()
+
+
 def test_a_process_that_dies_with_a_text_waiting_loses_nothing(path: Path) -> None:
     script = """
 import sys, whyrank

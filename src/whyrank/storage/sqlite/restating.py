@@ -40,6 +40,10 @@ UPDATE memories SET text = ?1, content_hash = ?2, text_key = ?3
 WHERE id = ?4 AND scope = ?5 AND NOT EXISTS (SELECT 1 FROM arrivals WHERE scope = ?5 AND text_key = ?3 AND entry >= 0)
 """
 _LEAVE_MARK = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+# A memory that is changed again and again leaves a vector each time, so each of them counts.
+_WAITING = (
+    "SELECT total(iif(json_valid(value), max(1, json_array_length(value) - 2), 1)) FROM meta WHERE key > ? AND key < ?"
+)
 
 
 class _Mark(NamedTuple):
@@ -72,15 +76,14 @@ class Restated(NamedTuple):
 
 
 def say(connection: Connection, changes: Changes) -> int:
-    """Write the new texts of memories into their rows; return how many wait to be indexed anew."""
+    """Write the new texts of memories into their rows; return how many changes wait to be indexed."""
     for memory in changes.restated:
         place = memory.source.content_hash if memory.source is not None else ""
         said = (memory.text, place, text_key(memory.text), memory.id, str(memory.scope))
         if not connection.execute(_SAY, said).rowcount:
             raise StoreChanged(f"{memory.id} is not there any more, or said by another", "nothing was stored")
         _leave_mark(connection, memory, changes)
-    waiting: int = connection.execute(f"SELECT count(*) FROM ({MARKED})").fetchone()[0]
-    return waiting
+    return int(connection.execute(_WAITING, (_MARK, _PAST_MARKS)).fetchone()[0])
 
 
 def _leave_mark(connection: Connection, memory: Memory, changes: Changes) -> None:

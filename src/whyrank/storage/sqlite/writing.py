@@ -227,7 +227,7 @@ class Writing:
 
 
 def restate(connection: Connection, index: VectorIndex, changes: Changes) -> int:
-    """Change the texts of memories in their rows; return how many wait to be indexed anew."""
+    """Change the texts of memories in their rows; return how many changes wait to be indexed."""
     check_basis(connection, changes.basis)
     check_note(connection, changes.noted)
     waiting = restating.say(connection, changes)
