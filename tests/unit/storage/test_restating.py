@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import whyrank
 from tests.processes import started
 from whyrank import config
 from whyrank.engine import Engine
-from whyrank.errors import Conflict
+from whyrank.errors import Conflict, ProviderRefused, ProviderUnavailable
 from whyrank.ports import Embedder
 from whyrank.serving import Makers
 from whyrank.storage.sqlite import mending
@@ -288,6 +289,40 @@ def test_who_knows_no_model_changes_a_text_and_leaves_its_vectors_to_those_who_d
     assert engine.doctor().is_sound
     bare.close()
     engine.close()
+
+
+class Failing(WordDirections):
+    """Refuses texts about parcels, or everything when nobody is there; counts how often it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(16, "small")
+        self.is_there = True
+        self.takes_parcels = True
+        self.asked = 0
+
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked += 1
+        if not self.is_there:
+            raise ProviderUnavailable("nobody there", "start it")
+        if not self.takes_parcels and any("parcel" in text for text in texts):
+            raise ProviderRefused("not this one", "say something else")
+        return super().documents(texts)
+
+
+def test_a_vector_ends_what_went_wrong_with_its_text_before(path: Path) -> None:
+    model = Failing()
+    engine, other = (modelled(path, "small", {"small": model}) for _ in range(2))
+    [fact] = stored(engine, "Robin drinks tea")
+    quick(engine).update(fact.id, text="Robin drinks milk")  # what it knows of the spaces is kept
+    model.takes_parcels = False
+    other.add("the red parcel", scope="user:1")
+    assert other.backlog().refused == 1
+    model.takes_parcels = True
+    quick(engine).update(fact.id, text="the red parcel")
+    assert marks(path) == 1
+    assert (engine.backlog().refused, engine.backlog().waiting) == (0, 0)
+    engine.close()
+    other.close()
 
 
 # -- damage ----------------------------------------------------------------------------------------------------

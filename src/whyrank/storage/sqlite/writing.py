@@ -235,6 +235,7 @@ def restate(connection: Connection, index: VectorIndex, changes: Changes) -> int
     write_history(connection, changes.history)
     if changes.vectors:
         index.put(connection, changes.space, changes.vectors, opens=False)
+        put_failures(connection, changes.space, dict.fromkeys(changes.vectors))
     raise_generation(connection)
     return waiting
 
