@@ -325,6 +325,32 @@ def test_a_vector_ends_what_went_wrong_with_its_text_before(path: Path) -> None:
     other.close()
 
 
+def test_a_provider_that_failed_is_asked_once_and_then_left_alone_for_a_while(path: Path) -> None:
+    model = Failing()
+    engine = modelled(path, "small", {"small": model})
+    [fact] = stored(engine, "Robin drinks tea")
+    quick(engine).update(fact.id, text="Robin drinks milk")
+    model.is_there, model.asked = False, 0
+    for number in range(3):
+        quick(engine).update(fact.id, text=f"Robin drinks {number} cups")
+    assert model.asked == 1
+    assert engine.backlog().attempts == 1
+    assert engine.get(fact.id).text == "Robin drinks 2 cups"
+    engine.close()
+
+
+def test_a_text_that_a_provider_refuses_is_asked_for_once_as_by_a_fact(path: Path) -> None:
+    model = Failing()
+    engine = modelled(path, "small", {"small": model})
+    [fact] = stored(engine, "Robin drinks tea")
+    model.takes_parcels, model.asked = False, 0
+    quick(engine).update(fact.id, text="the red parcel")
+    told = engine.backlog()
+    # One text is asked for twice: together with others, of which there are none, and alone.
+    assert (model.asked, told.refused, told.waiting) == (2, 1, 1)
+    engine.close()
+
+
 # -- damage ----------------------------------------------------------------------------------------------------
 
 
