@@ -216,7 +216,7 @@ def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice,
     lost += len(waiting) - late
     changed = "SELECT count(*) FROM memories WHERE id IN ({}) AND scope IN (SELECT value FROM json_each(?))"
     late += connection.execute(changed.format(MARKED), (as_json(scopes),)).fetchone()[0]
-    lost += connection.execute(changed.format(SET_ASIDE), (as_json(scopes),)).fetchone()[0]
+    unfit: int = connection.execute(changed.format(SET_ASIDE), (as_json(scopes),)).fetchone()[0]
     notices: list[Notice] = []
     if late:
         facts = f"{counted(late, 'fact')} {which(late, 'is', 'are')}"
@@ -225,4 +225,8 @@ def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice,
     if lost:
         said = f"{counted(lost, 'fact')} cannot be read any more, because the file was damaged"
         notices.append(Notice(UNREADABLE, f"{said}; take them from a backup, or store them again"))
+    if unfit:
+        facts = f"{counted(unfit, 'fact')} {which(unfit, 'was', 'were')}"
+        said = f"{facts} changed and cannot be indexed, because the file was damaged"
+        notices.append(Notice(UNREADABLE, f"{said}; `whyrank doctor --repair` mends that"))
     return tuple(notices)
