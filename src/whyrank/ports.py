@@ -124,16 +124,15 @@ class Changes:
 
     A memory that is put again under its id keeps its recalls and what replaced it, unless `superseded` says otherwise:
     a pair of successor and moment, or None to bring it back, which ends its successor's claim. A circle is refused. Of
-    what is `revised` only fields change that no index reads (`analysis.entries` says which); where it is not there,
-    StoreChanged. What is `restated` has another text alone; it comes with basis, history, vectors and `language`, and a
-    store may index it later, as what `take_in` took. Of the files in `replace_files` only what is put stays; `renamed`
-    says which old ids live on under new ones.
+    what is `revised` only fields change that no index reads (`analysis.entries`); where it is not there, StoreChanged.
+    What is `restated` has another text alone, with basis, history, vectors and `language`; a store may index it later,
+    as what `take_in` took. Of `replace_files` only what is put stays; `renamed` has new ids by old ones that live on.
 
-    `basis` holds memories as they were when the change was thought out, None for one that was not there: if one is
-    another by now, or would live beside a fact of its scope that says the same, StoreChanged. `clear` empties scopes,
-    files and keys included. `prune` removes what has expired by a moment; what that replaced stays replaced, while what
-    a removed one replaced comes back. A key in `keys` that stands for other content is refused. `purge` leaves nothing
-    of the removed in indexes. `failures` are by the hash of the text, None where one is over, as by a vector.
+    `basis` holds memories as they were when the change was thought out, None for one that was not there, and `noted` a
+    note: if one is another by now, or would live beside a fact of its scope that says the same, StoreChanged. `clear`
+    empties scopes, files and keys included. `prune` removes what has expired by a moment; what that replaced stays so,
+    while what a removed one replaced comes back. A key in `keys` that stands for other content is refused. `purge`
+    leaves nothing in indexes. `failures` are by the hash of the text, None where one is over, as by a vector.
     """
 
     put: Sequence[Entry] = ()
@@ -149,6 +148,7 @@ class Changes:
     space: str = ""
     vectors: Mapping[str, Vector] = field(default_factory=dict)
     basis: Mapping[MemoryId, Memory | None] = field(default_factory=dict)
+    noted: tuple[str, str] | None = None
     history: Sequence[Former] = ()
     keys: Mapping[tuple[Scope, str], Written] = field(default_factory=dict)
     recalled: Sequence[Recall] = ()

@@ -40,8 +40,10 @@ class Past:
         self.keys = {**changes.keys, **kept}
 
 
-def refuse_others(entries: Mapping[MemoryId, Entry], changes: Changes) -> None:
-    """Refuse changes that were thought out over memories that are others by now, or over texts that are said by now."""
+def refuse_others(entries: Mapping[MemoryId, Entry], notes: Mapping[str, str], changes: Changes) -> None:
+    """Refuse changes thought out over memories or a note that are others by now, or over texts that are said by now."""
+    if changes.noted is not None and notes.get(changes.noted[0]) != changes.noted[1]:
+        raise StoreChanged("a note has changed meanwhile", "read it again; nothing was stored")
     for key, known in changes.basis.items():
         found = _unrecalled(entries[key].memory) if key in entries else None
         if found != (None if known is None else _unrecalled(known)):

@@ -71,7 +71,7 @@ class MemoryStore(MemoryReaders):
         put = {entry.memory.id: with_recalls(entry, self._entries, changes.renamed) for entry in written}
         if any(key in self._entries and self.memory(key).scope != entry.memory.scope for key, entry in put.items()):
             raise StoreError("an id is taken", "give another id; nothing was stored")
-        refuse_others(self._entries, changes)
+        refuse_others(self._entries, self._notes, changes)
         self._past.check_keys(changes.keys)
         refuse_circles(self._entries, changes)
         below = (identity for place in changes.replace_files for identity in self.chunks_of(*place))

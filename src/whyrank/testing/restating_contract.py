@@ -83,6 +83,20 @@ class RestatingContract(StoreSetting):
         assert store.get(["m_1", "m_9"], MINE) == {"m_1": fact("m_1", "green tea")}
         assert store.history(["m_1"], MINE) == {}
 
+    def test_a_change_over_a_note_that_says_something_else_by_now_is_refused(self, tmp_path: Path) -> None:
+        """Whatever it changes; nothing of it is written."""
+        store = self.filled(tmp_path, [fact("m_1", "green tea")])
+        store.put_note("spaces", "two")
+        before = fact("m_1", "green tea")
+        after = replace(before, text="warm milk")
+        for noted in (("spaces", "one"), ("others", "two")):
+            for said in (Changes(restated=[after]), Changes(put=[entry_for(after, "en")])):
+                with pytest.raises(StoreChanged):
+                    store.write(replace(said, basis={"m_1": before}, noted=noted, language="en"))
+        assert store.get(["m_1"], MINE) == {"m_1": before}
+        store.write(Changes(restated=[after], basis={"m_1": before}, noted=("spaces", "two"), language="en"))
+        assert store.get(["m_1"], MINE) == {"m_1": after}
+
     def test_no_two_living_facts_of_a_scope_come_to_say_the_same(self, tmp_path: Path) -> None:
         """By a new text, a new fact, or being found again; other scopes and what was replaced do not count."""
         green, milk, old = fact("m_1", "green tea"), fact("m_2", "warm milk"), fact("m_3", "Green  TEA")

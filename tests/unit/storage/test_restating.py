@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import whyrank
 from tests.processes import started
 from whyrank import config
 from whyrank.engine import Engine
-from whyrank.errors import Conflict
+from whyrank.errors import Conflict, ProviderRefused, ProviderUnavailable
+from whyrank.ports import Embedder
+from whyrank.serving import Makers
+from whyrank.storage.sqlite import mending
+from whyrank.storage.sqlite.catalogue import BLOCK
 from whyrank.storage.sqlite.restating import BATCH
+from whyrank.storage.sqlite.sealed import unseal
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
-from whyrank.types import Memory
+from whyrank.types import GLOBAL, Memory, Scope, Where
 
+MODELS: dict[str, Embedder] = {"small": WordDirections(16, "small"), "large": WordDirections(48, "large")}
 SECRET = "Xyzzyplugh drinks quinoa lemonade"
 
 
@@ -33,10 +41,24 @@ def opened(path: Path, clock: Callable[[], float] = lambda: 1_000.0) -> Engine:
     return Engine(SqliteStore(path), WordDirections(), told, clock)
 
 
+def modelled(path: Path, name: str = "", models: Mapping[str, Embedder] = MODELS) -> Engine:
+    """Open an engine that can make some models, and embeds by one of them, or none."""
+    told = config.load({"store": str(path), "calibration": "manual"}, workspace=path.parent, environment={})
+    of = {model.fingerprint: key for key, model in models.items()}
+    makers = Makers(name, is_chosen=True, make=lambda key, _: models[key], provider_of=lambda space: of.get(space, ""))
+    return Engine(SqliteStore(path), models.get(name), told, lambda: 1_000.0, makers=makers)
+
+
+def quick(engine: Engine) -> Engine:
+    """Take the embedder for one that was found to be quick."""
+    engine._looks_first = False
+    return engine
+
+
 def stored(engine: Engine, *texts: str) -> list[Memory]:
-    """Store facts and let them be indexed; the embedder is known to be quick then."""
+    """Store facts and let them be indexed; the embedder counts as quick then, however busy the machine is."""
     facts = [engine.add(text) for text in ("the first of a space is written whole", "the second is not", *texts)]
-    engine.search("space")
+    quick(engine).search("space")
     return facts[2:]
 
 
@@ -80,6 +102,10 @@ def test_who_cannot_write_reads_the_new_text_and_says_that_it_is_not_indexed(pat
     results = reader.search("Robin tea")
     assert "not-indexed-yet" in [notice.code for notice in results.notices]
     assert results[0].memory.text == "Robin drinks lemonade"
+    where, model = Where(frozenset({GLOBAL}), now=1_000.0), WordDirections()
+    [nearest] = reader._store.nearest(model.query("Robin drinks tea"), model.fingerprint, where, 1).candidates
+    assert (nearest.id, round(nearest.score, 4)) == (fact.id, 1.0)  # words and vectors are of one time
+    assert reader.doctor().is_sound
     reader.close()
     engine.close()
 
@@ -95,6 +121,23 @@ def test_the_last_of_a_batch_indexes_them_all(path: Path) -> None:
     engine.close()
 
 
+def test_one_fact_that_is_changed_again_and_again_is_indexed_as_often_as_others(path: Path) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, "build number zero")
+
+    def vectors() -> int:
+        with engine._store.reading(latest=False):
+            reader = engine._store._database.reader()  # type: ignore[attr-defined]
+            return int(reader.execute("SELECT count(*) FROM vectors").fetchone()[0])
+
+    for number in range(1, BATCH):
+        engine.update(fact.id, text=f"build number {number}")
+    assert (marks(path), vectors()) == (1, 3 + BATCH - 1)
+    engine.update(fact.id, text="build number last")
+    assert (marks(path), vectors()) == (0, 3)
+    engine.close()
+
+
 def test_a_process_that_dies_with_a_text_waiting_loses_nothing(path: Path) -> None:
     script = """
 import sys, whyrank
@@ -103,6 +146,7 @@ memory.add("the first of a space is written whole")
 memory.add("the second is not")
 fact = memory.add("Robin drinks tea")
 memory.search("tea")
+memory._looks_first = False
 memory.update(fact.id, text="Robin drinks lemonade")
 print(fact.id, flush=True)
 sys.stdin.readline()
@@ -187,3 +231,209 @@ def test_a_fact_does_not_take_up_the_text_of_what_it_brings_back(path: Path) -> 
     assert engine.update(new.id, supersedes=None).supersedes is None
     assert living(engine, "Robin drinks tea") == [old.id]
     engine.close()
+
+
+# -- spaces ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_dropped", [False, True])
+def test_a_text_is_embedded_by_the_model_that_has_taken_over(path: Path, is_dropped: bool) -> None:
+    engine, other = modelled(path, "small"), modelled(path, "large")
+    [fact] = stored(engine, "Robin drinks tea")
+    quick(engine).update(fact.id, text="Robin drinks milk")  # what it knows of the spaces is kept
+    engine.search("milk")
+    other.change_model()
+    if is_dropped:
+        other.drop_model("small")
+    quick(engine).update(fact.id, text="Robin drinks lemonade")
+    spaces = {space.name: (space.vectors, space.waiting) for space in other.spaces()}
+    assert spaces.pop(MODELS["large"].fingerprint) == (3, 0)
+    # The model before stays as it was left, which is without the new text; one that was dropped does not come back.
+    assert spaces == ({} if is_dropped else {MODELS["small"].fingerprint: (2, 1)})
+    engine.close()
+    other.close()
+
+
+def test_a_vector_that_a_text_gets_is_that_of_all_who_say_it(path: Path) -> None:
+    bare, engine = modelled(path), modelled(path, "small")
+    [fact] = stored(engine, "Robin drinks tea")
+    texts = [f"parcel {number} waits" for number in range(BLOCK)]
+    others = [bare.add(text, scope="user:1") for text in texts]  # a whole block without a vector
+    bare.search("parcel")
+    model, where = MODELS["small"], Where(frozenset({Scope.parse("user:1")}), now=1_000.0)
+
+    def near(engine: Engine) -> set[str]:
+        found = engine._store.nearest(model.query("parcel waits"), model.fingerprint, where, BLOCK)
+        return {one.id for one in found.candidates}
+
+    assert near(engine) == set()
+    for text in texts[:2]:  # the vector of the first has an owner when the fact says something else again
+        quick(engine).update(fact.id, text=text)
+    assert marks(path) == 1
+    assert near(engine) == near(modelled(path, "small")) == {one.id for one in others[:2]}
+    with engine._store.reading():
+        reader = engine._store._database.reader()  # type: ignore[attr-defined]
+        [[entries]] = reader.execute("SELECT entries FROM sign_blocks WHERE scope = 'user:1'").fetchall()
+    assert np.count_nonzero(np.frombuffer(unseal(entries), "<i8")) == 2
+    bare.close()
+    engine.close()
+
+
+def test_who_knows_no_model_changes_a_text_and_leaves_its_vectors_to_those_who_do(path: Path) -> None:
+    bare, engine = modelled(path), modelled(path, "small")
+    [fact] = stored(engine, "Robin drinks tea")
+    quick(engine).update(fact.id, text="Robin drinks milk")
+    bare.update(fact.id, text="Robin drinks lemonade")
+    assert marks(path) == 1
+    assert [(space.vectors, space.waiting) for space in engine.spaces()] == [(2, 1)]
+    assert engine.doctor().is_sound
+    bare.close()
+    engine.close()
+
+
+class Failing(WordDirections):
+    """Refuses texts about parcels, or everything when nobody is there; counts how often it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(16, "small")
+        self.is_there = True
+        self.takes_parcels = True
+        self.asked = 0
+
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked += 1
+        if not self.is_there:
+            raise ProviderUnavailable("nobody there", "start it")
+        if not self.takes_parcels and any("parcel" in text for text in texts):
+            raise ProviderRefused("not this one", "say something else")
+        return super().documents(texts)
+
+
+def test_a_vector_ends_what_went_wrong_with_its_text_before(path: Path) -> None:
+    model = Failing()
+    engine, other = (modelled(path, "small", {"small": model}) for _ in range(2))
+    [fact] = stored(engine, "Robin drinks tea")
+    quick(engine).update(fact.id, text="Robin drinks milk")  # what it knows of the spaces is kept
+    model.takes_parcels = False
+    other.add("the red parcel", scope="user:1")
+    assert other.backlog().refused == 1
+    model.takes_parcels = True
+    quick(engine).update(fact.id, text="the red parcel")
+    assert marks(path) == 1
+    assert (engine.backlog().refused, engine.backlog().waiting) == (0, 0)
+    engine.close()
+    other.close()
+
+
+def test_a_provider_that_failed_is_asked_once_and_then_left_alone_for_a_while(path: Path) -> None:
+    model = Failing()
+    engine = modelled(path, "small", {"small": model})
+    [fact] = stored(engine, "Robin drinks tea")
+    quick(engine).update(fact.id, text="Robin drinks milk")
+    model.is_there, model.asked = False, 0
+    for number in range(3):
+        quick(engine).update(fact.id, text=f"Robin drinks {number} cups")
+    assert model.asked == 1
+    assert engine.backlog().attempts == 1
+    assert engine.get(fact.id).text == "Robin drinks 2 cups"
+    engine.close()
+
+
+def test_a_text_that_a_provider_refuses_is_asked_for_once_as_by_a_fact(path: Path) -> None:
+    model = Failing()
+    engine = modelled(path, "small", {"small": model})
+    [fact] = stored(engine, "Robin drinks tea")
+    model.takes_parcels, model.asked = False, 0
+    quick(engine).update(fact.id, text="the red parcel")
+    told = engine.backlog()
+    # One text is asked for twice: together with others, of which there are none, and alone.
+    assert (model.asked, told.refused, told.waiting) == (2, 1, 1)
+    engine.close()
+
+
+# -- damage ----------------------------------------------------------------------------------------------------
+
+
+def damaged(path: Path, statement: str, *values: object) -> None:
+    """Change the file behind everybody's back."""
+    store = SqliteStore(path)
+    with store._database.writing() as connection:
+        assert connection.execute(statement, values).rowcount == 1
+    store._database.close()
+
+
+def codes(engine: Engine, question: str) -> list[str]:
+    return [notice.code for notice in engine.search(question).notices if notice.code != "few-memories"]
+
+
+def test_recalls_that_are_no_number_count_as_none(path: Path) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, "Robin drinks tea")
+    damaged(path, "UPDATE memories SET recalls = 'x' WHERE id = ?", fact.id)
+    engine.update(fact.id, text="Robin drinks milk")
+    assert engine.search("milk")[0].memory.text == "Robin drinks milk"
+    assert engine.get(fact.id).recalls == 0
+    engine.close()
+
+
+@pytest.mark.parametrize("number", ["x", b"\xff", -(2**63), 10**6])
+def test_a_row_that_cannot_be_indexed_keeps_nobody_from_the_others(path: Path, number: object) -> None:
+    engine = opened(path)
+    bad, good = stored(engine, "Robin drinks tea", "Kim drinks coffee")
+    other = engine.add("somebody else", scope="user:1")
+    damaged(path, "UPDATE memories SET number = ? WHERE id = ?", number, bad.id)
+    engine.update(bad.id, text="Robin drinks milk")
+    engine.update(good.id, text="Kim drinks cocoa")
+    assert engine.search("cocoa")[0].id == good.id
+    assert marks(path) == 0
+    assert codes(engine, "cocoa") == ["facts-damaged"]  # and so it is told until it is mended
+    assert engine.get(bad.id).text == "Robin drinks milk"
+    assert engine.update(other.id, text="somebody new", scope="user:1").text == "somebody new"
+    engine.close()
+    assert "words" in {finding.code for finding in mending.examined(path, lambda *_: None)}
+    mending.mended(path, lambda *_: None)
+    with whyrank.open(path, workspace=path.parent, calibration="manual") as again:
+        assert again.search("milk")[0].id == bad.id
+        assert "facts-damaged" not in codes(again, "milk")
+        assert again.doctor().is_sound
+
+
+def test_a_fact_that_was_set_aside_is_told_of_until_it_is_gone(path: Path) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, "Robin drinks tea")
+    engine.update(fact.id, text="Robin drinks milk")
+    damaged(path, "UPDATE memories SET aliases = '[' WHERE id = ?", fact.id)
+    assert "facts-damaged" in codes(engine, "milk")
+    damaged(path, "UPDATE memories SET aliases = '[]' WHERE id = ?", fact.id)
+    engine.close()
+    engine = opened(path)
+    [told] = [notice.message for notice in engine.search("milk").notices if notice.code == "facts-damaged"]
+    assert told.startswith("1 fact was changed and cannot be indexed")
+    engine.forget(fact.id)
+    assert codes(engine, "milk") == []
+    engine.close()
+
+
+@pytest.mark.parametrize("value", ["", "[", "5", "[5, 6]", '["space"]', b"\xff"])
+def test_a_mark_that_cannot_be_read_says_still_that_its_memory_waits(path: Path, value: object) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, "Robin drinks tea")
+    engine.update(fact.id, text="Robin drinks milk")
+    damaged(path, "UPDATE meta SET value = ? WHERE key > 'restated ' AND key < 'restated!'", value)
+    engine.update(fact.id, text="Robin drinks cocoa")
+    damaged(path, "UPDATE meta SET value = ? WHERE key > 'restated ' AND key < 'restated!'", value)
+    assert engine.search("cocoa")[0].id == fact.id
+    where = Where(frozenset({GLOBAL}), now=1_000.0)
+    assert [one.id for one in engine._store.keyword(["cocoa"], where, 9).candidates] == [fact.id]
+    assert codes(engine, "cocoa") == []  # its vector is known by its text
+    engine.close()
+
+
+@pytest.mark.parametrize("names", ["[1]", '"ab"', '{"a": 1}', "[null]"])
+def test_a_list_of_names_that_holds_something_else_is_found_by_whoever_looks_for_damage(path: Path, names: str) -> None:
+    engine = opened(path)
+    [fact] = stored(engine, "Robin drinks tea")
+    engine.close()
+    damaged(path, "UPDATE memories SET aliases = ? WHERE id = ?", names, fact.id)
+    found = mending.examined(path, lambda *_: None)
+    assert [finding.names for finding in found if finding.code == "unreadable"] == [(fact.id,)]

@@ -27,7 +27,7 @@ from .database import Database
 from .notes import note_key
 from .past import MISREAD
 from .queue import as_json, dimensions_key
-from .restating import MARKED
+from .restating import MARKED, SET_ASIDE
 from .rows import COLUMNS, columns_of, to_memory, typed
 
 BATCH = 64  # as many as a block of records holds, and as the keyword index makes a segment of
@@ -214,8 +214,9 @@ def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice,
     waiting = [*_each(connection, scopes)]
     late = sum(one is not None for one in waiting)
     lost += len(waiting) - late
-    changed = f"SELECT count(*) FROM memories WHERE id IN ({MARKED}) AND scope IN (SELECT value FROM json_each(?))"
-    late += connection.execute(changed, (as_json(scopes),)).fetchone()[0]
+    changed = "SELECT count(*) FROM memories WHERE id IN ({}) AND scope IN (SELECT value FROM json_each(?))"
+    late += connection.execute(changed.format(MARKED), (as_json(scopes),)).fetchone()[0]
+    unfit: int = connection.execute(changed.format(SET_ASIDE), (as_json(scopes),)).fetchone()[0]
     notices: list[Notice] = []
     if late:
         facts = f"{counted(late, 'fact')} {which(late, 'is', 'are')}"
@@ -224,4 +225,8 @@ def left_out(connection: Connection, scopes: Collection[Scope]) -> tuple[Notice,
     if lost:
         said = f"{counted(lost, 'fact')} cannot be read any more, because the file was damaged"
         notices.append(Notice(UNREADABLE, f"{said}; take them from a backup, or store them again"))
+    if unfit:
+        facts = f"{counted(unfit, 'fact')} {which(unfit, 'was', 'were')}"
+        said = f"{facts} changed and cannot be indexed, because the file was damaged"
+        notices.append(Notice(UNREADABLE, f"{said}; `whyrank doctor --repair` mends that"))
     return tuple(notices)

@@ -31,6 +31,7 @@ SAVE = (
 Connection = sqlite3.Connection
 Cursor = sqlite3.Cursor
 SqlError = sqlite3.Error
+IntegrityError = sqlite3.IntegrityError
 connect = sqlite3.connect
 version = sqlite3.sqlite_version_info
 Row = tuple[Any, ...]
@@ -44,6 +45,21 @@ def run_script(connection: Connection, script: str) -> None:
         if sqlite3.complete_statement(statement):
             connection.execute(statement)
             statement = ""
+
+
+@contextmanager
+def undoable(connection: Connection) -> Iterator[None]:
+    """Undo what is done inside the block, and no more of the transaction at hand, where it ends with an error."""
+    connection.execute("SAVEPOINT undoable")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:  # on a full disk SQLite has rolled back already
+            connection.execute("ROLLBACK TO undoable")
+        raise
+    finally:
+        if connection.in_transaction:
+            connection.execute("RELEASE undoable")
 
 
 def is_writable(path: Path) -> bool:

@@ -28,7 +28,7 @@ from .connection import (
     translated,
 )
 from .locking import side_lock
-from .restating import IS_MARKED
+from .restating import IS_MARKED, IS_SET_ASIDE
 
 LOCK_SECONDS = 30.0
 # How long a reader waits for other writers before it answers without what has just arrived, and how long it then
@@ -40,7 +40,7 @@ WRITER_CACHE_KILOBYTES = 65_536  # ids and hashes fall anywhere in their indexes
 
 _MOMENT = (
     "SELECT value, coalesce((SELECT max(entry) FROM arrivals), -1), coalesce((SELECT min(entry) FROM arrivals), 0), "
-    f"{IS_MARKED} FROM meta WHERE key = 'generation'"
+    f"{IS_MARKED}, {IS_SET_ASIDE} FROM meta WHERE key = 'generation'"
 )
 _NESTED = nullcontext()  # a block inside another, which holds the snapshot
 
@@ -130,7 +130,7 @@ class Database:
 
     @property
     def has_lost(self) -> bool:
-        """Tell whether something that arrived could not be read any more."""
+        """Tell whether something that arrived, or was changed, could not be read any more."""
         held: _Held = self._local.held
         return held.has_lost
 
@@ -350,8 +350,9 @@ class _Held:
         moment = self.connection.execute(_MOMENT).fetchone()
         if moment is None or not str(moment[0]).isdecimal():
             raise StoreDamaged("the store does not say which generation it is of", SAVE)
-        generation, newest, oldest, is_marked = moment
-        self.generation, self.is_behind, self.has_lost = int(generation), newest >= 0 or bool(is_marked), oldest < 0
+        generation, newest, oldest, is_marked, is_aside = moment
+        self.generation, self.is_behind = int(generation), newest >= 0 or bool(is_marked)
+        self.has_lost = oldest < 0 or bool(is_aside)
 
     def __del__(self) -> None:
         self.connection.close()

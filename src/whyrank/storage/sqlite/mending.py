@@ -20,6 +20,7 @@ from .notes import raise_generation
 from .postings import segments
 from .rebuilding import LEFT, rebuild
 from .records import Ledger
+from .restating import HASHES_GIVEN
 from .schema import MIGRATIONS, version_of
 from .soundness import broken_records, broken_segments, broken_signs, broken_vectors
 from .vectors import VectorIndex
@@ -125,5 +126,5 @@ def _mend_vectors(connection: Connection, writing: Writing) -> None:
         writing.drop_vectors(space, hashes)
     for space, scope, first in broken_signs(connection):
         VectorIndex().close(connection, space, {scope: [first]})
-    connection.execute(f"DELETE FROM vectors AS o WHERE {_WITHOUT_MEMORY}")
+    connection.execute(f"DELETE FROM vectors AS o WHERE {_WITHOUT_MEMORY} AND o.hash NOT IN ({HASHES_GIVEN})")
     connection.execute(f"DELETE FROM embedding_failures AS o WHERE o.hash <> '' AND {_WITHOUT_MEMORY}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from ...errors import StoreChanged
 from .connection import Connection
 
 _PREFIX = "note:"
@@ -60,6 +61,12 @@ class Notes:
 def _value(connection: Connection, key: str) -> str | None:
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return row[0] if row else None
+
+
+def check_note(connection: Connection, noted: tuple[str, str] | None) -> None:
+    """Refuse changes that were thought out over a note that says something else by now."""
+    if noted is not None and _value(connection, note_key(noted[0])) != noted[1]:
+        raise StoreChanged(f"the note {noted[0]!r} has changed meanwhile", "read it again; nothing was stored")
 
 
 def raise_generation(connection: Connection) -> int:

@@ -88,7 +88,8 @@ def _recalls(connection: Connection, ids: Collection[MemoryId]) -> Iterator[tupl
         for identity, count, last in connection.execute(
             f"SELECT id, recalls, recalled FROM memories WHERE recalls > 0 AND id IN ({marks})", part
         ):
-            yield identity, (count, last)
+            if isinstance(count, int) and isinstance(last, float | int):  # what is none was damaged, and counts as none
+                yield identity, (count, last)
 
 
 def count_recalls(connection: Connection, recalls: Iterable[Recall]) -> list[str]:

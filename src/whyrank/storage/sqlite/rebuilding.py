@@ -33,6 +33,7 @@ from .judging import judged, memory_rows, missing
 from .keyword import KeywordIndex
 from .layout import layout
 from .names import NameIndex
+from .restating import MARKS
 from .rows import COLUMNS
 from .salvaging import Rows, columns_of, known_of, lenient
 from .schema import prepare
@@ -152,7 +153,7 @@ def _take_over(damaged: Connection, fresh: Connection, notes: dict[str, str]) ->
     notes = {**notes, "generation": str(int(generation) + 1 if _COUNTED.fullmatch(generation) else 1)}
     fresh.executemany(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-        [(key, value) for key, value in notes.items() if key not in _MADE_ANEW],
+        [(key, value) for key, value in notes.items() if key not in _MADE_ANEW and not key.startswith(MARKS)],
     )
     # What another process keeps in memory goes by these numbers: none may ever mean something else.
     for name, last in known_of(damaged, "SELECT name, seq FROM sqlite_sequence"):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import StoreDamaged
 from ...ports import Entry
 from ...types import Memory, Source
 from ..contexts import Unit
@@ -32,6 +33,7 @@ RECORD = np.dtype(
         ("tie", "S24"),
     ]
 )
+_MEND = "`whyrank doctor --repair` writes the store anew with all that can be read; nothing was changed"
 GONE = -1  # the unit of a record whose memory was removed
 BLOCK = 64  # records that are written and read together: six kilobytes, so that one more memory rewrites little
 
@@ -97,18 +99,23 @@ class Ledger:
 
     def next_number(self, scope: str) -> int:
         """Return a number that no memory of the scope ever had."""
+        self._numbers[scope] = self._size(scope) + 1
+        return self._numbers[scope] - 1
+
+    def _size(self, scope: str) -> int:
         if scope not in self._numbers:
             known = self._connection.execute("SELECT numbers FROM scopes WHERE scope = ?", (scope,)).fetchone()
             self._numbers[scope] = known[0] if known else 0
-        self._numbers[scope] += 1
-        return self._numbers[scope] - 1
+        return self._numbers[scope]
 
     def put(self, scope: str, number: int, record: Record) -> None:
         """Record a new memory."""
         self._changed[scope][number] = record
 
     def remove(self, scope: str, number: int) -> None:
-        """Strike a memory out."""
+        """Strike a memory out; a number that its scope never gave would make a block that nobody can read."""
+        if not isinstance(number, int) or not 0 <= number < self._size(scope):
+            raise StoreDamaged(f"a memory of {scope} has the number {number!r}, which no memory has", _MEND)
         self._changed[scope][number] = None
 
     def touch(self, scope: str, numbers: Iterable[int] = ()) -> None:

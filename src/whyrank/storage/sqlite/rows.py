@@ -174,4 +174,9 @@ _scope = lru_cache(maxsize=1_024)(Scope.parse)
 
 
 def _texts(stored: str) -> tuple[str, ...]:
-    return () if stored == _NOTHING else tuple(json.loads(stored))
+    if stored == _NOTHING:
+        return ()
+    read = json.loads(stored)
+    if not isinstance(read, list) or not all(isinstance(text, str) for text in read):
+        raise ValueError("a list of texts holds something else")
+    return tuple(read)

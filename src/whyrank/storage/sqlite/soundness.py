@@ -20,7 +20,7 @@ from .postings.segments import LIVE, Segment
 from .postings.texts import unpack
 from .queue import dimensions_key
 from .records import BLOCK, GONE, decoded
-from .restating import HASHES_BEFORE
+from .restating import HASHES_GIVEN, SET_ASIDE
 from .sealed import BrokenSeal, unseal
 
 Place = tuple[str, int]
@@ -162,6 +162,11 @@ def _fts5(connection: Connection) -> Iterator[Finding]:
     yield from _found("words", wrong, "memory and its words do", "memories and their words do", "not go together")
 
 
+def _unindexed(connection: Connection) -> Iterator[Finding]:
+    wrong = connection.execute(f"SELECT count(*) FROM memories WHERE id IN ({SET_ASIDE})").fetchone()[0]
+    yield from _found("words", wrong, "memory was", "memories were", "changed and could not be indexed anew")
+
+
 # -- names -----------------------------------------------------------------------------------------------------------
 
 
@@ -207,8 +212,8 @@ def _vectors(connection: Connection) -> Iterator[Finding]:
     broken = sum(map(len, broken_vectors(connection).values()))
     yield from _found("vectors", broken, "vector fails", "vectors fail", "its checksum")
     unowned = "FROM {} AS o WHERE NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = o.hash)"
-    # The vector of a text that was changed goes when the new one is indexed.
-    waiting = f"AND o.hash NOT IN ({HASHES_BEFORE})"
+    # The vector of a text that waits to be indexed is its memory's then.
+    waiting = f"AND o.hash NOT IN ({HASHES_GIVEN})"
     orphans = connection.execute(f"SELECT count(*) {unowned.format('vectors')} {waiting}").fetchone()[0]
     failures = f"SELECT count(*) {unowned.format('embedding_failures')} AND o.hash <> ''"
     orphans += connection.execute(failures).fetchone()[0]
@@ -253,6 +258,7 @@ def checks(connection: Connection) -> list[Check]:
         Check("records", frozenset({"records"}), _records),
         Check("scopes", frozenset({"scopes"}), _scopes),
         *by_index.get(named[0] if named else "", ()),
+        Check("words", frozenset({"meta"}), _unindexed),
         Check("names", frozenset({"names", "name_words"}), _names),
         Check("names", frozenset({"names", "name_words"}), _unowned),
         Check("vectors", frozenset({"vectors", "embedding_failures"}), _vectors),

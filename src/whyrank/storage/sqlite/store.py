@@ -33,7 +33,7 @@ from .notes import Notes
 from .recent import Places, RecentMemories, StoredMemories
 from .schema import prepare
 from .vectors import VectorIndex
-from .writing import Writing, restate
+from .writing import Writing, read_anew, restate
 
 _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
@@ -137,10 +137,11 @@ class SqliteStore(Listing):
 
     def _index_arrivals(self, connection: Connection) -> None:
         """Index all facts that wait, inside the transaction at hand."""
-        for anew in restating.waiting(connection):
-            self._writing(connection).read_anew(anew)
+        restated = restating.waiting(connection)
+        if restated:
+            read_anew(connection, partial(self._writing, connection), restated)
+            restating.clear(connection)
             self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
-        restating.clear(connection)
         arrived = arrivals.waiting(connection)
         if arrived:
             self._writing(connection).take_in(arrived)

@@ -42,9 +42,12 @@ class VectorIndex:
         self._asked: Counter[tuple[str, str]] = Counter()
         self._turn = threading.Lock()
 
-    def put(self, connection: Connection, space: str, vectors: Mapping[str, Vector]) -> None:
-        """Store vectors by the hash of the text they embed; what does not fit the space is refused by name."""
-        dimensions = _dimensions(connection, space, next(iter(vectors.values())))
+    def put(self, connection: Connection, space: str, vectors: Mapping[str, Vector], *, opens: bool = True) -> None:
+        """Store vectors by the hash of the text they embed; what does not fit the space is refused by name.
+
+        The first vectors of a space open it, unless they come from somebody who thought that it was there.
+        """
+        dimensions = _dimensions(connection, space, next(iter(vectors.values())), opens)
         for text_hash, vector in vectors.items():
             length = _length(vector) if vector.shape == (dimensions,) else math.nan
             if not 0.0 < length < math.inf:
@@ -161,10 +164,12 @@ def _unit(vector: Vector, length: float) -> Vector:
     return vector if abs(length - 1.0) <= UNIT_TOLERANCE else (vector / length).astype(np.float32)
 
 
-def _dimensions(connection: Connection, space: str, vector: Vector) -> int:
+def _dimensions(connection: Connection, space: str, vector: Vector, opens: bool) -> int:
     """Return how many dimensions a space has: as many as the first vector that was put into it."""
     key = dimensions_key(space)
     known = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    if known is None and not opens:
+        raise SpaceMismatch(f"the space {space} was dropped", "look which there are; nothing was stored")
     if known is None:
         connection.execute("INSERT INTO meta VALUES (?, ?)", (key, str(vector.size)))
         return vector.size

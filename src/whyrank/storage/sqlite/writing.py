@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 
 from ...analysis.text import text_key
@@ -11,14 +12,15 @@ from ...columns import MemoryId
 from ...errors import StoreError
 from ...ports import Changes, Entry, Vector
 from ...types import Scope
+from . import restating
 from .arrivals import Arrived
 from .arrivals import drop as drop_unread
-from .connection import Connection
+from .connection import Connection, undoable
 from .indexes import INDEXES, index_to_come
 from .keyword import KeywordIndex
 from .lives import end_claims, lives_of, mark_superseded, refuse_circles, refuse_foreign_ids, refuse_twins
 from .names import NameIndex
-from .notes import drop_notes, raise_generation, write_notes
+from .notes import check_note, drop_notes, raise_generation, write_notes
 from .past import (
     all_in,
     check_basis,
@@ -35,7 +37,6 @@ from .queue import drop_orphaned_failures, put_failures
 from .readers import Marks
 from .records import Ledger, record_of
 from .renumbering import LOOKED_AT_EVERY, is_crowded_with_gaps, renumber
-from .restating import Restated, say
 from .rows import INSERT, to_row
 from .vectors import VectorIndex
 
@@ -57,12 +58,13 @@ class Writing:
         self._lost: set[str] = set()
         self._readers = Marks(connection)
 
-    def apply(self, changes: Changes) -> None:
-        """Make the changes."""
+    def apply(self, changes: Changes, given: Sequence[str] = ()) -> None:
+        """Make the changes; vectors of the given hashes came before."""
         connection = self._connection
         entries = {entry.memory.id: entry for entry in changes.put}
         refuse_foreign_ids(connection, entries.values())
         check_basis(connection, changes.basis)
+        check_note(connection, changes.noted)
         below = _chunks_below(connection, changes.replace_files)
         gone = {*changes.remove, *below, *all_in(connection, changes.clear)} - entries.keys()
         pruned = still_expired(connection, changes.prune) - entries.keys()
@@ -70,6 +72,7 @@ class Writing:
         put = with_recalls(connection, entries, changes.renamed)
         orphans = self._remove([*gone, *pruned, *entries])
         forget_past(connection, gone | pruned, changes.clear)
+        restating.forget(connection, [*gone, *pruned, *entries])
         drop_unread(connection, changes.remove, changes.clear)
         for entry in put:
             self._insert(entry)
@@ -88,12 +91,12 @@ class Writing:
         refuse_twins(connection, _said_anew(changes))
         drop_notes(connection, changes.drop_notes)
         self._write_manifest(changes)
-        _drop_orphans(connection, orphans)
+        _drop_orphans(connection, [*orphans, *given])
         write_notes(connection, changes.notes)
         if changes.vectors:
             self._vectors.put(connection, changes.space, changes.vectors)
         put_failures(connection, changes.space, {**changes.failures, **dict.fromkeys(changes.vectors)})
-        self._close({changes.space: changes.vectors})
+        self._close({changes.space: [*changes.vectors, *given]})
         self.keyword.close(connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
         if changes.purge:
             self._purge()
@@ -118,10 +121,9 @@ class Writing:
         self.keyword.close(self._connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
         self._close_gaps()
 
-    def read_anew(self, anew: Restated) -> None:
+    def read_anew(self, anew: restating.Restated) -> None:
         """Index memories again whose texts were changed in their rows."""
-        self.apply(Changes(put=anew.entries, space=anew.space))
-        _drop_orphans(self._connection, anew.hashes)
+        self.apply(Changes(put=anew.entries, space=anew.space), anew.hashes)
 
     def _speak(self, languages: Collection[str]) -> None:
         """Remember the language of texts that do not show theirs."""
@@ -186,10 +188,10 @@ class Writing:
         indexes = [self.keyword, *([INDEXES[self._to_come](0, None)] if self._to_come is not None else [])]
         hashes = []
         for row, scope, number, text_hash in _found(self._connection, ids):
+            self._ledger.remove(scope, number)
             for index in indexes:
                 index.remove(self._connection, row, scope, number)
             self._connection.execute("DELETE FROM memories WHERE row = ?", (row,))
-            self._ledger.remove(scope, number)
             self._lost.add(scope)
             hashes.append(text_hash)
         return hashes
@@ -225,15 +227,38 @@ class Writing:
 
 
 def restate(connection: Connection, index: VectorIndex, changes: Changes) -> int:
-    """Change the texts of memories in their rows; return how many wait to be indexed anew."""
+    """Change the texts of memories in their rows; return how many changes wait to be indexed."""
     check_basis(connection, changes.basis)
-    waiting = say(connection, changes)
+    check_note(connection, changes.noted)
+    waiting = restating.say(connection, changes)
     refuse_twins(connection, [memory.id for memory in changes.restated])
     write_history(connection, changes.history)
     if changes.vectors:
-        index.put(connection, changes.space, changes.vectors)
+        index.put(connection, changes.space, changes.vectors, opens=False)
+        put_failures(connection, changes.space, dict.fromkeys(changes.vectors))
     raise_generation(connection)
     return waiting
+
+
+def read_anew(connection: Connection, writing: Callable[[], Writing], restated: Sequence[restating.Restated]) -> None:
+    """Index texts that were changed, all together, or else one by one; those of damaged rows are set aside."""
+    with suppress(*restating.UNFIT), undoable(connection):
+        for anew in restating.Restated.joined(restated):
+            writing().read_anew(anew)
+        return
+    for anew in restated:  # one of them is unfit, or some; nothing of it was written
+        try:
+            with undoable(connection):
+                writing().read_anew(anew)
+        except restating.UNFIT:
+            _set_aside(connection, anew)
+
+
+def _set_aside(connection: Connection, anew: restating.Restated) -> None:
+    """Let texts wait no more that cannot be indexed, and what was embedded for them be nobody's."""
+    for entry in anew.entries:
+        restating.set_aside(connection, entry.memory.id)
+    _drop_orphans(connection, anew.hashes)
 
 
 def _said_anew(changes: Changes) -> list[MemoryId]:
