@@ -8,17 +8,17 @@ from functools import lru_cache
 from itertools import chain
 from pathlib import PurePosixPath
 
-import regex
 from rapidfuzz.distance import OSA
 
 from ..matches import NameMatch, NameProbe, NameRelation
 from ..ports import Name
 from ..types import Memory
+from .patterns import pattern
 from .text import compose, fold
 from .words import MAX_TOKEN_LETTERS, parts_of, spoken_words
 
-_NOT_IN_KEY = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
-_WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:'[\p{L}]+)*")
+_NOT_IN_KEY = pattern(r"[^\p{L}\p{M}\p{N}]+")
+_WORD = pattern(r"[\p{L}\p{M}\p{N}_]+(?:'[\p{L}]+)*")
 _ASCII_WORD = re.compile(r"\w+(?:'[A-Za-z]+)*", re.ASCII)
 
 # How specific a path is when its key is equal to the query's.
