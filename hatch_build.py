@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import sys
 import sysconfig
 from pathlib import Path
@@ -22,6 +23,10 @@ class KernelHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Put the compiled module into the wheel, if it can be made."""
+        if version == "editable":
+            # pip byte-compiles what it copies, not what it links to; where Python may write no byte code, every command
+            # would compile the package again.
+            compileall.compile_dir(Path(self.root) / "src" / "whyrank", quiet=2)
         built = _built(Path(self.root))
         if built is None:
             self.app.display_warning("no C compiler could build the kernel: whyrank works without it, and slower")

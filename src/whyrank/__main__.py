@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130  # as shells have it: 128 and the number of the signal
 _PATIENCE_SECONDS = 2.0  # for what was begun to be undone; a key that is hit twice must not cut that short
 _AGAIN_SECONDS = 0.2  # after which whoever could not hear it has come to an end
+
+_STAYING = ("serve", "mcp")  # verbs that go on until they are stopped
+_MEASURING = ("bench",)  # others beside us, who shall find everything as they know it
+# New objects before Python looks which of all are of no use any more: more than a short command makes. Looking after
+# each few hundred, as Python does, takes some hundredths of its time, and finds nothing.
+_MANY_OBJECTS = 200_000
 
 
 class _Interrupt:
@@ -55,6 +62,7 @@ def main() -> None:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else we are to outlive it
             signal.signal(signal.SIGINT, _interrupt)
             sys.unraisablehook = _interrupt.lost
+        _travel_light(sys.argv[1:2])
         from .interfaces.cli.main import main as run
 
         status = run()
@@ -68,7 +76,18 @@ def main() -> None:
     if status == _INTERRUPTED:
         _leave("")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over, and the status is what was done
+    gc.freeze()  # what there is dies with the process: looking through it once more takes a sixth of a search
     sys.exit(status)
+
+
+def _travel_light(verb: list[str]) -> None:
+    """Leave out what a command that answers and goes has no use for."""
+    if verb and verb[0] in (*_STAYING, *_MEASURING):
+        return
+    gc.set_threshold(_MANY_OBJECTS)
+    if "OMP_NUM_THREADS" not in os.environ:  # whoever says how many threads there shall be is heard
+        # numpy's algebra starts a thread for every core, which looks busily for work; whyrank has none for them.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _leave(said: str) -> NoReturn:

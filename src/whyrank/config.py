@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -206,6 +205,8 @@ def user_cache(environment: Mapping[str, str]) -> Path:
 
 
 def _toml(file: Path) -> dict[str, Any]:
+    import tomllib  # most have no file of settings
+
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:

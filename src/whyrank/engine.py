@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -291,6 +290,8 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
     @contextmanager
     def _copied(self) -> Iterator[Store]:
         """Open a copy of the store that may be changed and is thrown away."""
+        import tempfile  # of no use to a search, which should not wait for it
+
         from .storage.sqlite.copying import copy_store
 
         if not self._config.store.is_file():

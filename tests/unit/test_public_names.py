@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 import whyrank
 
@@ -42,3 +45,25 @@ def test_help_loads_neither_numpy_nor_a_model() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# What reads files, loads whole models, serves others or mends what is broken.
+NOT_FOR_A_SEARCH = (
+    "markdown_it", "yaml", "pathspec", "tokenizers", "safetensors", "regex", "rapidfuzz", "filelock", "httpx", "tqdm",
+    "importlib.metadata", "email", "asyncio", "tempfile", "tomllib", "logging", "whyrank.ingest.ingestor",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("question", ["What does Suzy drink in the morning?", "green tea"])
+def test_a_search_loads_what_it_needs(tmp_path: Path, question: str) -> None:
+    store = tmp_path / "memory.db"
+    with whyrank.open(store) as memory:
+        memory.add("Suzy drinks green tea in the morning")
+    code = (
+        "import sys; from whyrank.interfaces.cli.main import main;"
+        f"status = main(['search', {question!r}, '--store', {str(store)!r}]);"
+        f"print(status, sorted({set(NOT_FOR_A_SEARCH)} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Suzy drinks" in done.stdout
+    assert done.stdout.splitlines()[-1] == "0 []"

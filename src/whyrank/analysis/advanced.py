@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import regex
-
 from ..errors import BadQuery
 from ..expressions import All, Begins, Either, Expression, Holds, Leaf, Not, Says, label_of, wanted
 from ..types import Analysis, Notice
 from .endings import spellings, stems_beginning
 from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, latin_language
+from .patterns import pattern
 from .query import MAX_QUERY_CHARACTERS, MAX_TERMS, analyse
 from .readings import term_for
 from .sayings import ALIASES, CHOICES, FIELDS, SPOKEN, words_of
@@ -30,13 +29,13 @@ MIN_BEGINNING = 2  # letters before a *; a single one begins a tenth of all word
 MAX_DEPTH = 32  # parentheses and NOTs inside each other; nobody writes more, and a machine must not overflow
 _SHOWN = 30  # characters of a query shown before and after the place of an error
 
-_PIECE = regex.compile(
+_PIECE = pattern(
     r"\s*(?:(?P<open>\()|(?P<close>\))|(?P<minus>-)(?=[^\s)])"
     r'|(?:(?P<field>\p{L}+):(?!\s|:|//))?(?:["“”„«](?P<phrase>[^"“”„«»]*)(?P<end>["“”»])(?P<starred>\*?)'
     r'|(?P<word>[^\s()"“”„«»]+))|(?P<bad>\S))'
 )
-_LETTER = regex.compile(r"[\p{L}\p{N}]")
-_BEGINNING = regex.compile(r"[\p{L}\p{M}\p{N}_\-./:@'\\+#]+")  # the signs a token may hold
+_LETTER = pattern(r"[\p{L}\p{N}]")
+_BEGINNING = pattern(r"[\p{L}\p{M}\p{N}_\-./:@'\\+#]+")  # the signs a token may hold
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 QUOTE_IT = "put it in quotes to look for it as text, or ask in the plain syntax"
 

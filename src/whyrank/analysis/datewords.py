@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-import regex
-
+from .patterns import pattern
 from .text import compose, fold
 
 SIGN = "="
@@ -38,13 +37,13 @@ AMBIGUOUS = frozenset({"may", "march", "mars", "mai", "mei", "marzo", "jan", "de
 _FOUR_DIGITS = re.compile(r"\d{4}")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _ASCII_LETTERS = re.compile(r"[a-z]+")
-_ISO = regex.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
-_ISO_MONTH = regex.compile(r"(?<![\d/.-])((?:19|20)\d{2})-(0[1-9]|1[0-2])(?![\d-])")
-_SLASHED = regex.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])")
-_DAY_FIRST = regex.compile(r"(?<![\d.])(\d{1,2})[.](\d{1,2})[.](\d{4})(?!\.?\d)")
-_YEAR = regex.compile(r"(?<![\d.,-])((?:19|20)\d{2})(?![\d.,-]\d|\d)")
-_WORD = regex.compile(r"\p{L}+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|er)?\.?")
-_DAY = regex.compile(r"(\d{1,2})(?:st|nd|rd|th|er)?\.?")
+_ISO = pattern(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
+_ISO_MONTH = pattern(r"(?<![\d/.-])((?:19|20)\d{2})-(0[1-9]|1[0-2])(?![\d-])")
+_SLASHED = pattern(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])")
+_DAY_FIRST = pattern(r"(?<![\d.])(\d{1,2})[.](\d{1,2})[.](\d{4})(?!\.?\d)")
+_YEAR = pattern(r"(?<![\d.,-])((?:19|20)\d{2})(?![\d.,-]\d|\d)")
+_WORD = pattern(r"\p{L}+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|er)?\.?")
+_DAY = pattern(r"(\d{1,2})(?:st|nd|rd|th|er)?\.?")
 _BETWEEN = frozenset({"of", "de", "di", "the"})  # "the 3rd of May", "3 de mayo"
 
 

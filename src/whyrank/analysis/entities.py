@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-import regex
-
 from .names import name_key
+from .patterns import pattern
 from .stopwords import STOP_WORDS
 from .text import compose, fold
 
-_CAPITALISED = regex.compile(r"(?<![\p{L}\p{M}\p{N}_])\p{Lu}[\p{L}\p{M}\p{N}'-]*(?:\s+\p{Lu}[\p{L}\p{M}\p{N}'-]*)*")
-_IDENTIFIER = regex.compile(
+_CAPITALISED = pattern(r"(?<![\p{L}\p{M}\p{N}_])\p{Lu}[\p{L}\p{M}\p{N}'-]*(?:\s+\p{Lu}[\p{L}\p{M}\p{N}'-]*)*")
+_IDENTIFIER = pattern(
     r"\b(?:[\p{L}\p{N}]+(?:[_./:\\-][\p{L}\p{N}]+)+|[\p{Ll}\p{N}]+\p{Lu}[\p{L}\p{N}]*|\p{Lu}\p{Ll}+\p{Lu}[\p{L}\p{N}]*)"
 )
+# The same two where no other letters stand.
+_ASCII_CAPITALISED = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Za-z0-9'-]*(?:\s+[A-Z][A-Za-z0-9'-]*)*", re.ASCII)
+_ASCII_IDENTIFIER = re.compile(
+    r"\b(?:[A-Za-z0-9]+(?:[_./:\\-][A-Za-z0-9]+)+|[a-z0-9]+[A-Z][A-Za-z0-9]*|[A-Z][a-z]+[A-Z][A-Za-z0-9]*)", re.ASCII
+)
 # No space, and a sign that prose does not put inside words, or a capital in the middle.
-_WHOLE_IDENTIFIER = regex.compile(
+_WHOLE_IDENTIFIER = pattern(
     r"(?=\S*[\p{L}\p{N}])\S*(?:[\p{L}\p{N}][_./:\\-]+[\p{L}\p{N}]|[~/\\][\p{L}\p{N}]|\p{Ll}\p{Lu}|\p{L}_|_\p{L}|\(\))\S*"
 )
 _FUNCTION_WORDS = frozenset().union(*STOP_WORDS.values())
@@ -26,8 +31,11 @@ _AROUND = "\"'“”„«»‹›()[]{}<>.,;:!?#`"  # signs that stand around a 
 def entities_in(text: str) -> tuple[str, ...]:
     """Return the entities a text names, in order of appearance, each once."""
     composed = compose(text)
-    spans = [(match.start(), match.group()) for match in _IDENTIFIER.finditer(composed)]
-    capitalised = ((match.start(), _without_stops(match.group())) for match in _CAPITALISED.finditer(composed))
+    is_ascii = composed.isascii()
+    identifiers = (_ASCII_IDENTIFIER if is_ascii else _IDENTIFIER).finditer(composed)
+    spans = [(match.start(), match.group()) for match in identifiers]
+    names = (_ASCII_CAPITALISED if is_ascii else _CAPITALISED).finditer(composed)
+    capitalised = ((match.start(), _without_stops(match.group())) for match in names)
     spans += [(start, span) for start, span in capitalised if span]
     found: dict[str, str] = {}
     for _, span in sorted(spans):
@@ -46,7 +54,10 @@ def plain_entities(text: str, words: Sequence[str]) -> tuple[str, ...]:
 
 def is_identifier(text: str) -> bool:
     """Tell whether a text is one identifier: a path, an address, a version, a name in code."""
-    return bool(_WHOLE_IDENTIFIER.fullmatch(compose(text.strip())))
+    whole = compose(text.strip())
+    if " " in whole or (whole.isascii() and whole.isalnum() and whole[1:] == whole[1:].lower()):
+        return False  # as most are: two words, or one without a sign or a capital in it
+    return bool(_WHOLE_IDENTIFIER.fullmatch(whole))
 
 
 def is_code(text: str) -> bool:

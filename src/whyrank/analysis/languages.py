@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-import regex
-
+from .patterns import pattern
 from .stopwords import STOP_WORDS
 from .text import fold
 
@@ -17,22 +16,22 @@ SURE_VOTES = 2
 WORDS_FOR_ONE_VOTE = 2  # in longer texts than this one function word of a language may speak for it
 
 # Words that stand alone: a part of a path, an address or an identifier says nothing about the language.
-_WORD = regex.compile(r"(?<![\w@./:\\-])[\p{L}\p{M}'’]+(?![\w@/:\\]|[.-]\w)")
+_WORD = pattern(r"(?<![\w@./:\\-])[\p{L}\p{M}'’]+(?![\w@/:\\]|[.-]\w)")
 _ASCII_WORD = re.compile(r"(?<![\w@./:\\-])[a-z']+(?![\w@/:\\]|[.-]\w)", re.ASCII)
 _SCRIPTS = {
-    "ja": regex.compile(r"[\p{Hiragana}\p{Katakana}]"),
-    "ko": regex.compile(r"\p{Hangul}"),
-    "zh": regex.compile(r"\p{Han}"),
-    "th": regex.compile(r"\p{Thai}"),
-    "ru": regex.compile(r"\p{Cyrillic}"),
-    "el": regex.compile(r"\p{Greek}"),
-    "ar": regex.compile(r"\p{Arabic}"),
-    "he": regex.compile(r"\p{Hebrew}"),
-    "hi": regex.compile(r"\p{Devanagari}"),
-    "ta": regex.compile(r"\p{Tamil}"),
-    "hy": regex.compile(r"\p{Armenian}"),
+    "ja": pattern(r"[\p{Hiragana}\p{Katakana}]"),
+    "ko": pattern(r"\p{Hangul}"),
+    "zh": pattern(r"\p{Han}"),
+    "th": pattern(r"\p{Thai}"),
+    "ru": pattern(r"\p{Cyrillic}"),
+    "el": pattern(r"\p{Greek}"),
+    "ar": pattern(r"\p{Arabic}"),
+    "he": pattern(r"\p{Hebrew}"),
+    "hi": pattern(r"\p{Devanagari}"),
+    "ta": pattern(r"\p{Tamil}"),
+    "hy": pattern(r"\p{Armenian}"),
 }
-_LATIN = regex.compile(r"\p{Latin}")
+_LATIN = pattern(r"\p{Latin}")
 LATIN_LANGUAGES = tuple(language for language in STOP_WORDS if language != "ru")
 LANGUAGES = tuple(sorted({*STOP_WORDS, *_SCRIPTS}))
 

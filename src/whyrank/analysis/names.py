@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import PurePosixPath
-
-import regex
-from rapidfuzz.distance import OSA
 
 from ..matches import NameMatch, NameProbe, NameRelation
 from ..ports import Name
 from ..types import Memory
+from .patterns import pattern
 from .text import compose, fold
 from .words import MAX_TOKEN_LETTERS, parts_of, spoken_words
 
-_NOT_IN_KEY = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
-_WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:'[\p{L}]+)*")
+_NOT_IN_KEY = pattern(r"[^\p{L}\p{M}\p{N}]+")
+_WORD = pattern(r"[\p{L}\p{M}\p{N}_]+(?:'[\p{L}]+)*")
 _ASCII_WORD = re.compile(r"\w+(?:'[A-Za-z]+)*", re.ASCII)
 
 # How specific a path is when its key is equal to the query's.
@@ -154,10 +152,18 @@ def _typo(probe: NameProbe, name: Name) -> NameMatch | None:
     allowed = min(edits_allowed(probe.key), edits_allowed(name.key)) if probe.typos else 0
     if not allowed:
         return None
-    distance = OSA.distance(probe.key, name.key, score_cutoff=allowed)
+    distance = edit_distance()(probe.key, name.key, score_cutoff=allowed)
     if distance > allowed:
         return None
     return NameMatch("one edit" if distance == 1 else "two edits", name.text, name.specificity)
+
+
+@cache
+def edit_distance() -> Callable[..., int]:
+    """Return what counts the edits between two keys; most questions hold no word that is misspelt."""
+    from rapidfuzz.distance import OSA
+
+    return OSA.distance
 
 
 def _partial(probe: NameProbe, name: Name) -> NameMatch | None:

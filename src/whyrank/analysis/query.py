@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import regex
-
 from ..types import Analysis, Notice, QueryKind
 from .datewords import MONTH_OF, asked_dates
 from .entities import entities_in, is_identifier, plain_entities
 from .languages import DEFAULT_LANGUAGE, language_of, latin_language, voted
 from .names import plain_probe, probe_for
+from .patterns import pattern
 from .plain import plain_words
 from .readings import term_for
 from .reldates import TELLING, told_dates
@@ -24,9 +23,9 @@ MAX_QUERY_CHARACTERS = 8_192  # a longer text is a document, not a question
 NAME_WORDS = 2  # a query of one or two words is usually somebody's or something's name
 LETTERS_PER_UNSPACED_WORD = 3  # Chinese and Japanese words have about two characters, Thai ones more
 
-_PHRASE = regex.compile(r'"([^"]+)"|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»')
+_PHRASE = pattern(r'"([^"]+)"|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»')
 _QUOTES = frozenset('"“„«')  # how a phrase begins
-_WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+")
+_WORD = pattern(r"[\p{L}\p{M}\p{N}_]+")
 _QUESTION_MARKS = ("?", "？", "؟", "⁇")
 _DATED = TELLING.union(MONTH_OF)  # one of these stands in every plain text that asks for a date
 

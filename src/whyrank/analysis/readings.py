@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, product
 from typing import NamedTuple
 
-import regex
-
 from ..expressions import several
+from .patterns import pattern
 from .text import clean, compose
 from .words import bigrams, is_unspaced, run_tokens, runs_in, singular_of, spelled, spoken_words, word_token
 
@@ -22,9 +21,9 @@ MOST_JOINED = 3  # words that signs join to one: `up-to-date`; more are rare, an
 MOST_WORDS_WITH_JOINTS = 6  # of a phrase: seven readings more, and a millisecond; longer ones are quotations
 
 Reading = tuple[str, ...]
-_NUMBERED = regex.compile(r"(\p{L}+)(\p{N}+)")
-_NUMBER = regex.compile(r"\p{N}+")
-_NAME = regex.compile(r"\p{L}+")
+_NUMBERED = pattern(r"(\p{L}+)(\p{N}+)")
+_NUMBER = pattern(r"\p{N}+")
+_NAME = pattern(r"\p{L}+")
 
 
 def term_for(text: str, latin: str) -> str:

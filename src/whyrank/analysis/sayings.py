@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-import regex
-
 from ..expressions import Says
 from ..types import CATEGORIES, KINDS, Memory
+from .patterns import pattern
 from .text import fold
 
-_WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+")
+_WORD = pattern(r"[\p{L}\p{M}\p{N}_]+")
 _WILD = "*?["
-_HEADING = regex.compile(r"^#{1,6}[ \t]+(.+)$", regex.M)
+_HEADING = pattern(r"(?m)^#{1,6}[ \t]+(.+)$")
 
 
 def headings_in(text: str) -> list[str]:

@@ -6,21 +6,20 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import regex
-
 from ..expressions import meant
 from .languages import DEFAULT_LANGUAGE, latin_language
+from .patterns import pattern
 from .text import UNSPACED, compose
 from .words import Token, is_unspaced, run_tokens
 
 SNIPPET_CHARACTERS = 240
 
-_RUN = regex.compile(rf"(?V1)[{UNSPACED}]|[[\p{{L}}\p{{M}}\p{{N}}_'’]--[{UNSPACED}]]+")
-_ASCII_RUN = regex.compile(r"[A-Za-z0-9_']+")  # the same where nothing else stands, and seven times as fast
+_RUN = pattern(rf"(?V1)[{UNSPACED}]|[[\p{{L}}\p{{M}}\p{{N}}_'’]--[{UNSPACED}]]+")
+_ASCII_RUN = re.compile(r"[A-Za-z0-9_']+")  # the same where nothing else stands, and several times as fast
 # Words that signs join to one, or that end in some; they are looked for only around such signs, which are few.
 _JOINT = re.compile(r"(?<=\S)(?:[-./:@\\]+(?=\w)|\+\+|\#)")
 _WORD = r"[\p{L}\p{M}\p{N}_]++"
-_JOINED = regex.compile(rf"{_WORD}(?:(?:[-./:@\\]++{_WORD})++(?:\+\+|\#)?|\+\+|\#)")
+_JOINED = pattern(rf"{_WORD}(?:(?:[-./:@\\]++{_WORD})++(?:\+\+|\#)?|\+\+|\#)")
 
 
 class Span(NamedTuple):

@@ -6,16 +6,16 @@ import hashlib
 import unicodedata
 from typing import NamedTuple
 
-import regex
+from .patterns import pattern
 
-_UNSTORABLE = regex.compile("[\x00\ud800-\udfff]")
+_UNSTORABLE = pattern("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
 _ODD_SPACES = b"\t\n\v\f\r\x1c\x1d\x1e\x1f"  # all that `split` splits at in ASCII, but the space itself
 
 # Scripts written without spaces between words (and Hangul, whose particles stick to the words).
 # The long-vowel mark ー belongs to no script of its own, but stands inside Japanese words.
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_UNSPACED_LETTER = regex.compile(f"[{UNSPACED}]")
+_UNSPACED_LETTER = pattern(f"[{UNSPACED}]")
 
 CHARACTERS_PER_TOKEN = 4  # English prose; the usual estimate, good enough to size a chunk
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-import regex
-
 from ..expressions import label_of, meant
 from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, language_of, latin_language, word_language
+from .patterns import pattern
 from .plain import is_camel
 from .stems import stem
 from .stopwords import STOP_WORDS, TOLD_WORDS
@@ -20,22 +19,20 @@ MAX_TOKEN_LETTERS = 64  # longer ones are data (hashes, base64), cut so that the
 
 _WORD = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{UNSPACED}]]+"
 _JOINERS = r"-./:@'\\"
-_RUN = regex.compile(rf"(?V1)[{UNSPACED}]+|(?:{_WORD})(?:[{_JOINERS}]+(?:{_WORD}))*(?:\+\+|\#)?")
+_RUN = pattern(rf"(?V1)[{UNSPACED}]+|(?:{_WORD})(?:[{_JOINERS}]+(?:{_WORD}))*(?:\+\+|\#)?")
 # The same for plain ASCII, which most texts are: five times as fast.
 _ASCII_RUN = re.compile(rf"\w+(?:[{_JOINERS}]+\w+)*(?:\+\+|\#)?", re.ASCII)
-_UNSPACED_START = regex.compile(f"[{UNSPACED}]")
+_UNSPACED_START = pattern(f"[{UNSPACED}]")
 # Humps of an identifier; the plural of an acronym is one of them (`getURLs`).
-_CAMEL = regex.compile(
-    r"\p{Lu}{2,}s(?!\p{Ll})|\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?[\p{Ll}\p{M}\p{Lo}\p{Lm}]+|\p{Lu}+|\p{N}+"
-)
-_PIECES = regex.compile(r"[-./:@\\_+#]+")
-_LETTERS = regex.compile(r"[\p{L}\p{M}]+")
-_HAS_LETTER_OR_DIGIT = regex.compile(r"[\p{L}\p{N}]")
+_CAMEL = pattern(r"\p{Lu}{2,}s(?!\p{Ll})|\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?[\p{Ll}\p{M}\p{Lo}\p{Lm}]+|\p{Lu}+|\p{N}+")
+_PIECES = pattern(r"[-./:@\\_+#]+")
+_LETTERS = pattern(r"[\p{L}\p{M}]+")
+_HAS_LETTER_OR_DIGIT = pattern(r"[\p{L}\p{N}]")
 
 # The plural of an acronym: no stemmer takes the s off `PDFs`, `SNPs` or `miRNAs`, only its case shows it.
-_PLURAL = regex.compile(r"(\p{Lu}{2,})s(?!\p{Ll})")
+_PLURAL = pattern(r"(\p{Lu}{2,})s(?!\p{Ll})")
 # Where an identifier may as well be written as one word. Digits stay apart: `1-10` is not 110.
-_JOINT = regex.compile(r"(?<=\p{L})[-_]+(?=[\p{L}\p{N}])|(?<=\p{N})[-_]+(?=\p{L})")
+_JOINT = pattern(r"(?<=\p{L})[-_]+(?=[\p{L}\p{N}])|(?<=\p{N})[-_]+(?=\p{L})")
 # Greek letters that stand for a symbol (`TGF-β`, `κB`, `β2`), capitalised so that they are humps. No word of Greek has
 # a single letter but its articles ο and η, which are not here; before small letters they are units (`μm`).
 _GREEK = {
@@ -44,7 +41,7 @@ _GREEK = {
     "υ": "Upsilon", "φ": "Phi", "χ": "Chi", "ψ": "Psi", "ω": "Omega",
 }  # fmt: skip
 _GREEK_LETTERS = "".join(_GREEK)
-_SYMBOL = regex.compile(rf"(?<!\p{{Greek}})[{_GREEK_LETTERS}{_GREEK_LETTERS.upper()}](?![\p{{Greek}}\p{{Ll}}])")
+_SYMBOL = pattern(rf"(?<!\p{{Greek}})[{_GREEK_LETTERS}{_GREEK_LETTERS.upper()}](?![\p{{Greek}}\p{{Ll}}])")
 
 # How German letters are written where there are none; names travel so between languages.
 _UMLAUTS = {"ae": "ä", "oe": "ö", "ue": "ü"}
@@ -204,8 +201,8 @@ def _with_parts(whole: Token, parts: Iterable[Token]) -> tuple[Token, ...]:
 
 def singular_of(run: str, latin: str) -> str | None:
     """Return an acronym without the s of its plural, `GPUs`; but not where a word like `or` would be left."""
-    if run.islower():
-        return None  # as most words are
+    if run.islower() or run[1:].islower():
+        return None  # as most words are, and names
     singular = _PLURAL.sub(r"\1", run)
     return None if singular == run or fold(singular) in STOP_WORDS.get(latin, frozenset()) else singular
 
@@ -244,4 +241,5 @@ def word_token(word: str, latin: str) -> Token:
     language = word_language(word, latin)
     if word in STOP_WORDS.get(language, frozenset()):
         return Token(word, is_stop_word=True)
-    return Token(stem(word, language) if _LETTERS.fullmatch(word) else word)
+    is_word = word.isalpha() if word.isascii() else _LETTERS.fullmatch(word)
+    return Token(stem(word, language) if is_word else word)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import regex
+from ..analysis.patterns import pattern
 
 # Signs that only join words, and ends of lines: what stands on both sides are words of their own.
 _JOINERS = str.maketrans(dict.fromkeys("-_/›\n", " "))
 # A word with small letters and capitals; not beside a digit, where capitals are part of a sign (`TGFb1`).
-_MIXED = regex.compile(r"(?<![\p{Lu}\p{Ll}\p{N}])(?>(?:\p{Lu}+\p{Ll}|\p{Ll}+\p{Lu})[\p{Lu}\p{Ll}]*)(?!\p{N})")
+_MIXED = pattern(r"(?<![\p{Lu}\p{Ll}\p{N}])(?>(?:\p{Lu}+\p{Ll}|\p{Ll}+\p{Lu})[\p{Lu}\p{Ll}]*)(?!\p{N})")
 
 
 def plainly_spelled(text: str) -> str:

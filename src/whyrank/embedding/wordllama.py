@@ -6,10 +6,11 @@ as earlier versions made them, who did neither, are still made for the stores th
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
+import os
 from collections.abc import Sequence
-from functools import cached_property
+from contextlib import suppress
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import MissingExtra, ProviderError
 from ..ports import Thresholds
+from .glance import Glance
 from .spelling import plainly_spelled
 from .vectors import STATIC_WEIGHT, UNKNOWN_LANGUAGE_WEIGHT, unit_rows
 
@@ -29,6 +31,8 @@ TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 DIMENSION = 256
 LANGUAGES = frozenset({"en"})
 _BATCH = 64
+_VERSION = "Version: "  # as a package's metadata has it
+_GLANCES = 3  # texts, before the model is loaded: some commands ask no more, and a server soon has it
 
 # How texts are prepared, as it stands in the name of the space; `no-prompt`: not at all, as the package does it.
 Preparation = Literal["plain-words", "no-prompt"]
@@ -41,11 +45,12 @@ class WordLlama:
     def __init__(self, preparation: Preparation = "plain-words") -> None:
         self._folder = _package_folder()
         self._preparation = preparation
+        self._glances = _GLANCES if preparation == "plain-words" else 0
 
     @cached_property
     def fingerprint(self) -> str:
         """Name the space: provider, model, revision, dimension and preparation."""
-        return f"wordllama/l2_supercat@{importlib.metadata.version('wordllama')}/{DIMENSION}/{self._preparation}"
+        return f"wordllama/l2_supercat@{_version(self._folder)}/{DIMENSION}/{self._preparation}"
 
     def bytes(self) -> int:
         """Return the room its files take on the disk."""
@@ -61,6 +66,8 @@ class WordLlama:
 
     def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit vector per text; a text without tokens gets a zero row."""
+        if self._glances > 0 and len(texts) == 1 and (seen := self._seen(texts[0])) is not None:
+            return seen
         means = np.zeros((len(texts), DIMENSION), dtype=np.float32)
         is_plain = self._preparation == "plain-words"
         for start in range(0, len(texts), _BATCH):
@@ -70,13 +77,29 @@ class WordLlama:
                 if encoding.ids:
                     mean = self._table.take(encoding.ids, axis=0, mode="clip").mean(axis=0)
                     # Row by row, so that a vector does not depend on the batch in its last bit.
-                    means[i] = mean - np.dot(mean, self._common) * self._common if is_plain else mean
+                    means[i] = _apart(mean, self._common) if is_plain else mean
         return unit_rows(means)
+
+    def _seen(self, text: str) -> NDArray[np.float32] | None:
+        """Embed one text by a glance at the files, if that is enough for it; the last one lets go of them."""
+        self._glances -= 1
+        glance = self._glance
+        rows = None if glance is None else glance.rows(plainly_spelled(text))
+        if rows is None or self._glances <= 0:  # threads may look at the same time
+            self._glances = 0
+            self.__dict__.pop("_glance", None)
+        return (
+            None if glance is None or rows is None else unit_rows(_apart(rows.mean(axis=0), glance.common)[np.newaxis])
+        )
 
     def query(self, text: str) -> NDArray[np.float32]:
         """Return the unit vector of a question; the model has no prompt of its own for questions."""
         vector: NDArray[np.float32] = self.documents([text])[0]
         return vector
+
+    @cached_property
+    def _glance(self) -> Glance | None:
+        return Glance.at(self._folder / TOKENIZER, self._folder / TABLE)
 
     @cached_property
     def _table(self) -> NDArray[np.float32]:
@@ -105,6 +128,12 @@ class WordLlama:
         return tokenizer
 
 
+def _apart(mean: NDArray[np.float32], common: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Take the common direction off a mean."""
+    apart: NDArray[np.float32] = mean - np.dot(mean, common) * common
+    return apart
+
+
 def earlier_wordllama(space: str) -> WordLlama | None:
     """Return what makes the vectors of a space as an earlier whyrank made them, if one did."""
     made = (WordLlama(preparation) for preparation in PREPARATIONS[1:])
@@ -124,3 +153,20 @@ def _package_folder() -> Path:
         if not (folder / part).is_file():
             raise ProviderError(f"wordllama's package lacks {part}", 'reinstall wordllama, or set embedding = "none"')
     return folder
+
+
+@cache
+def _version(folder: Path) -> str:
+    """Return the version of the package as it stands beside it, where it does."""
+    beside = [entry.path for entry in os.scandir(folder.parent) if _is_told_in(entry.name)]
+    with suppress(OSError, ValueError, StopIteration):
+        (told,) = beside
+        with open(os.path.join(told, "METADATA"), encoding="utf-8") as lines:
+            return next(line for line in lines if line.startswith(_VERSION)).removeprefix(_VERSION).strip()
+    import importlib.metadata  # knows all other ways to install a package, and takes long to load
+
+    return importlib.metadata.version("wordllama")
+
+
+def _is_told_in(name: str) -> bool:
+    return name.startswith("wordllama-") and name.endswith(".dist-info")

@@ -18,6 +18,8 @@ Open = Callable[[Path], Engine]
 
 # Searches hold the interpreter most of the time, and every thread keeps a connection and its pages.
 _READERS = 4
+# A question that no short way answers, so that all is loaded which the questions to come may need.
+_NOT_PLAIN = "Wärmen 🙂"
 
 
 class Desk:
@@ -63,7 +65,7 @@ class Desk:
     def warm(self) -> None:
         """Open a store that is there before anybody asks; if it cannot be, those who ask will hear why."""
         if os.path.lexists(self._store):
-            self._readers.submit(lambda: self.reading().search("warm"))
+            self._readers.submit(lambda: self.reading().search(_NOT_PLAIN))
 
     def task(self, work: Callable[[], Done], *, writes: bool = False, takes_long: bool = False) -> asyncio.Future[Done]:
         """Begin work in a thread, so that whoever waits for it keeps nobody else waiting."""

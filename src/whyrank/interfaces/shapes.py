@@ -7,23 +7,23 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.snippets import snippet
-from ..config import Config
-from ..embedding.models import Model
 from ..expressions import is_several, label_of, meant
-from ..hits import Hit, Results
-from ..ingest.ingestor import Report
-from ..ports import StoreStatus
-from ..search.calibration import Calibration
-from ..search.why import Why
-from ..trail import Step
-from ..types import Memory, Notice
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a shape is made of what there is: who has none of it need not load it
+    from ..config import Config
+    from ..embedding.models import Model
     from ..evaluation.pinboard import Checkup
     from ..evaluation.pins import Pin
     from ..evaluation.tuning import Judgement, Tuning
+    from ..hits import Hit, Results
+    from ..ingest.ingestor import Report
+    from ..ports import StoreStatus
     from ..ranking.counterfactuals import Change, DroppedTerm
+    from ..search.calibration import Calibration
     from ..search.contrast import Contrast
+    from ..search.why import Why
+    from ..trail import Step
+    from ..types import Memory, Notice
 
 FORMAT = 1
 MARK = "**"

@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-import regex
-
 from ..analysis.datewords import SIGN
+from ..analysis.patterns import pattern
 from ..analysis.speakers import BY
 from ..analysis.text import UNSPACED
 from ..expressions import is_several
@@ -20,7 +19,7 @@ from ..ports import Entry
 from .lexical import LENGTH_PRIOR
 
 GRAM_LETTERS = 4
-_UNSPACED = regex.compile(f"[{UNSPACED}]")
+_UNSPACED = pattern(f"[{UNSPACED}]")
 
 
 class Field(NamedTuple):
@@ -87,4 +86,5 @@ def grams_of(tokens: Iterable[str]) -> list[str]:
 @lru_cache(maxsize=32_768)
 def gram_count(token: str) -> int:
     """Return how many runs of letters a token has: none in scripts without spaces."""
-    return 0 if _UNSPACED.search(token) else max(1, len(token) - GRAM_LETTERS + 1)
+    is_unspaced = not token.isascii() and _UNSPACED.search(token)
+    return 0 if is_unspaced else max(1, len(token) - GRAM_LETTERS + 1)

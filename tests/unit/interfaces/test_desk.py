@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from whyrank.config import load
+from whyrank.embedding.wordllama import WordLlama
+from whyrank.engine import Engine, open_store
 from whyrank.errors import StoreDamaged
 from whyrank.interfaces.desk import Desk
 from whyrank.opening import open_engine
@@ -72,3 +76,15 @@ def test_work_keeps_nobody_else_waiting_and_comes_to_its_end(desk: Desk) -> None
     assert asyncio.run(both())
     desk.close()
     assert ended.is_set()
+
+
+def test_a_server_that_was_warmed_has_its_model_loaded(tmp_path: Path) -> None:
+    embedder = WordLlama()
+    desk = Desk(tmp_path / "memory.db", lambda path: Engine(open_store(path, "postings", 16), embedder, load()))
+    desk.writing().add("Robin drinks tea")
+    desk.warm()
+    until = time.monotonic() + 60
+    while "_table" not in vars(embedder) and time.monotonic() < until:
+        time.sleep(0.01)
+    desk.close()
+    assert {"_tokenizer", "_table"} <= vars(embedder).keys()

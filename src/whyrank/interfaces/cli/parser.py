@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any
 
 from ...errors import ConfigError
-from .grammar import care, extracting, facts, finding, measuring, serving
 from .grammar.parts import Family, Parser, Verbs, common_options
 
+# Where each verb is told of, in the order of the help: whoever types one need not wait for all the others.
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "finding": ("ingest", "search", "why", "show", "list"),
+    "extracting": ("ingest-files",),
+    "facts": ("add", "update", "forget", "recalled", "prune", "export"),
+    "care": ("calibrate", "status", "config", "model", "embed", "doctor", "recipes"),
+    "measuring": ("eval", "pin", "check", "tune", "bench", "conformance"),
+    "serving": ("mcp", "serve"),
+}
+_NAMES = [name for names in FAMILIES.values() for name in names]
 _LIKE = 0.7  # of letters in common, below which an option is another option
 
 
 def parse(given: Sequence[str]) -> argparse.Namespace:
     """Read the command line; what nobody understands is an error that says where to look."""
-    parser = build()
     if given[:1] == ["help"]:
         given = [*given[1:2], "--help"]
-    _check_verb(given, parser)
+    _check_verb(given)
+    parser = build(*(family for family, names in FAMILIES.items() if given and given[0] in names))
     _check_options(given, parser)
     asked, rest = parser.parse_known_args(given)
     if rest[:1] == ["--"] and asked.verb in ("search", "add"):
@@ -32,16 +42,14 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     return asked
 
 
-def _check_verb(given: Sequence[str], parser: Parser) -> None:
-    verbs = next(action.choices for action in parser._actions if action.dest == "verb")
-    names = list(verbs or ())
+def _check_verb(given: Sequence[str]) -> None:
     first = given[0] if given else "--help"
-    if first in (*names, "-h", "--help", "--version"):
+    if first in (*_NAMES, "-h", "--help", "--version"):
         return
     if first.startswith("-"):
         raise ConfigError(f"{first} stands before the verb", "options go after it: whyrank search QUERY --store PATH")
-    close = get_close_matches(first, names, n=1)
-    meant = f"did you mean {close[0]!r}?" if close else f"the verbs are {', '.join(names)}"
+    close = get_close_matches(first, _NAMES, n=1)
+    meant = f"did you mean {close[0]!r}?" if close else f"the verbs are {', '.join(_NAMES)}"
     raise ConfigError(f"there is no verb {first!r}", meant)
 
 
@@ -61,8 +69,8 @@ def _check_options(given: Sequence[str], parser: Parser) -> None:
             raise ConfigError(f"{option} is no option of `whyrank {given[0]}`", meant)
 
 
-def build() -> Parser:
-    """Return the parser of the whole command line."""
+def build(*families: str) -> Parser:
+    """Return the parser of some families of verbs, or of the whole command line."""
     parser = Parser(
         prog="whyrank",
         description="Memory search for AI agents that can say why.",
@@ -70,7 +78,8 @@ def build() -> Parser:
         formatter_class=Verbs,
     )
     parser.add_argument("--version", action="store_true", help="print the version and leave")
-    family = Family(parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser), common_options())
-    for verbs in (finding, extracting, facts, care, measuring, serving):
-        verbs.add_verbs(family)
+    # Named, or argparse would write the usage to find out how it begins.
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser, prog=parser.prog)
+    for family in families or FAMILIES:
+        import_module(f".grammar.{family}", __package__).add_verbs(Family(verbs, common_options()))
     return parser

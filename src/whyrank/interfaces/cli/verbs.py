@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,6 +49,8 @@ def writable(asked: argparse.Namespace) -> Iterator[Engine]:
         with open_or_make(asked) as engine:
             yield engine
         return
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="whyrank-dry-run-") as place:
         store = Path(place) / "memory.db"
         with open_engine(store, workspace=asked.workspace, embedding=asked.embedding) as engine:
@@ -242,6 +243,8 @@ def open_or_make(asked: argparse.Namespace) -> Engine:
 @contextmanager
 def thrown_away(asked: argparse.Namespace) -> Iterator[Engine]:
     """Open an empty store that is gone afterwards; nothing is calibrated in it but by those who ask for it."""
+    import tempfile
+
     with (
         tempfile.TemporaryDirectory(prefix="whyrank-eval-") as place,
         open_engine(

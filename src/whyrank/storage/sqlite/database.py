@@ -11,8 +11,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from types import TracebackType
 
-from filelock import Timeout
-
 from ...errors import StoreDamaged, StoreError, StoreLocked
 from .connection import (
     BUSY_MILLISECONDS,
@@ -239,7 +237,7 @@ class Database:
 
     def _kept_out(self, error: OSError, seconds: float) -> StoreError:
         """Say why the lock was not to be had."""
-        if isinstance(error, Timeout):
+        if isinstance(error, TimeoutError):
             return self._locked_out(seconds)
         if isinstance(error, PermissionError):
             return StoreError(f"{error.filename} cannot be locked", "check its owner and permissions")

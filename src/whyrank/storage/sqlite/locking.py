@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 try:
     import fcntl
 except ImportError:  # Windows has no flock; filelock knows its ways
@@ -60,6 +58,8 @@ class FlockedFile:
                 fcntl.flock(self._file, _AT_ONCE)
             except BlockingIOError as error:
                 if time.monotonic() >= deadline:
+                    from filelock import Timeout  # of no use to those who need not wait
+
                     raise Timeout(str(self._path)) from error
                 time.sleep(_POLL_SECONDS)
             else:
@@ -85,6 +85,8 @@ class FilelockedFile:
     __slots__ = ("_lock",)
 
     def __init__(self, path: Path | str) -> None:
+        from filelock import FileLock
+
         self._lock = FileLock(path)
 
     def take(self, seconds: float) -> None:

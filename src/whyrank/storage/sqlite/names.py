@@ -9,10 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rapidfuzz import process
-from rapidfuzz.distance import OSA
 
-from ...analysis.names import PARTIAL_WORDS, edits_allowed, match_name, proposal_score, windows_by_key, words_key
+from ...analysis.names import (
+    PARTIAL_WORDS,
+    edit_distance,
+    edits_allowed,
+    match_name,
+    proposal_score,
+    windows_by_key,
+    words_key,
+)
 from ...matches import NameProbe
 from ...ports import Name
 from ...types import Where
@@ -89,6 +95,8 @@ class NameIndex:
         return rows
 
     def _misspelt(self, connection: Connection, scope: str, key: str) -> set[str]:
+        from rapidfuzz import process  # most questions hold no word that is misspelt
+
         allowed = edits_allowed(key)
         if not allowed:
             return set()
@@ -98,7 +106,7 @@ class NameIndex:
             np.bitwise_count(known.letters ^ _letters([key])[0]) <= 2 * allowed
         )
         candidates = [known.keys[i] for i in np.flatnonzero(near).tolist()]
-        found = process.extract(key, candidates, scorer=OSA.distance, score_cutoff=allowed, limit=None)
+        found = process.extract(key, candidates, scorer=edit_distance(), score_cutoff=allowed, limit=None)
         return {other for other, _, _ in found}
 
     def _all_keys(self, connection: Connection, scope: str) -> _Keys:

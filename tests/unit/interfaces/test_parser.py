@@ -1,0 +1,33 @@
+"""A verb is parsed by its own family, and every family has the verbs that are said of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from whyrank.interfaces.cli.grammar.parts import Parser
+from whyrank.interfaces.cli.main import _VERBS
+from whyrank.interfaces.cli.parser import FAMILIES, build
+
+
+def verbs_of(parser: Parser) -> tuple[str, ...]:
+    choices = next(action.choices for action in parser._actions if action.dest == "verb")
+    return tuple(choices or ())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_has_the_verbs_that_are_said_of_it(family: str) -> None:
+    assert verbs_of(build(family)) == FAMILIES[family]
+
+
+def test_the_whole_parser_has_every_verb_that_is_done() -> None:
+    assert set(verbs_of(build())) == set(_VERBS)
+
+
+@pytest.mark.parametrize("verb", ["search", "add", "model", "serve"])
+def test_a_verb_is_told_alike_by_its_family_and_by_the_whole(verb: str) -> None:
+    family = next(name for name, verbs in FAMILIES.items() if verb in verbs)
+    told = [
+        next(action.choices for action in parser._actions if action.dest == "verb")[verb].format_help()  # type: ignore[index]
+        for parser in (build(family), build())
+    ]
+    assert told[0] == told[1]
