@@ -30,10 +30,11 @@ from whyrank.ranking.counterfactuals import (
     seek,
     standing,
 )
-from whyrank.ranking.diverse import Diverse, ends_in_diversity
 from whyrank.ranking.diversity import MMR
+from whyrank.ranking.fusion import listed_by
 from whyrank.ranking.ground import Ground
 from whyrank.ranking.knobs import Knob, knobs
+from whyrank.ranking.looks import Looks, can_see
 from whyrank.ranking.nearest import NEARLY
 from whyrank.ranking.order import Stage
 from whyrank.ranking.recipes import RECIPES, Recipe, rank_pool
@@ -137,11 +138,11 @@ def diverse_recipes(draw: st.DrawFn) -> Recipe:
 def test_a_look_at_two_places_sees_what_the_ranking_of_the_whole_pool_shows(
     world: World, recipe: Recipe, other: Recipe
 ) -> None:
-    looks = Diverse(world.runs, world.context)
+    looks = Looks(world.runs, world.context)
     # The second and third recipe must not see what was kept of the first, nor the fourth too little of it.
     mixed = replace(recipe, stages=(*recipe.stages[:-1], other.stages[-1])), replace(recipe, fusion=other.fusion)
     seen = [recipe, *mixed, recipe]
-    assert all(map(ends_in_diversity, seen))
+    assert all(map(can_see, seen))
     rankings = [rank_pool(world.runs, one, world.context) for one in seen]
     for one, two in permutations(sorted(candidates(world)), 2):
         assert looks.are_above(seen, one, two) == [is_above(ranking, one, two) for ranking in rankings], (one, two)
@@ -159,7 +160,7 @@ def test_on_the_ground_of_a_larger_pool_a_part_of_it_is_seen_as_if_it_were_alone
 ) -> None:
     first, *others = world.runs
     less = (replace(first, candidates=first.candidates[left_out:]), *others)
-    looks = Diverse(less, world.context, Ground(world.runs, world.context))
+    looks = Looks(less, world.context, Ground(listed_by(world.runs), world.context))
     ranking = rank_pool(less, recipe, world.context)
     for one, two in permutations(sorted(candidates(world)), 2):
         assert looks.are_above([recipe], one, two) == [is_above(ranking, one, two)], (one, two)

@@ -1,4 +1,4 @@
-"""What does not change however a pool is ranked: its places, what breaks ties, its files, and who is like whom."""
+"""What does not change however a pool is ranked: its places, what breaks ties, files, equal texts, who is like whom."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 from ..columns import MemoryId
 from ..hits import Alike, Context, content_keys_of, memory_of, origins_of
-from ..types import Run
-from .fusion import listed_by
 from .likeness import likeness_between
 from .order import Numbering
+from .texts import same_texts
 
 if TYPE_CHECKING:
-    from .duels import Floats, Integers
+    from .duels import Flags, Floats, Integers
 
 
 class Ground:
-    """The places of a pool, one for each candidate of any run, those of one file beside each other."""
+    """The places of a pool, or of those of it that are concerned; those of one file beside each other."""
 
-    def __init__(self, runs: Sequence[Run], context: Context) -> None:
-        listed = listed_by(runs)
+    def __init__(self, ids: Sequence[MemoryId], context: Context) -> None:
         files: dict[object, list[MemoryId]] = {}
-        for identity, origin in zip(listed, origins_of(context.memories, listed), strict=True):
+        for identity, origin in zip(ids, origins_of(context.memories, ids), strict=True):
             files.setdefault(origin, []).append(identity)
         self.ids = [identity for file in files.values() for identity in file]
         self.places = {identity: place for place, identity in enumerate(self.ids)}
-        self.files = Files([len(file) for file in files.values()])
+        self.files = Groups([len(file) for file in files.values()])
         self._context = context
         self._compared: set[int] = set()
         self._most_alike: dict[int, float] = {}
         self._known: dict[type[object], Sequence[Any]] = {}
         self.columns: dict[Any, Any] = {}  # what signals say, kept here for all pools on this ground
+        self.guarded: dict[Any, Any] = {}  # whom guards drop, who know nothing of the question
 
     @cached_property
     def _likeness(self) -> Alike:
@@ -75,6 +74,13 @@ class Ground:
         return self._known[type(stage)]
 
     @cached_property
+    def twins(self) -> Twins:
+        """Return the places whose text another place has as well."""
+        memories = [memory_of(self._context.memories[identity]) for identity in self.ids]
+        groups = [[self.places[identity] for identity in same] for same in same_texts(memories)]
+        return Twins(groups, [memory.date or 0.0 for memory in memories], self.tie_breaks if groups else ())
+
+    @cached_property
     def tie_breaks(self) -> list[int]:
         """Return where each place stands in the order of content, which breaks ties."""
         keys = content_keys_of(self._context.memories, self.ids)
@@ -84,19 +90,39 @@ class Ground:
         return ranks
 
 
-class Files:
-    """How many places each file has, and from where to where."""
+class Twins:
+    """Places that share their text, those of one text beside each other, and which of equals stands for the others."""
+
+    def __init__(self, groups: Sequence[Sequence[int]], dates: Sequence[float], tie_breaks: Sequence[int]) -> None:
+        import numpy as np
+
+        self.groups = Groups([len(group) for group in groups])
+        self.places = np.array([place for group in groups for place in group], np.int64)
+        self._dates = np.array(dates)[self.places]
+        self._tie_breaks = np.array(tie_breaks, np.int64)[self.places] if groups else self.places
+
+    def turns(self, listed: Flags) -> Integers:
+        """Return for each when its turn comes among its equals: the newer, then what words list, then by content."""
+        import numpy as np
+
+        turns = np.empty(len(self.places), np.int64)
+        turns[np.lexsort((self._tie_breaks, ~listed, -self._dates))] = np.arange(len(turns))
+        return turns
+
+
+class Groups:
+    """Places in groups, those of each beside each other: how many they are, and from where to where."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         import numpy as np
 
         self.sizes = np.array(sizes, np.int64)
         self.starts = self.sizes.cumsum() - self.sizes
-        self.numbers = np.arange(len(sizes)).repeat(self.sizes)  # of the file of each place
+        self.numbers = np.arange(len(sizes)).repeat(self.sizes)  # of the group of each place
         self.has_several = len(self.numbers) > len(sizes)
 
     def around(self, place: int) -> slice:
-        """Return the places of the file of this one."""
+        """Return the places of the group of this one."""
         number = self.numbers[place]
         start = int(self.starts[number])
         return slice(start, start + int(self.sizes[number]))

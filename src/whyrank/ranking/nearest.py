@@ -11,6 +11,7 @@ from .knobs import Knob
 NEARLY = 0.99  # this share of a change must not be enough
 _NARROW = 0.996  # a bracket is narrow enough when its inner end is this share of the outer
 _HALVINGS = 60
+_NEARER = 8  # times that something nearer is looked for
 _AHEAD = 3  # halvings that are looked at together: seven values, of which three will be asked for
 DIGITS = 15  # behind the point; a float holds no more
 
@@ -66,12 +67,31 @@ def searched(knob: Knob, probes: Sequence[float], flips: Look) -> float | None:
         for probe in sorted((p for p in probes if (p - knob.value) * direction > 0), key=lambda p: abs(p - knob.value)):
             if nearest is not None and abs(inner - knob.value) >= abs(nearest - knob.value):
                 break  # whatever comes is further away than what the other direction has
-            if flips(probe):
-                value = _tidy(knob, *_closed_in(knob.value, inner, probe, flips))
+            value = _between(knob, inner, probe, flips) if flips(probe) else None
+            if value is not None:
                 nearest = value if nearest is None else min(nearest, value, key=lambda found: abs(found - knob.value))
                 break
             inner = probe
     return nearest
+
+
+def _between(knob: Knob, inner: float, outer: float, flips: Look) -> float | None:
+    """Return a value between one that does not flip and one that does, that flips while 99 % of it does not.
+
+    Where 99 % of it flips as well, the places change more than once on the way: what lies nearer is looked at.
+    """
+    start = knob.value
+    for _ in range(_NEARER):
+        within, beyond = _closed_in(start, inner, outer, flips)
+        value = _tidy(knob, within, beyond)
+        nearly = start + NEARLY * (value - start)
+        flips.ahead((value, nearly))
+        if not flips(value):
+            value, nearly = beyond, start + NEARLY * (beyond - start)
+        if not flips(nearly):
+            return value
+        inner, outer = inner if abs(inner - start) < abs(nearly - start) else start, nearly
+    return None
 
 
 def _closed_in(start: float, inner: float, outer: float, flips: Look) -> tuple[float, float]:
