@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..columns import MemoryId
 from ..errors import ConfigError
-from ..hits import Context, Hit, Ranking
+from ..hits import ContentKey, Context, Hit, Ranking, content_keys_of
 from ..trail import Step
 from .likeness import likeness_between
 from .lineup import Hits, Stepped, behind_of, chosen, ids_of, scores_of, tiers_of
@@ -146,6 +147,7 @@ class _Placing:
         self.tiers = np.array(tiers_of(hits), np.int64)
         self._stage = stage
         self._ids = ids
+        self._memories = context.memories
         self._picks: list[Pick] = []
         self._alike = likeness_between(ids, context)
         self._relevance = relevance_of(self.tiers, np.array(scores_of(hits), np.float64))
@@ -172,8 +174,13 @@ class _Placing:
         return placed
 
     def _placed(self) -> Iterator[Pick]:
-        hits, worth = self.hits, self._stage.lambda_ * self._relevance
-        return self._stage.placed(self.tiers, worth, self._alike, lambda place: hits[place].memory.content_key)
+        worth = self._stage.lambda_ * self._relevance
+        return self._stage.placed(self.tiers, worth, self._alike, lambda place: self._content_keys[place])
+
+    @cached_property
+    def _content_keys(self) -> Sequence[ContentKey]:
+        """Return what breaks ties: read at once, because where some are equal many are."""
+        return content_keys_of(self._memories, self._ids)
 
     def head(self, placed: Sequence[Pick]) -> Sequence[Hit]:
         """Return the hits that are placed.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from ..columns import MemoryId
 from ..hits import Context, Hit, Ranking
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 _GUARDS = (InScope, NotExpired, Superseded)
 # What these do to a hit depends neither on the others nor on the score it has been given so far.
-_BY_ITSELF = (Base, Boosts, Evidence, Importance, NameFirst, Recency, TokenMatch, *_GUARDS)
+_NUMBERING = (Base, Boosts, Importance, Recency, TokenMatch)
+_BY_ITSELF = (Evidence, NameFirst, *_GUARDS, *_NUMBERING)
 
 Measured = tuple[float | None, float | None]
 
@@ -127,8 +128,8 @@ class Effects:
     def _effect(self, stage: Stage, fusion: Fuse) -> _Effect:
         if isinstance(stage, NameFirst):
             return self._stepped(stage, [key for key in self._context.names if key in self._ground.places])
-        if isinstance(stage, Numbering):
-            return self._numbered(stage)
+        if isinstance(stage, _NUMBERING):
+            return self._numbered(cast(Numbering, stage))
         if isinstance(stage, Evidence):
             return self._judged(stage.calibrated(self._context), fusion)
         if isinstance(stage, _GUARDS) and stage not in self._ground.guarded:
@@ -137,9 +138,9 @@ class Effects:
         return effect
 
     def _numbered(self, stage: Numbering) -> _Effect:
-        known = self._ground.known(stage, self._context)
-        numbers = {fact: () if fact is None else stage.numbers(fact) for fact in {*known}}  # many have them in common
-        return _Effect(_layers(stage.op, [numbers[fact] for fact in known]))
+        facts, which = self._ground.known(stage, self._context)
+        layers = _layers(stage.op, [() if fact is None else stage.numbers(fact) for fact in facts])
+        return _Effect([(op, numbers[which]) for op, numbers in layers])
 
     def _judged(self, stage: Evidence, fusion: Fuse) -> _Effect:
         import numpy as np

@@ -52,19 +52,25 @@ class Fused:
         import numpy as np
 
         votes = [self._live(fusion) for fusion in fusions]
-        columns = [[self._column(fusion, vote) for vote in row] for fusion, row in zip(fusions, votes, strict=True)]
+        kinds = [[self._kind(vote) for vote in row] for row in votes]
+        scores = np.empty((len(fusions), len(self._ground.ids)))
+        for rows in _alike(kinds):
+            scores[rows] = self._summed([fusions[row] for row in rows], [votes[row] for row in rows])
+        return scores
+
+    def _summed(self, fusions: Sequence[Fuse], votes: Sequence[Sequence[Vote]]) -> Floats:
+        """Do so for fusions of the same signals, each brought into 0..1 in the same way; k alone may differ."""
+        import numpy as np
+
+        columns = [self._column_of_all(fusions[0], [*turn]) for turn in zip(*votes, strict=True)]
         shares = [_shares(fusion, row) for fusion, row in zip(fusions, votes, strict=True)]
+        weights = np.array(shares).reshape(len(fusions), len(columns), 1)
+        if fusions[0].absent == "shared" and any(column.known is not None for column in columns):
+            wholes = np.array([fusion.whole for fusion in fusions])[:, None]
+            weights = _left_to_others(weights, columns, wholes)
         scores = np.zeros((len(fusions), len(self._ground.ids)))
-        for rows in _alike([[*map(id, row)] for row in columns]):
-            usual, fusion = columns[rows[0]], fusions[rows[0]]
-            weights = np.array([shares[row] for row in rows])[:, :, None]
-            if fusion.absent == "shared" and any(column.known is not None for column in usual):
-                wholes = np.array([fusions[row].whole for row in rows])[:, None]
-                weights = _left_to_others(weights, usual, wholes)
-            added = scores[rows] if len(rows) < len(fusions) else scores
-            for turn, column in enumerate(usual):
-                added += weights[:, turn] * column.numbers
-            scores[rows] = added
+        for turn, column in enumerate(columns):
+            scores += weights[:, turn] * column.numbers
         return scores
 
     def ranked(self, fusions: Sequence[Fuse], signal: str) -> Flags:
@@ -128,6 +134,16 @@ class Fused:
             self._ranks[signal] = np.array([ranks.get(key, np.inf) for key in self._ground.ids], np.float64)
         return self._ranks[signal]
 
+    def _column_of_all(self, fusion: Fuse, votes: Sequence[Vote]) -> Column:
+        """Return what a signal says of the places: by rank a row for each k, else one row for all."""
+        import numpy as np
+
+        vote, constants = votes[0], [vote.normaliser.k for vote in votes if isinstance(vote.normaliser, ReciprocalRank)]
+        if not constants:
+            return self._column(fusion, vote)
+        k = np.array(constants)[:, None]
+        return Column((k + 1) / (k + self._ranks_in(vote.signal)))
+
     def _column(self, fusion: Fuse, vote: Vote) -> Column:
         """Return what a signal says of the places."""
         normaliser = self._settled(vote.normaliser)
@@ -135,6 +151,10 @@ class Fused:
         if known is None:
             known = self._columns[vote.signal, normaliser] = self._shared_column(fusion, vote)
         return known
+
+    def _kind(self, vote: Vote) -> tuple[str, object]:
+        is_by_rank = isinstance(vote.normaliser, ReciprocalRank)
+        return vote.signal, ReciprocalRank if is_by_rank else self._settled(vote.normaliser)
 
     def _settled(self, normaliser: Normaliser) -> Normaliser:
         """Return what tells columns apart: where no batch can be too small, its cap says nothing."""
@@ -163,9 +183,6 @@ class Fused:
     def _made_column(self, fusion: Fuse, vote: Vote) -> Column:
         import numpy as np
 
-        if isinstance(vote.normaliser, ReciprocalRank):
-            k = vote.normaliser.k
-            return Column((k + 1) / (k + self._ranks_in(vote.signal)))
         column = fusion.column(vote, self._runs, self._context, self._ids)
         if column.array is not None:
             return Column(self._spread(column.array))
@@ -180,9 +197,9 @@ def _shares(fusion: Fuse, votes: Sequence[Vote]) -> list[float]:
     return share_out([vote.weight or 0.0 for vote in votes], fusion.whole)
 
 
-def _alike(rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return which rows are the same: at the ends of a weight a vote may fall silent, and every k has ranks its own."""
-    groups: dict[tuple[int, ...], list[int]] = {}
+def _alike(rows: Sequence[Sequence[tuple[str, object]]]) -> list[list[int]]:
+    """Return which rows are the same: at the ends of a weight a vote may fall silent."""
+    groups: dict[tuple[tuple[str, object], ...], list[int]] = {}
     for number, row in enumerate(rows):
         groups.setdefault(tuple(row), []).append(number)
     return [*groups.values()]
@@ -192,7 +209,7 @@ def _left_to_others(weights: Floats, columns: Sequence[Column], wholes: Floats) 
     """Return the weights for each place; a signal that does not know it leaves its weight to the others."""
     import numpy as np
 
-    everywhere = np.ones(len(columns[0].numbers), np.bool_)
+    everywhere = np.ones(columns[0].numbers.shape[-1], np.bool_)
     known = np.array([everywhere if column.known is None else column.known for column in columns])
     own = weights * known
     summed = np.zeros((len(weights), len(everywhere)))

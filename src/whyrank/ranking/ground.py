@@ -20,6 +20,8 @@ class Ground:
     """The places of a pool, or of those of it that are concerned; those of one file beside each other."""
 
     def __init__(self, ids: Sequence[MemoryId], context: Context) -> None:
+        import numpy as np
+
         files: dict[object, list[MemoryId]] = {}
         for identity, origin in zip(ids, origins_of(context.memories, ids), strict=True):
             files.setdefault(origin, []).append(identity)
@@ -27,9 +29,9 @@ class Ground:
         self.places = {identity: place for place, identity in enumerate(self.ids)}
         self.files = Groups([len(file) for file in files.values()])
         self._context = context
-        self._compared: set[int] = set()
+        self.compared: Flags = np.zeros(len(self.ids), np.bool_)  # which rows of likeness are filled in
         self._most_alike: dict[int, float] = {}
-        self._known: dict[type[object], Sequence[Any]] = {}
+        self._known: dict[type[object], tuple[Sequence[Any], Integers]] = {}
         self.columns: dict[Any, Any] = {}  # what signals say, kept here for all pools on this ground
         self.guarded: dict[Any, Any] = {}  # whom guards drop, who know nothing of the question
 
@@ -38,7 +40,7 @@ class Ground:
         return likeness_between(self.ids, self._context)
 
     @cached_property
-    def _alike(self) -> Floats:
+    def likenesses(self) -> Floats:
         """Hold the rows of those that were compared with all; what nobody asks for is never filled in."""
         import numpy as np
 
@@ -46,17 +48,18 @@ class Ground:
 
     def alike_one(self, place: int) -> Floats:
         """Return how like a place all are."""
-        if place not in self._compared:
-            self._alike[place] = self._likeness[place]
-            self._compared.add(place)
-        row: Floats = self._alike[place]
+        row: Floats = self.likenesses[place]
+        if not self.compared[place]:
+            row[:] = self._likeness[place]
+            self.compared[place] = True
         return row
 
     def alike(self, places: Integers) -> Floats:
         """Return how like each of these places all are, a row for each."""
-        for place in {*places.tolist()} - self._compared:
+        alike = self.likenesses
+        for place in {*places[~self.compared[places]].tolist()}:
             self.alike_one(place)
-        rows: Floats = self._alike[places]
+        rows: Floats = alike[places]
         return rows
 
     def most_alike(self, place: int) -> float:
@@ -66,11 +69,18 @@ class Ground:
             self._most_alike[place] = float(max(row[:place].max(initial=0.0), row[place + 1 :].max(initial=0.0)))
         return self._most_alike[place]
 
-    def known(self, stage: Numbering, context: Context) -> Sequence[Any]:
-        """Return what a stage makes its numbers of; what is asked changes none of it."""
+    def known(self, stage: Numbering, context: Context) -> tuple[Sequence[Any], Integers]:
+        """Return what a stage makes its numbers of, each once, and which of these each place has.
+
+        What is asked changes none of it.
+        """
+        import numpy as np
+
         if type(stage) not in self._known:
             memories = (memory_of(context.memories[identity]) for identity in self.ids)
-            self._known[type(stage)] = [stage.known(memory, context) for memory in memories]
+            facts: dict[Any, int] = {}
+            numbers = [facts.setdefault(stage.known(memory, context), len(facts)) for memory in memories]
+            self._known[type(stage)] = [*facts], np.array(numbers, np.int64)
         return self._known[type(stage)]
 
     @cached_property

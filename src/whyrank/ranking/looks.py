@@ -131,8 +131,8 @@ class _Field(NamedTuple):
             raise TypeError("no diversity chooses here")
         visible, relevance = self.worth
         worth = np.where(visible[rows], lambdas[:, None] * relevance[rows], -np.inf)
-        pair = (standing.of[rows] for standing in (self.first, self.second))
-        return Duels(ground, lambdas, self.keys.tiers[rows], worth, *pair).are_won(by)
+        one, other = self.first.of[rows], self.second.of[rows]
+        return Duels(ground, lambdas, self.keys.tiers[rows], worth, one, other).are_won(by)
 
 
 def _relevance(scores: Floats, shown: Flags) -> Floats:

@@ -13,6 +13,7 @@ _NARROW = 0.996  # a bracket is narrow enough when its inner end is this share o
 _HALVINGS = 60
 _NEARER = 8  # times that something nearer is looked for
 _AHEAD = 3  # halvings that are looked at together: seven values, of which three will be asked for
+_AHEAD_OF_THE_START = 15  # the same of those that are nearer and nearer to the start
 DIGITS = 15  # behind the point; a float holds no more
 
 
@@ -60,9 +61,10 @@ class Together:
 
 
 def searched(knob: Knob, probes: Sequence[float], flips: Look) -> float | None:
-    """Walk outwards in both directions to the first flip, close in on it, and take the nearer of the two."""
+    """Walk outwards in both directions, the shorter first, to the first flip, close in on it, and take the nearer."""
     nearest: float | None = None
-    for direction in (-1.0, 1.0):
+    ways = (knob.low - knob.value, -1.0), (knob.high - knob.value, 1.0)
+    for _, direction in sorted(ways, key=lambda way: abs(way[0])):
         inner = knob.value
         for probe in sorted((p for p in probes if (p - knob.value) * direction > 0), key=lambda p: abs(p - knob.value)):
             if nearest is not None and abs(inner - knob.value) >= abs(nearest - knob.value):
@@ -90,6 +92,8 @@ def _between(knob: Knob, inner: float, outer: float, flips: Look) -> float | Non
             value, nearly = beyond, start + NEARLY * (beyond - start)
         if not flips(nearly):
             return value
+        if within == start:
+            return None  # the least change is enough, and less than that as well
         inner, outer = inner if abs(inner - start) < abs(nearly - start) else start, nearly
     return None
 
@@ -99,14 +103,21 @@ def _closed_in(start: float, inner: float, outer: float, flips: Look) -> tuple[f
     for halving in range(_HALVINGS):
         if _is_narrow(start, inner, outer):
             break
-        if halving % _AHEAD == 0:
-            flips.ahead(_middles(start, inner, outer, _AHEAD))
+        if halving % (_AHEAD_OF_THE_START if inner == start else _AHEAD) == 0:
+            flips.ahead(_halves(start, outer) if inner == start else _middles(start, inner, outer, _AHEAD))
         middle = (inner + outer) / 2
         if flips(middle):
             outer = middle
         else:
             inner = middle
     return inner, outer
+
+
+def _halves(start: float, outer: float) -> Iterator[float]:
+    """Yield the values that halvings come to where every one flips: what flips at once does so on all the way."""
+    for _ in range(_AHEAD_OF_THE_START):
+        outer = (start + outer) / 2
+        yield outer
 
 
 def _is_narrow(start: float, inner: float, outer: float) -> bool:
