@@ -51,9 +51,12 @@ def rescore(ranking: Ranking, step_for: Callable[[Hit], Step | None]) -> Ranking
     return Ranking(in_order(hits), ranking.dropped, ranking.notices)
 
 
-def resteps(ranking: Ranking, steps_for: Callable[[Hit], Iterable[Step]]) -> Ranking:
-    """Give each hit any number of steps, and order the hits anew."""
-    hits = [reduce(Hit.after, steps_for(hit), hit) for hit in ranking.hits]
+def resteps(ranking: Ranking, steps_for: Callable[[Memory], Iterable[Step]]) -> Ranking:
+    """Give each hit any number of steps that lie in its memory, and order the hits anew; without steps none is made."""
+    steps = [[*steps_for(memory_of(held))] for held in held_by(ranking.hits)]
+    if not any(steps):
+        return ranking
+    hits = [reduce(Hit.after, own, hit) for hit, own in zip(ranking.hits, steps, strict=True)]
     return Ranking(in_order(hits), ranking.dropped, ranking.notices)
 
 
