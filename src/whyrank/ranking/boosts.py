@@ -135,6 +135,8 @@ class Boosts:
         return [number for number, _ in self._bonuses(known)]
 
     def _bonuses(self, known: Labelled) -> Iterator[tuple[float, str]]:
+        if known.slug is None and known.name is None and not known.summary.value:
+            return
         slug = {"every word": self.slug_exact, "every word as a beginning": self.slug_prefix}
         name = {"every word": self.name_exact, "every word as a beginning": self.name_prefix}
         for label, found, bonuses in (("slug", known.slug, slug), ("name", known.name, name)):
@@ -147,7 +149,7 @@ class Boosts:
 
 def _found(asked: Sequence[str], words: Sequence[str]) -> _Found | None:
     """Tell whether a label has every word of a query, else whether every one begins a word of it."""
-    if not asked or not words:
+    if not asked or not words or not _begins(asked[0], words):
         return None
     if all(word in words for word in asked):
         return "every word"

@@ -23,7 +23,7 @@ from .fusion import listed_by
 from .ground import Ground
 from .knobs import Knob, knobs, turns_diversity
 from .lineup import behind_of, ids_of
-from .looks import Looks, are_above, can_see, ends_in_diversity, lambda_of
+from .looks import Looks, are_above, can_see, ends_in_diversity
 from .nearest import DIGITS, Look, OneByOne, Together, along, searched
 from .recipes import Recipe, rank_pool
 from .stages import Dedup, GroupBySource, MinScore, OpenClawSelection
@@ -32,7 +32,7 @@ from .texts import same_texts
 LEVEL = 1e-9  # scores closer than this are level: rounding, and not evidence, would decide between them
 _JUST = 1e-3  # how far before and behind a crossing is looked, as a share of the change
 _STEPS = 24  # places looked at in each direction where a number has to be searched for …
-_STEPS_OF_THE_DIVERSE = 8  # … where every look fuses and places the pool anew (where λ is turned it is placed alone) …
+_STEPS_OF_THE_DIVERSE = 8  # … where every look places the pool anew; for λ as many as elsewhere if these find nothing …
 _STEPS_OF_THE_WHOLE = 8  # … and where it ranks the whole pool
 _STRAIGHT = 1e-9
 
@@ -220,15 +220,16 @@ class _Sight(Protocol):
     """Sees two memories under other recipes."""
 
     @property
+    def steps(self) -> int:
+        """Return at how many places to look in each direction where a number has to be searched for."""
+
+    @property
     def is_smooth(self) -> bool:
         """Tell whether two change places nowhere but where scores cross."""
 
     @property
     def is_diverse(self) -> bool:
         """Tell whether diversity has the last word, so that they may do so where no scores cross."""
-
-    def steps(self, knob: Knob) -> int:
-        """Return at how many places to look in each direction where a number has to be searched for."""
 
     def flips(self, turned: Callable[[float], Recipe]) -> Look:
         """Return what tells whether the lower is above the upper after a turn."""
@@ -244,12 +245,10 @@ class _Few:
         self._pool, self._upper, self._lower = pool, upper, lower
         self._looks = Looks(pool.runs, pool.context, pool.ground_of((upper, lower)))
         self.is_diverse = ends_in_diversity(pool.recipe)
+        self.steps = _STEPS_OF_THE_DIVERSE if self.is_diverse else _STEPS
         self.is_smooth = not any(
             isinstance(stage, (MinScore, OpenClawSelection, Dedup)) for stage in pool.recipe.stages
         ) and not pool.recipe.fusion.is_capped(pool.runs, pool.context)
-
-    def steps(self, knob: Knob) -> int:
-        return _STEPS_OF_THE_DIVERSE if self.is_diverse and not turns_diversity(knob) else _STEPS
 
     def flips(self, turned: Callable[[float], Recipe]) -> Look:
         return Together(lambda values: self._looks.are_above([*map(turned, values)], self._lower, self._upper))
@@ -268,11 +267,9 @@ class _Whole:
     pool: Pool
     upper: MemoryId
     lower: MemoryId
+    steps: int = _STEPS_OF_THE_WHOLE
     is_smooth: bool = False
     is_diverse: bool = False
-
-    def steps(self, knob: Knob) -> int:
-        return _STEPS_OF_THE_WHOLE
 
     def flips(self, turned: Callable[[float], Recipe]) -> Look:
         return OneByOne(lambda value: is_above(self.pool.ranked(turned(value)), self.lower, self.upper))
@@ -290,9 +287,12 @@ def _nearest(knob: Knob, sight: _Sight) -> float | None:
     turned = cache(knob.turned)
     flips = sight.flips(turned)
     probes = [probe for probe in _probes(knob, sight, turned) if probe != knob.value]
-    # Without any relevance it takes diversity long to tell who is first, so that waits until it is asked for.
-    flips.ahead(probe for probe in probes if lambda_of(turned(probe)))
-    return searched(knob, probes, flips)
+    if not turns_diversity(knob):
+        flips.ahead(probes)
+        return searched(knob, probes, flips)
+    # The less relevance counts, the longer it takes to tell who is first: the end waits until it is asked for.
+    found = searched(knob, probes, flips, at_once=len(probes))
+    return searched(knob, [*along(knob, _STEPS)], flips, at_once=2 * _STEPS) if found is None else found
 
 
 def _probes(knob: Knob, sight: _Sight, turned: Callable[[float], Recipe]) -> list[float]:
@@ -301,7 +301,7 @@ def _probes(knob: Knob, sight: _Sight, turned: Callable[[float], Recipe]) -> lis
     around = [
         knob.value + (crossing - knob.value) * (1 + share) for crossing in crossings or () for share in (-_JUST, _JUST)
     ]
-    on_the_way = [] if crossings is not None and sight.is_smooth else [*along(knob, sight.steps(knob))]
+    on_the_way = [] if crossings is not None and sight.is_smooth else [*along(knob, sight.steps)]
     return [probe for probe in (*around, *on_the_way, knob.low, knob.high) if knob.low <= probe <= knob.high]
 
 
