@@ -35,6 +35,8 @@ static PyMethodDef functions[] = {
      "Write in how many signs each row differs from a question, and count how many differ in so many."},
     {"under", (PyCFunction)(void (*)(void))kernel_under, METH_FASTCALL,
      "Write what a question's numbers add up to under the signs of some rows."},
+    {"duels", (PyCFunction)(void (*)(void))kernel_duels, METH_FASTCALL,
+     "Tell who of two diversity places first, a row for each setting."},
     {"sealed", kernel_sealed, METH_O, "Tell whether bytes are those that their checksum was made of."},
     {"listed", (PyCFunction)(void (*)(void))kernel_listed, METH_FASTCALL,
      "Find the list of a term in a page."},

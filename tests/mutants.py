@@ -161,7 +161,7 @@ MUTANTS = (
     Mutant(
         "unstable tie",
         "ranking/fusion.py",
-        "key=lambda place: (-scores[place], memory_of(memories[ids[place]]).content_key)",
+        "key=lambda place: (-scores[place], keys.get(place, ()))",
         "key=lambda place: -scores[place]",
         LAWS,
     ),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 4  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 5  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
 class Kernel(Protocol):
@@ -80,6 +80,26 @@ class Kernel(Protocol):
         /,
     ) -> None:
         """Write what a question's numbers add up to under the signs of some rows."""
+
+    def duels(
+        self,
+        alike: NDArray[np.float64],
+        compared: NDArray[np.bool_],
+        turns: NDArray[np.int64],
+        worth: NDArray[np.float64],
+        gains: NDArray[np.float64],
+        others: NDArray[np.float64],
+        pairs: NDArray[np.int64],
+        least: NDArray[np.float64],
+        states: NDArray[np.uint8],
+        wanted: NDArray[np.int64],
+        by: float,
+        /,
+    ) -> int:
+        """Place by diversity in each row until it is decided who of a pair is first.
+
+        Returns how many rows wait for a place to be compared with all, or −1 if turns are wanted to tell equals apart.
+        """
 
     def sealed(self, blob: bytes, /) -> bool:
         """Tell whether bytes are those that the checksum in front of them was made of."""

@@ -30,15 +30,27 @@ from whyrank.ranking.counterfactuals import (
     seek,
     standing,
 )
-from whyrank.ranking.diverse import Diverse, ends_in_diversity
 from whyrank.ranking.diversity import MMR
+from whyrank.ranking.fusion import Fuse, listed_by
 from whyrank.ranking.ground import Ground
 from whyrank.ranking.knobs import Knob, knobs
+from whyrank.ranking.looks import Looks, can_see
 from whyrank.ranking.nearest import NEARLY
 from whyrank.ranking.order import Stage
 from whyrank.ranking.recipes import RECIPES, Recipe, rank_pool
 from whyrank.ranking.settings import Adjustments, adjusted
-from whyrank.ranking.stages import Evidence, GroupBySource, InScope, NameFirst, NotExpired, Recency, Superseded
+from whyrank.ranking.stages import (
+    Dedup,
+    Evidence,
+    GroupBySource,
+    InScope,
+    MinScore,
+    NameFirst,
+    NotExpired,
+    OpenClawSelection,
+    Recency,
+    Superseded,
+)
 from whyrank.ranking.worth import Base, Importance
 from whyrank.search.contrast import contrast
 from whyrank.search.retrieval import Stopwatch
@@ -119,29 +131,32 @@ def test_no_nearer_weight_flips_them_and_none_does_where_none_is_told(world: Wor
                     assert not flipped, (knob.name, value)
 
 
-BEFORE_DIVERSITY = (
+BEFORE_GROUPING = (
     NameFirst(), Recency(), Evidence(min_vector=0.3, min_coverage=0.3), Superseded(), NotExpired(), InScope(), Base(),
-    Importance(), TokenMatch(0.1), Boosts(0.4, 0.3, 0.2, 0.1, 0.1),
+    Importance(), TokenMatch(0.1), Boosts(0.4, 0.3, 0.2, 0.1, 0.1), MinScore(0.4), OpenClawSelection(0.5), Dedup(),
 )  # fmt: skip
 
 
 @st.composite
-def diverse_recipes(draw: st.DrawFn) -> Recipe:
-    stages: list[Stage] = draw(st.lists(st.sampled_from(BEFORE_DIVERSITY), max_size=3))
+def seen_recipes(draw: st.DrawFn, is_diverse: bool | None = None) -> Recipe:
+    """Return recipes that can be looked at in numbers alone, some of which end in diversity."""
+    stages: list[Stage] = draw(st.lists(st.sampled_from(BEFORE_GROUPING), max_size=3))
     stages += draw(st.sampled_from([[], [GroupBySource()], [GroupBySource(2)]]))
-    return Recipe("diverse", draw(fusions()), (*stages, MMR(draw(st.sampled_from([0.0, 0.2, 0.7, 1.0])))))
+    if draw(st.booleans()) if is_diverse is None else is_diverse:
+        stages.append(MMR(draw(st.sampled_from([0.0, 0.2, 0.7, 1.0]))))
+    return Recipe("seen", draw(fusions()), tuple(stages))
 
 
-@given(worlds(visible_only=True), diverse_recipes(), diverse_recipes())
+@given(worlds(visible_only=True), seen_recipes(is_diverse=True), seen_recipes(is_diverse=True))
 @settings(max_examples=200, deadline=None)
 def test_a_look_at_two_places_sees_what_the_ranking_of_the_whole_pool_shows(
     world: World, recipe: Recipe, other: Recipe
 ) -> None:
-    looks = Diverse(world.runs, world.context)
+    looks = Looks(world.runs, world.context)
     # The second and third recipe must not see what was kept of the first, nor the fourth too little of it.
     mixed = replace(recipe, stages=(*recipe.stages[:-1], other.stages[-1])), replace(recipe, fusion=other.fusion)
     seen = [recipe, *mixed, recipe]
-    assert all(map(ends_in_diversity, seen))
+    assert all(map(can_see, seen))
     rankings = [rank_pool(world.runs, one, world.context) for one in seen]
     for one, two in permutations(sorted(candidates(world)), 2):
         assert looks.are_above(seen, one, two) == [is_above(ranking, one, two) for ranking in rankings], (one, two)
@@ -152,20 +167,37 @@ def test_a_look_at_two_places_sees_what_the_ranking_of_the_whole_pool_shows(
                 assert clearly == (is_above(ranking, one, two) and not are_level(ranking, one, two)), (one, two)
 
 
-@given(worlds(visible_only=True), diverse_recipes(), st.integers(0, 3))
+@given(worlds(visible_only=True), seen_recipes(is_diverse=False), fusions())
+@settings(max_examples=300, deadline=None)
+def test_a_look_at_those_concerned_sees_what_the_ranking_of_the_whole_pool_shows(
+    world: World, recipe: Recipe, other: Fuse
+) -> None:
+    seen = [recipe, replace(recipe, fusion=other)]
+    assert all(map(can_see, seen))
+    pool = Pool(world.runs, world.context, recipe)
+    rankings = [pool.ranked(one) for one in seen]
+    for one, two in permutations(sorted(candidates(world)), 2):
+        looks = Looks(world.runs, world.context, pool.ground_of((one, two)))
+        event(f"{len(looks.ground.ids)} of {len(candidates(world))}")
+        assert looks.are_above(seen, one, two) == [is_above(ranking, one, two) for ranking in rankings], (one, two)
+        clearly = [is_above(found, one, two) and not are_level(found, one, two) for found in rankings]
+        assert looks.are_above(seen, one, two, by=LEVEL) == clearly, (one, two)
+
+
+@given(worlds(visible_only=True), seen_recipes(), st.integers(0, 3))
 @settings(max_examples=100, deadline=None)
 def test_on_the_ground_of_a_larger_pool_a_part_of_it_is_seen_as_if_it_were_alone(
     world: World, recipe: Recipe, left_out: int
 ) -> None:
     first, *others = world.runs
     less = (replace(first, candidates=first.candidates[left_out:]), *others)
-    looks = Diverse(less, world.context, Ground(world.runs, world.context))
+    looks = Looks(less, world.context, Ground(listed_by(world.runs), world.context))
     ranking = rank_pool(less, recipe, world.context)
     for one, two in permutations(sorted(candidates(world)), 2):
         assert looks.are_above([recipe], one, two) == [is_above(ranking, one, two)], (one, two)
 
 
-@given(worlds(visible_only=True), st.one_of(diverse_recipes(), any_recipe))
+@given(worlds(visible_only=True), st.one_of(seen_recipes(), any_recipe))
 @settings(max_examples=200, deadline=None)
 def test_ranked_as_far_as_two_they_stand_where_the_whole_ranking_has_them(world: World, recipe: Recipe) -> None:
     pool = Pool(world.runs, world.context, replace(recipe, fusion=recipe.fusion.settled(0.6)))

@@ -33,8 +33,8 @@ from ..ranking.stages import (
     NameFirst,
     OpenClawSelection,
     Recency,
-    text_key,
 )
+from ..ranking.texts import text_key
 from ..ranking.worth import Importance
 from ..search.pooled import Pooled
 from ..trail import Trail

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
-from ..hits import Context, Hit, Labels, Ranking
+from ..hits import Context, Labels, Ranking
 from ..trail import Step
 from ..types import Memory
 from ..wording import counted
@@ -43,6 +43,8 @@ class TokenPoints:
 
 def token_points(asked: Sequence[str], words: Sequence[str]) -> TokenPoints:
     """Count which words of a query stand in a text, whole or as the beginning of a word."""
+    if not words:
+        return TokenPoints(0, 0, len(asked))
     known = set(words)
     exact = sum(word in known for word in asked)
     prefix = sum(word not in known and _begins(word, words) for word in asked)
@@ -67,8 +69,8 @@ class TokenMatch:
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add weight × points, with the words that were counted."""
 
-        def steps(hit: Hit) -> Iterator[Step]:
-            points = self.known(hit.memory, context)
+        def steps(memory: Memory) -> Iterator[Step]:
+            points = self.known(memory, context)
             for number in self.numbers(points):
                 yield Step("token-match", self.op, number, f"{self.weight:g} × {points.value:g} points: {points}")
 
@@ -117,8 +119,8 @@ class Boosts:
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add each bonus as a step of its own."""
 
-        def steps(hit: Hit) -> Iterator[Step]:
-            return (Step("boosts", self.op, *told) for told in self._bonuses(self.known(hit.memory, context)))
+        def steps(memory: Memory) -> Iterator[Step]:
+            return (Step("boosts", self.op, *told) for told in self._bonuses(self.known(memory, context)))
 
         return resteps(ranking, steps)
 
@@ -133,6 +135,8 @@ class Boosts:
         return [number for number, _ in self._bonuses(known)]
 
     def _bonuses(self, known: Labelled) -> Iterator[tuple[float, str]]:
+        if known.slug is None and known.name is None and not known.summary.value:
+            return
         slug = {"every word": self.slug_exact, "every word as a beginning": self.slug_prefix}
         name = {"every word": self.name_exact, "every word as a beginning": self.name_prefix}
         for label, found, bonuses in (("slug", known.slug, slug), ("name", known.name, name)):
@@ -145,7 +149,7 @@ class Boosts:
 
 def _found(asked: Sequence[str], words: Sequence[str]) -> _Found | None:
     """Tell whether a label has every word of a query, else whether every one begins a word of it."""
-    if not asked or not words:
+    if not asked or not words or not _begins(asked[0], words):
         return None
     if all(word in words for word in asked):
         return "every word"

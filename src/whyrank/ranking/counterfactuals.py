@@ -1,49 +1,40 @@
 """What would have to be different for two memories to change places: the nearest such value of one number at a time.
 
-Turning a weight, k or a bonus refolds the trails of the few memories concerned, with the numbers of the pool as they
-are; where the scores are straight lines, the lines cross where the places change, else the value is searched for.
-Whatever is found is held against the ranking of the whole pool before it is told.
+Turning a weight, k or a bonus is looked at in numbers alone, many values at once, and for the few memories concerned
+where the others have no say; where the scores are straight lines, the lines cross where the places change, else the
+value is searched for. Stages that nothing is known of rank the whole pool at every look.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property
 from itertools import combinations
+from typing import Protocol
 
 from ..columns import Listed, MemoryId, by_id
 from ..hits import Context, Hit, Ranking, memory_of, origins_of
-from ..trail import Key, Part, Step, total
+from ..trail import Key
 from ..types import Run, Signal
-from .boosts import Boosts, TokenMatch
-from .diverse import Diverse, are_above, ends_in_diversity, lambda_of
 from .diversity import MMR
-from .fusion import Fuse, Vote, share_out
+from .fusion import listed_by
 from .ground import Ground
-from .knobs import Knob, knobs
+from .knobs import Knob, knobs, turns_diversity
 from .lineup import behind_of, ids_of
-from .nearest import DIGITS, NEARLY, Look, OneByOne, Together, along, searched
-from .order import in_order
+from .looks import Looks, are_above, can_see, ends_in_diversity
+from .nearest import DIGITS, Look, OneByOne, Together, along, searched
 from .recipes import Recipe, rank_pool
-from .stages import Evidence, GroupBySource, InScope, MinScore, NameFirst, NotExpired, Recency, Superseded
-from .worth import Base, Importance
+from .stages import Dedup, GroupBySource, MinScore, OpenClawSelection
+from .texts import same_texts
 
 LEVEL = 1e-9  # scores closer than this are level: rounding, and not evidence, would decide between them
 _JUST = 1e-3  # how far before and behind a crossing is looked, as a share of the change
 _STEPS = 24  # places looked at in each direction where a number has to be searched for …
-_STEPS_OF_THE_WHOLE = 8  # … and where each look ranks the whole pool
+_STEPS_OF_THE_DIVERSE = 8  # … where every look places the pool anew; for λ as many as elsewhere if these find nothing …
+_STEPS_OF_THE_WHOLE = 8  # … and where it ranks the whole pool
 _STRAIGHT = 1e-9
-
-# What these do to a hit does not depend on the others, but for files, whose other chunks are looked at as well.
-_ONE_BY_ONE = (
-    Base, Boosts, Evidence, GroupBySource, Importance, InScope, MinScore, NameFirst, NotExpired, Recency, Superseded,
-    TokenMatch,
-)  # fmt: skip
-
-Judge = Callable[[Recipe], Ranking]
-Nearest = Callable[[Knob], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +99,28 @@ class Pool:
     @cached_property
     def ground(self) -> Ground:
         """Return what does not change however the pool is ranked."""
-        return self.whole.ground if self.whole else Ground(self.runs, self.context)
+        return self.whole.ground if self.whole else Ground(listed_by(self.runs), self.context)
+
+    def ground_of(self, pair: Collection[MemoryId]) -> Ground:
+        """Return as much of it as has a say in how two memories stand."""
+        if self.whole:
+            return self.whole.ground_of(pair)
+        if any(isinstance(stage, (MMR, OpenClawSelection)) for stage in self.recipe.stages):
+            return self.ground
+        return Ground(self.beside(pair), self.context)
+
+    def beside(self, pair: Collection[MemoryId]) -> list[MemoryId]:
+        """Return two memories with those that may stand in their stead: chunks of their files, and equal texts."""
+        stages, memories = self.recipe.stages, self.context.memories
+        listed, few = listed_by(self.runs), {*pair}
+        if any(isinstance(stage, GroupBySource) for stage in stages):
+            theirs = {memories[identity].origin for identity in pair}
+            origins = zip(listed, origins_of(memories, listed), strict=True)
+            few |= {identity for identity, origin in origins if origin in theirs}
+        if any(isinstance(stage, Dedup) for stage in stages):
+            twins = same_texts(memory_of(memories[identity]) for identity in listed)
+            few |= {identity for same in twins if not few.isdisjoint(same) for identity in same}
+        return [identity for identity in listed if identity in few]
 
     def without(self, term: str, words: Signal) -> Pool:
         """Return the pool as it is when a word is not asked for, and the words say this instead of what they said."""
@@ -146,10 +158,10 @@ def _reranked(run: Run, signal: Signal, context: Context, by_rank: bool) -> Run:
 def changes(pool: Pool, ranking: Ranking, upper: MemoryId, lower: MemoryId) -> tuple[Change, ...]:
     """Return what would put the lower above the upper, one number at a time, the smallest change first."""
     pair = [*seek(ranking, {upper, lower})]
-    nearest = _by_places(pool, upper, lower) if ends_in_diversity(pool.recipe) else _by_scores(pool, upper, lower)
+    sight: _Sight = _Few(pool, upper, lower) if can_see(pool.recipe) else _Whole(pool, upper, lower)
     found = []
     for knob in knobs(pool.recipe, pool.runs, pool.context, pair):
-        value = nearest(knob)
+        value = _nearest(knob, sight)
         if value is not None:
             found.append(Change(knob.name, knob.value, value, knob.key, knob.turned(value)))
     return tuple(sorted(found, key=lambda change: change.size))
@@ -160,10 +172,11 @@ def are_turned(pools: Sequence[Pool], upper: MemoryId, lower: MemoryId) -> list[
 
     As few of the others are looked at as that takes.
     """
-    if pools and ends_in_diversity(pools[0].recipe):
-        looks = [(Diverse(pool.runs, pool.context, pool.ground), pool.recipe) for pool in pools]
+    if pools and can_see(pools[0].recipe):
+        ground = pools[0].ground_of((upper, lower))
+        looks = [(Looks(pool.runs, pool.context, ground), pool.recipe) for pool in pools]
         return are_above(looks, lower, upper, by=LEVEL)
-    rankings = [_judges(pool, upper, lower).quick(pool.recipe) for pool in pools]
+    rankings = [pool.ranked(pool.recipe) for pool in pools]
     return [is_above(found, lower, upper) and not are_level(found, lower, upper) for found in rankings]
 
 
@@ -203,143 +216,101 @@ def are_level(ranking: Ranking, one: MemoryId, other: MemoryId) -> bool:
 # -- two ways to see ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Judges:
-    """The quick look at the few memories concerned, and the whole pool, which has the last word."""
-
-    quick: Judge
-    whole: Judge
-    few: frozenset[MemoryId]
-    is_smooth: bool
+class _Sight(Protocol):
+    """Sees two memories under other recipes."""
 
     @property
     def steps(self) -> int:
-        return _STEPS_OF_THE_WHOLE if self.quick is self.whole else _STEPS
+        """Return at how many places to look in each direction where a number has to be searched for."""
+
+    @property
+    def is_smooth(self) -> bool:
+        """Tell whether two change places nowhere but where scores cross."""
+
+    @property
+    def is_diverse(self) -> bool:
+        """Tell whether diversity has the last word, so that they may do so where no scores cross."""
+
+    def flips(self, turned: Callable[[float], Recipe]) -> Look:
+        """Return what tells whether the lower is above the upper after a turn."""
+
+    def keys(self, recipes: Sequence[Recipe]) -> list[dict[MemoryId, Key]]:
+        """Return for each recipe the keys of those that have a say."""
 
 
-def _judges(pool: Pool, upper: MemoryId, lower: MemoryId) -> _Judges:
-    stages = pool.recipe.stages
-    whole: Judge = pool.ranked
-    pair = frozenset({upper, lower})
-    if not all(isinstance(stage, _ONE_BY_ONE) for stage in stages) or pool.recipe.fusion.is_capped(
-        pool.runs, pool.context
-    ):
-        return _Judges(whole, whole, pair, is_smooth=False)
-    fused = pool.recipe.fusion(pool.runs, pool.context)
-    memories = pool.context.memories
-    few: Iterable[MemoryId] = pair
-    if any(isinstance(stage, GroupBySource) for stage in stages):
-        ids, theirs = [*memories], {memories[identity].origin for identity in pair}
-        few = [key for key, origin in zip(ids, origins_of(memories, ids), strict=True) if origin in theirs]
-    refold = _Refold(pool, tuple(seek(fused, set(few))))
-    is_smooth = not any(isinstance(stage, MinScore) for stage in stages)
-    return _Judges(refold, whole, frozenset(hit.id for hit in refold.hits), is_smooth)
+class _Few:
+    """Sees numbers alone, many recipes at once, and of the pool no more than has a say."""
+
+    def __init__(self, pool: Pool, upper: MemoryId, lower: MemoryId) -> None:
+        self._pool, self._upper, self._lower = pool, upper, lower
+        self._looks = Looks(pool.runs, pool.context, pool.ground_of((upper, lower)))
+        self.is_diverse = ends_in_diversity(pool.recipe)
+        self.steps = _STEPS_OF_THE_DIVERSE if self.is_diverse else _STEPS
+        self.is_smooth = not any(
+            isinstance(stage, (MinScore, OpenClawSelection, Dedup)) for stage in pool.recipe.stages
+        ) and not pool.recipe.fusion.is_capped(pool.runs, pool.context)
+
+    def flips(self, turned: Callable[[float], Recipe]) -> Look:
+        return Together(lambda values: self._looks.are_above([*map(turned, values)], self._lower, self._upper))
+
+    def keys(self, recipes: Sequence[Recipe]) -> list[dict[MemoryId, Key]]:
+        few = self._pool.beside((self._upper, self._lower))
+        seen = self._looks.keys(recipes).among([self._looks.ground.places[identity] for identity in few])
+        rows = zip(seen.tiers.tolist(), seen.scores.tolist(), strict=True)
+        return [dict(zip(few, zip(tiers, scores, strict=True), strict=True)) for tiers, scores in rows]
 
 
 @dataclass(frozen=True)
-class _Refold:
-    """Folds the trails of a few hits anew: the parts of the pool under other weights, then the stages themselves."""
+class _Whole:
+    """Ranks the whole pool at every look."""
 
     pool: Pool
-    hits: tuple[Hit, ...]
+    upper: MemoryId
+    lower: MemoryId
+    steps: int = _STEPS_OF_THE_WHOLE
+    is_smooth: bool = False
+    is_diverse: bool = False
 
-    def __call__(self, recipe: Recipe) -> Ranking:
-        hits: Iterable[Hit] = self.hits
-        if recipe.fusion != self.pool.recipe.fusion:
-            votes = recipe.fusion.live(self.pool.runs)
-            hits = [_refused(hit, recipe.fusion, votes) for hit in hits]
-        return reduce(lambda ranking, stage: stage(ranking, self.pool.context), recipe.stages, Ranking(in_order(hits)))
+    def flips(self, turned: Callable[[float], Recipe]) -> Look:
+        return OneByOne(lambda value: is_above(self.pool.ranked(turned(value)), self.lower, self.upper))
 
-
-def _refused(hit: Hit, fusion: Fuse, votes: Sequence[Vote]) -> Hit:
-    """Return a fused hit as other votes would have fused it."""
-    known = {part.signal: part for part in hit.trail[0].parts}
-    weights = share_out([vote.weight or 0.0 for vote in votes], fusion.whole)
-    if fusion.absent == "shared" and any(vote.signal not in known for vote in votes):
-        own = [w if vote.signal in known else 0.0 for vote, w in zip(votes, weights, strict=True)]
-        weights = share_out(own, fusion.whole)
-    voting = {vote.signal for vote in votes}
-    parts = [
-        _revalued(known[vote.signal], vote, weight)
-        for vote, weight in zip(votes, weights, strict=True)
-        if vote.signal in known
-    ]
-    parts += [
-        part._replace(value=0.0, weight=0.0, normalised=0.0) for part in known.values() if part.signal not in voting
-    ]
-    score = total(parts)
-    return Hit(hit.held, 0, score, (Step("fusion", "set", score, "", tuple(parts)),))
-
-
-def _revalued(part: Part, vote: Vote, weight: float) -> Part:
-    value = vote.normaliser([part.raw or 0.0], [part.rank])[0] if vote.normaliser.by_rank else part.normalised
-    return part._replace(value=weight * value, weight=weight, normalised=value)
+    def keys(self, recipes: Sequence[Recipe]) -> list[dict[MemoryId, Key]]:
+        pair = {self.upper, self.lower}
+        return [{hit.id: hit.key for hit in seek(self.pool.ranked(recipe), pair)} for recipe in recipes]
 
 
 # -- the nearest value -------------------------------------------------------------------------------------------------
 
 
-def _by_places(pool: Pool, upper: MemoryId, lower: MemoryId) -> Nearest:
-    """Return how to find the nearest value that puts the lower above the upper where diversity has the last word."""
-    diverse = Diverse(pool.runs, pool.context, pool.ground)
-
-    def nearest(knob: Knob) -> float | None:
-        turned = cache(knob.turned)
-        flips = Together(lambda values: diverse.are_above([*map(turned, values)], lower, upper))
-        probes = [probe for probe in (*along(knob, _STEPS_OF_THE_WHOLE), knob.low, knob.high) if probe != knob.value]
-        # Without any relevance it takes long to tell who is first, so that waits until it is asked for.
-        flips.ahead(probe for probe in probes if lambda_of(turned(probe)))
-        value = searched(knob, probes, flips)
-        if value is None:
-            return None
-        nearly = knob.value + NEARLY * (value - knob.value)
-        flips.ahead((value, nearly))
-        return value if flips(value) and not flips(nearly) else None
-
-    return nearest
+def _nearest(knob: Knob, sight: _Sight) -> float | None:
+    """Return the nearest value that puts the lower above the upper."""
+    turned = cache(knob.turned)
+    flips = sight.flips(turned)
+    probes = [probe for probe in _probes(knob, sight, turned) if probe != knob.value]
+    if not turns_diversity(knob):
+        flips.ahead(probes)
+        return searched(knob, probes, flips)
+    # The less relevance counts, the longer it takes to tell who is first: the end waits until it is asked for.
+    found = searched(knob, probes, flips, at_once=len(probes))
+    return searched(knob, [*along(knob, _STEPS)], flips, at_once=2 * _STEPS) if found is None else found
 
 
-def _by_scores(pool: Pool, upper: MemoryId, lower: MemoryId) -> Nearest:
-    """Return how to find it elsewhere."""
-    judges = _judges(pool, upper, lower)
-    return lambda knob: _nearest(knob, judges, upper, lower)
-
-
-def _nearest(knob: Knob, judges: _Judges, upper: MemoryId, lower: MemoryId) -> float | None:
-    """Return the nearest value that puts the lower above the upper, the whole pool being the witness."""
-
-    def flips(judge: Judge) -> Look:
-        return OneByOne(lambda value: is_above(judge(knob.turned(value)), lower, upper))
-
-    looks = [(judges.quick, judges)]
-    if judges.quick is not judges.whole:
-        looks.append((judges.whole, _Judges(judges.whole, judges.whole, judges.few, is_smooth=False)))
-    holds = flips(judges.whole)
-    for judge, seen in looks:
-        value = searched(knob, _probes(knob, seen), flips(judge))
-        if value is None:
-            return None
-        if holds(value) and not holds(knob.value + NEARLY * (value - knob.value)):
-            return value
-    return None
-
-
-def _probes(knob: Knob, judges: _Judges) -> list[float]:
+def _probes(knob: Knob, sight: _Sight, turned: Callable[[float], Recipe]) -> list[float]:
     """Return where to look: around the crossings of straight lines, else along the whole way; at the ends always."""
-    crossings = None if knob.wide or knob.stepped else _crossings(knob, judges)
+    crossings = None if knob.wide or knob.stepped or sight.is_diverse else _crossings(knob, sight, turned)
     around = [
         knob.value + (crossing - knob.value) * (1 + share) for crossing in crossings or () for share in (-_JUST, _JUST)
     ]
-    on_the_way = [] if crossings is not None and judges.is_smooth else [*along(knob, judges.steps)]
+    on_the_way = [] if crossings is not None and sight.is_smooth else [*along(knob, sight.steps)]
     return [probe for probe in (*around, *on_the_way, knob.low, knob.high) if knob.low <= probe <= knob.high]
 
 
-def _crossings(knob: Knob, judges: _Judges) -> list[float] | None:
+def _crossings(knob: Knob, sight: _Sight, turned: Callable[[float], Recipe]) -> list[float] | None:
     """Return where the scores of two memories in one tier cross, or None where they are no straight lines."""
     reach = knob.high - knob.low
     # Away from the ends, where a vote may fall silent; and away from each other.
     places = [knob.low + reach * share for share in (0.2, 0.5, 0.8)]
-    first, middle, last = (_keys(judges.quick(knob.turned(place)), judges.few) for place in places)
+    first, middle, last = sight.keys([turned(place) for place in places])
     lines: dict[MemoryId, tuple[int, float, float]] = {}
     for identity in first.keys() & middle.keys() & last.keys():
         (tier, start), (_, between), (_, end) = first[identity], middle[identity], last[identity]
@@ -352,7 +323,3 @@ def _crossings(knob: Knob, judges: _Judges) -> list[float] | None:
         if tier == other_tier and slope != other_slope:
             crossings.append((other_height - height) / (slope - other_slope))
     return crossings
-
-
-def _keys(ranking: Ranking, wanted: Iterable[MemoryId]) -> dict[MemoryId, Key]:
-    return {hit.id: hit.key for hit in seek(ranking, set(wanted))}

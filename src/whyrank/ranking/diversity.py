@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..columns import MemoryId
 from ..errors import ConfigError
-from ..hits import Context, Hit, Ranking
+from ..hits import ContentKey, Context, Hit, Ranking, content_keys_of
 from ..trail import Step
 from .likeness import likeness_between
-from .lineup import Stepped, behind_of, chosen, ids_of, scores_of, tiers_of
+from .lineup import Hits, Stepped, behind_of, chosen, ids_of, scores_of, tiers_of
 from .stages import WINDOW_LIFT
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+
+
+_AT_LEAST = 16  # are placed at once: more than most look at
 
 
 class _Rows(Protocol):
@@ -45,34 +50,18 @@ class MMR:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Give every hit its gain, over the whole pool, so that the limit changes nothing."""
-        return self.as_far_as(ranking, context, None)
-
-    def as_far_as(self, ranking: Ranking, context: Context, wanted: Collection[MemoryId] | None) -> Ranking:
-        """Place hits until all that are wanted stand, or all there are: what comes later moves none before it."""
-        import numpy as np
-
         hits, ids = ranking.hits, ids_of(ranking.hits)
         if not ids:
             return ranking
-        alike = likeness_between(ids, context)
-        rows = alike.square() if wanted is None else alike
-        tiers = np.array(tiers_of(hits), np.int64)
-        relevance = relevance_of(tiers, np.array(scores_of(hits), np.float64))
-        picks = self.placed(tiers, self.lambda_ * relevance, rows, lambda place: hits[place].memory.content_key)
-        placed = [*picks] if wanted is None else _until(picks, _standing_for(hits, wanted))
-        places = [pick.place for pick in placed]
-        nearest = _nearest(places, rows)
+        return Ranking(Placed(_Placing(self, hits, ids, context)), ranking.dropped, ranking.notices)
 
-        def step(index: int) -> Step:
-            (first, likeness), place = nearest[index], places[index]
-            told = f"{self.lambda_:g} × relevance {relevance[place]:.4f}"
-            if likeness > 0:
-                told += f" − {1 - self.lambda_:g} × {likeness:.4f}, most like {ids[first]}"
-            return Step("mmr", "set", gains[index], told)
-
-        gains = [pick.gain for pick in placed]
-        # No gain is above the one before it, and of equals the first by content was placed first: this is the order.
-        return Ranking(Stepped(chosen(hits, places), "mmr", step), ranking.dropped, ranking.notices)
+    def as_far_as(self, ranking: Ranking, context: Context, wanted: Collection[MemoryId]) -> Ranking:
+        """Place hits until all that are wanted stand: what comes later moves none before it."""
+        if not ranking.hits:
+            return ranking
+        placing = _Placing(self, ranking.hits, ids_of(ranking.hits), context)
+        placed = placing.until(_standing_for(ranking.hits, wanted))
+        return Ranking(placing.head(placed), ranking.dropped, ranking.notices)
 
     def placed(
         self,
@@ -140,31 +129,105 @@ def _standing_for(hits: Sequence[Hit], wanted: Collection[MemoryId]) -> set[int]
     return shown | {place for identity, (place, _) in behind_of(hits).items() if identity in wanted}
 
 
-def _until(picks: Iterator[Pick], wanted: set[int]) -> list[Pick]:
-    """Take picks as long as one that is wanted is still to come."""
-    taken: list[Pick] = []
-    while wanted:
-        taken.append(next(picks))
-        wanted = wanted - {taken[-1].place}
-    return taken
-
-
-def _nearest(placed: Sequence[int], likeness: _Rows) -> list[tuple[int, float]]:
-    """Return for each place the most similar of those placed before it, of several the first, and how like it is."""
-    import numpy as np
-
-    if not placed:
-        return []
-    order = np.array(placed)
-    rows = likeness[order] if isinstance(likeness, np.ndarray) else np.array([likeness[place] for place in placed])
-    before = np.triu(rows[:, order], 1)
-    first = before.argmax(axis=0)
-    return [*zip(order[first].tolist(), before[first, np.arange(len(order))].tolist(), strict=True)]
-
-
 class Pick(NamedTuple):
     """Who is placed next, with what gain, and what each would have gained in its stead."""
 
     place: int
     gain: float
     gains: Floats
+
+
+class _Placing:
+    """Hits on their way to their places: as many are placed as somebody has asked for, which is rarely all of them."""
+
+    def __init__(self, stage: MMR, hits: Sequence[Hit], ids: Sequence[MemoryId], context: Context) -> None:
+        import numpy as np
+
+        self.hits = hits
+        self.tiers = np.array(tiers_of(hits), np.int64)
+        self._stage = stage
+        self._ids = ids
+        self._memories = context.memories
+        self._picks: list[Pick] = []
+        self._alike = likeness_between(ids, context)
+        self._relevance = relevance_of(self.tiers, np.array(scores_of(hits), np.float64))
+
+    def to(self, count: int) -> list[Pick]:
+        """Place as many as these, if there are so many, and return all that are placed.
+
+        Whoever asks for more begins anew, so that threads that look at one answer do not disturb each other.
+        """
+        placed = self._picks
+        if len(placed) < min(count, len(self._ids)):
+            placed = [*islice(self._placed(), max(count, _AT_LEAST, 2 * len(placed)))]
+            self._picks = placed
+        return placed
+
+    def until(self, wanted: set[int]) -> list[Pick]:
+        """Place hits as long as one that is wanted is still to come."""
+        placed: list[Pick] = []
+        picks = self._placed()
+        while wanted:
+            placed.append(next(picks))
+            wanted = wanted - {placed[-1].place}
+        self._picks = placed
+        return placed
+
+    def _placed(self) -> Iterator[Pick]:
+        worth = self._stage.lambda_ * self._relevance
+        return self._stage.placed(self.tiers, worth, self._alike, lambda place: self._content_keys[place])
+
+    @cached_property
+    def _content_keys(self) -> Sequence[ContentKey]:
+        """Return what breaks ties: read at once, because where some are equal many are."""
+        return content_keys_of(self._memories, self._ids)
+
+    def head(self, placed: Sequence[Pick]) -> Sequence[Hit]:
+        """Return the hits that are placed.
+
+        No gain is above the one before it, and of equals the first by content was placed first: this is the order.
+        """
+        return Stepped(
+            chosen(self.hits, [pick.place for pick in placed]), "mmr", lambda index: self.step(placed, index)
+        )
+
+    def step(self, placed: Sequence[Pick], index: int) -> Step:
+        """Say what the one at this place gained."""
+        place, lambda_ = placed[index].place, self._stage.lambda_
+        told = f"{lambda_:g} × relevance {self._relevance[place]:.4f}"
+        if index:
+            before = self._alike[place][[pick.place for pick in placed[:index]]]
+            first = int(before.argmax())  # of several the first
+            if before[first] > 0:
+                told += f" − {1 - lambda_:g} × {before[first]:.4f}, most like {self._ids[placed[first].place]}"
+        return Step("mmr", "set", placed[index].gain, told)
+
+
+class Placed(Hits):
+    """Hits in the order of what they gain, each placed when somebody looks at it or at one behind it."""
+
+    def __init__(self, placing: _Placing) -> None:
+        self._placing = placing
+
+    def ids(self) -> list[MemoryId]:
+        """Return the ids without making a hit."""
+        return ids_of(self._whole())
+
+    def tiers(self) -> Sequence[int]:
+        """Return the tiers, which stay above each other whoever is placed where."""
+        return sorted(self._placing.tiers.tolist(), reverse=True)
+
+    def behind(self) -> dict[MemoryId, tuple[int, int]]:
+        """Return what stands beside a hit."""
+        return behind_of(self._whole())
+
+    def hit(self, index: int) -> Hit:
+        """Make one hit."""
+        placed = self._placing.to(index + 1)
+        return self._placing.hits[placed[index].place].after(self._placing.step(placed, index))
+
+    def _whole(self) -> Sequence[Hit]:
+        return self._placing.head(self._placing.to(len(self)))
+
+    def __len__(self) -> int:
+        return len(self._placing.hits)

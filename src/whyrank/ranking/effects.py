@@ -1,41 +1,51 @@
-"""What stages do to a whole pool that see each memory by itself: columns of numbers instead of a step for every hit."""
+"""What stages do to a pool before files are grouped: columns of numbers instead of a step for every hit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from ..columns import MemoryId
 from ..hits import Context, Hit, Ranking
 from ..trail import Trail
 from .boosts import Boosts, TokenMatch
+from .filing import Keys, firsts
+from .fusion import Fuse
 from .ground import Ground
 from .order import Change, Numbering, Stage
-from .stages import WINDOW_LIFT, Evidence, InScope, NameFirst, NotExpired, Recency, Superseded
+from .stages import (
+    WINDOW_LIFT,
+    Dedup,
+    Evidence,
+    InScope,
+    MinScore,
+    NameFirst,
+    NotExpired,
+    OpenClawSelection,
+    Recency,
+    Superseded,
+)
 from .worth import Base, Importance
 
 if TYPE_CHECKING:
     from .duels import Flags, Floats, Integers
 
+_GUARDS = (InScope, NotExpired, Superseded)
 # What these do to a hit depends neither on the others nor on the score it has been given so far.
-BY_ITSELF = (
-    Base, Boosts, Evidence, Importance, InScope, NameFirst, NotExpired, Recency, Superseded, TokenMatch,
-)  # fmt: skip
+_NUMBERING = (Base, Boosts, Importance, Recency, TokenMatch)
+_BY_ITSELF = (Evidence, NameFirst, *_GUARDS, *_NUMBERING)
 
 Measured = tuple[float | None, float | None]
 
 
-class Keys(NamedTuple):
-    """What fusion and stages make of each place: its score, its tier, and whether it stands; a row for each setting."""
+class Ranked(Protocol):
+    """What stages ask of the fusions that come before them."""
 
-    scores: Floats
-    tiers: Integers
-    stands: Flags
+    def ranked(self, fusions: Sequence[Fuse], signal: str) -> Flags:
+        """Tell which places have a rank in a run whose vote counts: a row for each fusion."""
 
-    def row(self, place: int) -> Keys:
-        """Return one of the rows before any stage: all stand alike, and where scores are one row, all share it."""
-        scores = self.scores[place % len(self.scores), None]
-        return Keys(scores, self.tiers[:1], self.stands[:1])
+    def evidence(self, fusion: Fuse) -> Sequence[Measured]:
+        """Return the cosine and the coverage of each place, where it has them."""
 
 
 class _Effect(NamedTuple):
@@ -46,48 +56,97 @@ class _Effect(NamedTuple):
     dropped: Flags | None = None
 
 
+def is_seen(stage: Stage) -> bool:
+    """Tell whether it is known what a stage does to places."""
+    if isinstance(stage, Dedup):
+        return stage.near is None
+    return isinstance(stage, (*_BY_ITSELF, MinScore, OpenClawSelection))
+
+
 class Effects:
     """What stages do to the places of one pool; of several settings of a stage, only what they change is asked anew."""
 
-    def __init__(self, ground: Ground, context: Context, evidence: Callable[[], Sequence[Measured]]) -> None:
+    def __init__(self, ground: Ground, context: Context, fused: Ranked) -> None:
         self._ground = ground
         self._context = context
-        self._evidence = evidence  # the cosine and the coverage of each place
+        self._fused = fused
         self._measured: Sequence[Measured] | None = None
         self._effects: dict[Stage, _Effect] = {}
 
-    def after(self, keys: Keys, stages: Sequence[Stage]) -> Keys:
-        """Return the keys after these stages."""
-        scores, tiers, stands = keys
+    def after(self, keys: Keys, stages: Sequence[Stage], fusions: Sequence[Fuse]) -> Keys:
+        """Return the keys after these stages; the fusions are those of the rows, or the one of all of them."""
         for stage in stages:
-            effect = self._effects.get(stage)
-            if effect is None:
-                effect = self._effects[stage] = self._effect(stage)
-            for op, numbers in effect.layers:
-                scores = scores + numbers if op == "add" else scores * numbers
-            if effect.lifted is not None:
-                tiers = tiers + effect.lifted
-            if effect.dropped is not None:
-                # A hit that was lifted for its name stays, whatever the evidence.
-                gone = effect.dropped & (tiers % WINDOW_LIFT == 0) if isinstance(stage, Evidence) else effect.dropped
-                stands = stands & ~gone
+            if isinstance(stage, MinScore):
+                keys = keys._replace(stands=keys.stands & (keys.scores >= stage.at_least))
+            elif isinstance(stage, OpenClawSelection):
+                keys = self._selected(keys, stage, fusions)
+            elif isinstance(stage, Dedup):
+                keys = self._once_each(keys, fusions)
+            else:
+                keys = self._by_itself(keys, stage, fusions[0])
+        return keys
+
+    def _selected(self, keys: Keys, stage: OpenClawSelection, fusions: Sequence[Fuse]) -> Keys:
+        passes = keys.stands & (keys.scores >= stage.min_score)
+        has_words, has_vector = (self._fused.ranked(fusions, signal) for signal in ("keyword", "vector"))
+        none_passes = ~passes.any(axis=1, keepdims=True)
+        return keys._replace(stands=passes | (keys.stands & has_words & (none_passes | ~has_vector)))
+
+    def _once_each(self, keys: Keys, fusions: Sequence[Fuse]) -> Keys:
+        """Let one stand for all that have its text."""
+        import numpy as np
+
+        twins = self._ground.twins
+        if not len(twins.places):
+            return keys
+
+        def turns() -> Integers:
+            listed = self._fused.ranked(fusions, "keyword")[:, twins.places]
+            return np.array([twins.turns(row) for row in listed])
+
+        shape = max(len(keys.scores), len(keys.stands)), keys.stands.shape[1]
+        stands = np.broadcast_to(keys.stands, shape).copy()
+        own = Keys(np.broadcast_to(keys.scores, shape), np.broadcast_to(keys.tiers, shape), stands).among(twins.places)
+        stands[:, twins.places] = firsts(own, twins.groups, turns)
+        return keys._replace(stands=stands)
+
+    def _by_itself(self, keys: Keys, stage: Stage, fusion: Fuse) -> Keys:
+        scores, tiers, stands = keys
+        effect = self._effects.get(stage)
+        if effect is None:
+            effect = self._effects[stage] = self._effect(stage, fusion)
+        for op, numbers in effect.layers:
+            scores = scores + numbers if op == "add" else scores * numbers
+        if effect.lifted is not None:
+            tiers = tiers + effect.lifted
+        if effect.dropped is not None:
+            # A hit that was lifted for its name stays, whatever the evidence.
+            gone = effect.dropped & (tiers % WINDOW_LIFT == 0) if isinstance(stage, Evidence) else effect.dropped
+            stands = stands & ~gone
         return Keys(scores, tiers, stands)
 
-    def _effect(self, stage: Stage) -> _Effect:
+    def _effect(self, stage: Stage, fusion: Fuse) -> _Effect:
         if isinstance(stage, NameFirst):
             return self._stepped(stage, [key for key in self._context.names if key in self._ground.places])
-        if isinstance(stage, Numbering):
-            known = self._ground.known(stage, self._context)
-            return _Effect(_layers(stage.op, [() if fact is None else stage.numbers(fact) for fact in known]))
+        if isinstance(stage, _NUMBERING):
+            return self._numbered(cast(Numbering, stage))
         if isinstance(stage, Evidence):
-            return self._judged(stage.calibrated(self._context))
-        return self._stepped(stage, self._ground.ids)
+            return self._judged(stage.calibrated(self._context), fusion)
+        if isinstance(stage, _GUARDS) and stage not in self._ground.guarded:
+            self._ground.guarded[stage] = self._stepped(stage, self._ground.ids)
+        effect: _Effect = self._ground.guarded[stage]
+        return effect
 
-    def _judged(self, stage: Evidence) -> _Effect:
+    def _numbered(self, stage: Numbering) -> _Effect:
+        facts, which = self._ground.known(stage, self._context)
+        layers = _layers(stage.op, [() if fact is None else stage.numbers(fact) for fact in facts])
+        return _Effect([(op, numbers[which]) for op, numbers in layers])
+
+    def _judged(self, stage: Evidence, fusion: Fuse) -> _Effect:
         import numpy as np
 
         if self._measured is None:
-            self._measured = self._evidence()
+            self._measured = self._fused.evidence(fusion)
         return _Effect(dropped=np.array([not stage.passes(*measured) for measured in self._measured], np.bool_))
 
     def _stepped(self, stage: Stage, ids: Sequence[MemoryId]) -> _Effect:

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .effects import Keys
-from .ground import Ground
+from .ground import Ground, Groups
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from .duels import Flags, Floats, Integers
+
+
+class Keys(NamedTuple):
+    """What fusion and stages make of each place: its score, its tier, and whether it stands; a row for each setting."""
+
+    scores: Floats
+    tiers: Integers
+    stands: Flags
+
+    def row(self, place: int) -> Keys:
+        """Return one of the rows before any stage: all stand alike, and where scores are one row, all share it."""
+        scores = self.scores[place % len(self.scores), None]
+        return Keys(scores, self.tiers[:1], self.stands[:1])
+
+    def among(self, places: Integers | Sequence[int] | slice) -> Keys:
+        """Return the keys of some places."""
+        return Keys(self.scores[:, places], self.tiers[:, places], self.stands[:, places])
 
 
 class Standing(NamedTuple):
@@ -22,83 +35,65 @@ class Standing(NamedTuple):
     behind: Integers
 
 
-def grouped(keys: Keys, ground: Ground, most: int | None, pair: Sequence[int | None]) -> tuple[Flags, list[Standing]]:
-    """Return who is shown in each row, so many of a file at most, and where two places stand."""
+def firsts(keys: Keys, groups: Groups, turns: Callable[[], Integers]) -> Flags:
+    """Tell who is the first of each group in each row: by tier, by score, and of equals the one whose turn it is."""
+    import numpy as np
+
+    scores, tiers, stands = keys
+    if tiers.any():
+        own = np.where(stands, tiers, -1)
+        stands = stands & (own == np.maximum.reduceat(own, groups.starts, axis=1).repeat(groups.sizes, axis=1))
+    own_scores = np.where(stands, scores, -np.inf)
+    best = np.maximum.reduceat(own_scores, groups.starts, axis=1)
+    first: Flags = stands & (own_scores == best.repeat(groups.sizes, axis=1))
+    if np.count_nonzero(first) > np.count_nonzero(best > -np.inf):
+        waiting = np.where(first, turns(), len(groups.numbers))
+        first &= waiting == np.minimum.reduceat(waiting, groups.starts, axis=1).repeat(groups.sizes, axis=1)
+    return first
+
+
+def shown(keys: Keys, ground: Ground, most: int | None) -> Flags:
+    """Tell who is shown in each row, so many of a file at most."""
+    import numpy as np
+
     files = ground.files
     if most is None or not files.has_several:
-        return keys.stands, [_by_itself(keys, place) for place in pair]
+        return keys.stands
+    left, found = keys, np.zeros(keys.stands.shape, np.bool_)
+    for _ in range(min(most, int(files.sizes.max()))):
+        first = firsts(left, files, lambda: np.array(ground.tie_breaks))
+        found |= first
+        left = left._replace(stands=left.stands & ~first)
+    return found
+
+
+def standing(keys: Keys, ground: Ground, most: int | None, place: int | None) -> Standing:
+    """Return where a place stands in each row: for itself, or behind the best of its file."""
     import numpy as np
 
-    scores = np.where(keys.stands, keys.scores, -np.inf)
-    best = np.maximum.reduceat(scores, files.starts, axis=1)
-    shown = keys.stands & (scores == best.repeat(files.sizes, axis=1))
-    standings = [_in_its_file(keys, scores, ground, place) for place in pair]
-    is_one_each = np.count_nonzero(shown, axis=1) == np.count_nonzero(best > -np.inf, axis=1)
-    is_enough = is_one_each & (most == 1) & ~keys.tiers.any(axis=1)
-    for row in np.flatnonzero(~is_enough).tolist():
-        _group_one_by_one(row, keys, ground, most, pair, shown, standings)
-    return shown, standings
-
-
-def _in_its_file(keys: Keys, scores: Floats, ground: Ground, place: int | None) -> Standing:
-    """Return where a place stands behind the best of its file, where nothing but scores tells who that is."""
-    import numpy as np
-
+    rows = len(keys.stands)
     if place is None:
-        return _by_itself(keys, place)
+        return Standing(np.full(rows, -1), np.zeros(rows, np.int64))
     around = ground.files.around(place)
-    own = scores[:, around]
-    of = np.where(keys.stands[:, place], own.argmax(axis=1) + around.start, -1)
-    return Standing(of, np.count_nonzero(own > scores[:, place, None], axis=1))
+    if most is None or around.stop - around.start == 1:
+        return Standing(np.where(keys.stands[:, place], place, -1), np.zeros(rows, np.int64))
+    own = keys.among(around)
+    ahead = _ahead(own, ground, around)
+    before = np.count_nonzero(ahead[:, place - around.start], axis=1)
+    # Nobody is ahead of the best; those that do not stand are behind everybody.
+    best = np.where(own.stands, np.count_nonzero(ahead, axis=2), len(ground.ids)).argmin(axis=1) + around.start
+    of = np.where(before < most, place, best)
+    return Standing(np.where(keys.stands[:, place], of, -1), np.maximum(before + 1 - most, 0))
 
 
-def _by_itself(keys: Keys, place: int | None) -> Standing:
-    """Return where a place stands for which no other can stand."""
+def _ahead(keys: Keys, ground: Ground, around: slice) -> Flags:
+    """Tell of each of a few places, row by row, which of the others are ahead of it."""
     import numpy as np
 
-    nowhere = np.full(len(keys.stands), -1)
-    of = nowhere if place is None else np.where(keys.stands[:, place], place, -1)
-    return Standing(of, np.zeros(len(of), np.int64))
-
-
-def _group_one_by_one(
-    row: int,
-    keys: Keys,
-    ground: Ground,
-    most: int,
-    pair: Sequence[int | None],
-    shown: Flags,
-    standings: Sequence[Standing],
-) -> None:
-    """Write into a row who is shown there, where files have equals, several shown, or names that lift a chunk."""
-    hidden = _hidden(keys.scores[row], keys.tiers[row], keys.stands[row], ground, most)
-    shown[row] = keys.stands[row]
-    shown[row, [*hidden]] = False
-    for place, (of, behind) in zip(pair, standings, strict=True):
-        if place is not None and keys.stands[row, place]:
-            of[row], behind[row] = hidden.get(place, (place, 0))
-
-
-def _hidden(scores: Floats, tiers: Integers, stands: Flags, ground: Ground, most: int) -> dict[int, tuple[int, int]]:
-    """Return the places behind the best of their file, the best of it, and how far behind those shown they are."""
-    import numpy as np
-
-    places = np.flatnonzero(stands)
-    files = ground.files.numbers[places]
-    keys = (-scores[places], -tiers[places], files)
-    order = np.lexsort(keys)
-    if _has_equals([key[order] for key in keys]):
-        order = np.lexsort((np.array(ground.tie_breaks)[places], *keys))
-    ordered = places[order]
-    starts = files.searchsorted(files)  # files rise, so this is where the one of each begins
-    behind = np.arange(1 - most, len(files) + 1 - most) - starts
-    late = behind > 0
-    best = ordered[starts[late]].tolist()
-    return dict(zip(ordered[late].tolist(), zip(best, behind[late].tolist(), strict=True), strict=True))
-
-
-def _has_equals(keys: Sequence[NDArray[np.generic]]) -> bool:
-    """Tell whether two neighbours have every key in common."""
-    import numpy as np
-
-    return bool(np.logical_and.reduce([key[1:] == key[:-1] for key in keys]).any())
+    scores, tiers = keys.scores[:, :, None] - keys.scores[:, None], keys.tiers[:, :, None] - keys.tiers[:, None]
+    ahead: Flags = (tiers < 0) | ((tiers == 0) & (scores < 0))
+    level = (tiers == 0) & (scores == 0)
+    if np.count_nonzero(level) > level.shape[0] * level.shape[1]:  # each is level with itself
+        turns = np.array(ground.tie_breaks[around])
+        ahead |= level & (turns[:, None] > turns)
+    return ahead & keys.stands[:, None]

@@ -5,6 +5,7 @@ Reciprocal rank fusion, convex combination and alpha blend are this one stage wi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..columns import MemoryId, array_of, column_of
 from ..errors import ConfigError
-from ..hits import Context, Held, Hit, Ranking, memory_of, origins_of
+from ..hits import Context, Held, Hit, Ranking, content_keys_of, origins_of
 from ..trail import Later, Part, Step
 from ..types import Run, Signal
 from .lineup import Lineup
@@ -106,7 +107,7 @@ class Fuse:
 
         order, has_ties = _placed(scores) if summed is None else _placed_by(summed)
         if has_ties:
-            order.sort(key=lambda place: (-scores[place], memory_of(memories[ids[place]]).content_key))
+            order = _by_content(order, scores, ids, memories)
         return Ranking(Lineup(order, ids, scores, origins_of(memories, ids), memories, hit))
 
     def live(self, runs: Sequence[Run]) -> Sequence[Vote]:
@@ -292,6 +293,16 @@ def _placed_by(scores: NDArray[np.float64]) -> tuple[list[int], bool]:
     order = (-scores).argsort(kind="stable")
     ordered = scores[order]
     return order.tolist(), bool((ordered[1:] == ordered[:-1]).any())
+
+
+def _by_content(
+    order: Sequence[int], scores: Sequence[float], ids: Sequence[MemoryId], memories: Mapping[MemoryId, Held]
+) -> list[int]:
+    """Return places from the best on, those of equal scores by content; of no others is the content read."""
+    held = Counter(scores)
+    tied = [place for place in order if held[scores[place]] > 1]
+    keys = dict(zip(tied, content_keys_of(memories, [ids[place] for place in tied]), strict=True))
+    return sorted(order, key=lambda place: (-scores[place], keys.get(place, ())))
 
 
 def family_of(signal: str) -> str:

@@ -1,4 +1,4 @@
-"""What does not change however a pool is ranked: its places, what breaks ties, its files, and who is like whom."""
+"""What does not change however a pool is ranked: its places, what breaks ties, files, equal texts, who is like whom."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ from typing import TYPE_CHECKING, Any
 
 from ..columns import MemoryId
 from ..hits import Alike, Context, content_keys_of, memory_of, origins_of
-from ..types import Run
-from .fusion import listed_by
 from .likeness import likeness_between
 from .order import Numbering
+from .texts import same_texts
 
 if TYPE_CHECKING:
-    from .duels import Floats, Integers
+    from .duels import Flags, Floats, Integers
 
 
 class Ground:
-    """The places of a pool, one for each candidate of any run, those of one file beside each other."""
+    """The places of a pool, or of those of it that are concerned; those of one file beside each other."""
 
-    def __init__(self, runs: Sequence[Run], context: Context) -> None:
-        listed = listed_by(runs)
+    def __init__(self, ids: Sequence[MemoryId], context: Context) -> None:
+        import numpy as np
+
         files: dict[object, list[MemoryId]] = {}
-        for identity, origin in zip(listed, origins_of(context.memories, listed), strict=True):
+        for identity, origin in zip(ids, origins_of(context.memories, ids), strict=True):
             files.setdefault(origin, []).append(identity)
         self.ids = [identity for file in files.values() for identity in file]
         self.places = {identity: place for place, identity in enumerate(self.ids)}
-        self.files = Files([len(file) for file in files.values()])
+        self.files = Groups([len(file) for file in files.values()])
         self._context = context
-        self._compared: set[int] = set()
+        self.compared: Flags = np.zeros(len(self.ids), np.bool_)  # which rows of likeness are filled in
         self._most_alike: dict[int, float] = {}
-        self._known: dict[type[object], Sequence[Any]] = {}
+        self._known: dict[type[object], tuple[Sequence[Any], Integers]] = {}
         self.columns: dict[Any, Any] = {}  # what signals say, kept here for all pools on this ground
+        self.guarded: dict[Any, Any] = {}  # whom guards drop, who know nothing of the question
 
     @cached_property
     def _likeness(self) -> Alike:
         return likeness_between(self.ids, self._context)
 
     @cached_property
-    def _alike(self) -> Floats:
+    def likenesses(self) -> Floats:
         """Hold the rows of those that were compared with all; what nobody asks for is never filled in."""
         import numpy as np
 
@@ -47,17 +48,18 @@ class Ground:
 
     def alike_one(self, place: int) -> Floats:
         """Return how like a place all are."""
-        if place not in self._compared:
-            self._alike[place] = self._likeness[place]
-            self._compared.add(place)
-        row: Floats = self._alike[place]
+        row: Floats = self.likenesses[place]
+        if not self.compared[place]:
+            row[:] = self._likeness[place]
+            self.compared[place] = True
         return row
 
     def alike(self, places: Integers) -> Floats:
         """Return how like each of these places all are, a row for each."""
-        for place in {*places.tolist()} - self._compared:
+        alike = self.likenesses
+        for place in {*places[~self.compared[places]].tolist()}:
             self.alike_one(place)
-        rows: Floats = self._alike[places]
+        rows: Floats = alike[places]
         return rows
 
     def most_alike(self, place: int) -> float:
@@ -67,12 +69,26 @@ class Ground:
             self._most_alike[place] = float(max(row[:place].max(initial=0.0), row[place + 1 :].max(initial=0.0)))
         return self._most_alike[place]
 
-    def known(self, stage: Numbering, context: Context) -> Sequence[Any]:
-        """Return what a stage makes its numbers of; what is asked changes none of it."""
+    def known(self, stage: Numbering, context: Context) -> tuple[Sequence[Any], Integers]:
+        """Return what a stage makes its numbers of, each once, and which of these each place has.
+
+        What is asked changes none of it.
+        """
+        import numpy as np
+
         if type(stage) not in self._known:
             memories = (memory_of(context.memories[identity]) for identity in self.ids)
-            self._known[type(stage)] = [stage.known(memory, context) for memory in memories]
+            facts: dict[Any, int] = {}
+            numbers = [facts.setdefault(stage.known(memory, context), len(facts)) for memory in memories]
+            self._known[type(stage)] = [*facts], np.array(numbers, np.int64)
         return self._known[type(stage)]
+
+    @cached_property
+    def twins(self) -> Twins:
+        """Return the places whose text another place has as well."""
+        memories = [memory_of(self._context.memories[identity]) for identity in self.ids]
+        groups = [[self.places[identity] for identity in same] for same in same_texts(memories)]
+        return Twins(groups, [memory.date or 0.0 for memory in memories], self.tie_breaks if groups else ())
 
     @cached_property
     def tie_breaks(self) -> list[int]:
@@ -84,19 +100,39 @@ class Ground:
         return ranks
 
 
-class Files:
-    """How many places each file has, and from where to where."""
+class Twins:
+    """Places that share their text, those of one text beside each other, and which of equals stands for the others."""
+
+    def __init__(self, groups: Sequence[Sequence[int]], dates: Sequence[float], tie_breaks: Sequence[int]) -> None:
+        import numpy as np
+
+        self.groups = Groups([len(group) for group in groups])
+        self.places = np.array([place for group in groups for place in group], np.int64)
+        self._dates = np.array(dates)[self.places]
+        self._tie_breaks = np.array(tie_breaks, np.int64)[self.places] if groups else self.places
+
+    def turns(self, listed: Flags) -> Integers:
+        """Return for each when its turn comes among its equals: the newer, then what words list, then by content."""
+        import numpy as np
+
+        turns = np.empty(len(self.places), np.int64)
+        turns[np.lexsort((self._tie_breaks, ~listed, -self._dates))] = np.arange(len(turns))
+        return turns
+
+
+class Groups:
+    """Places in groups, those of each beside each other: how many they are, and from where to where."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         import numpy as np
 
         self.sizes = np.array(sizes, np.int64)
         self.starts = self.sizes.cumsum() - self.sizes
-        self.numbers = np.arange(len(sizes)).repeat(self.sizes)  # of the file of each place
+        self.numbers = np.arange(len(sizes)).repeat(self.sizes)  # of the group of each place
         self.has_several = len(self.numbers) > len(sizes)
 
     def around(self, place: int) -> slice:
-        """Return the places of the file of this one."""
+        """Return the places of the group of this one."""
         number = self.numbers[place]
         start = int(self.starts[number])
         return slice(start, start + int(self.sizes[number]))

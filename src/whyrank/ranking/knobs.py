@@ -19,6 +19,7 @@ from .worth import Base, Importance
 
 MOST_BONUS = 2.0  # more than the whole reach of a fused score
 MOST_POINTS = 10.0  # twice what any registry gives
+_LAMBDA = "λ of diversity"
 BOOST_WEIGHTS = (1.0, 30.0)  # as far as the slider goes
 
 
@@ -72,7 +73,7 @@ DIALS = (
     Dial(TokenMatch, "weight", "weight of matching words", "token-match", 0.0, MOST_POINTS),
     Dial(Base, "rate", "rate of forgetting", "base", 0.0, 1.0),
     Dial(Importance, "each", "what a degree of importance adds", "importance", 0.0, 1.0),
-    Dial(MMR, "lambda_", "λ of diversity", "mmr", 0.0, 1.0, "ranking.mmr_lambda"),
+    Dial(MMR, "lambda_", _LAMBDA, "mmr", 0.0, 1.0, "ranking.mmr_lambda"),
 )
 
 
@@ -172,6 +173,11 @@ def _dials(recipe: Recipe, context: Context, hits: Sequence[Hit]) -> Iterator[Kn
             low, high = min(dial.low, value), max(dial.high, value)
             turned = _stage_turned(recipe, place, dial.field)
             yield Knob(dial.name, value, low, high, turned, dial.key, dial.wide, dial.stepped)
+
+
+def turns_diversity(knob: Knob) -> bool:
+    """Tell whether a knob changes nothing but how much relevance counts beside diversity."""
+    return knob.name == _LAMBDA
 
 
 def _stage_turned(recipe: Recipe, place: int, field: str) -> Callable[[float], Recipe]:

@@ -11,7 +11,9 @@ from .knobs import Knob
 NEARLY = 0.99  # this share of a change must not be enough
 _NARROW = 0.996  # a bracket is narrow enough when its inner end is this share of the outer
 _HALVINGS = 60
+_NEARER = 8  # times that something nearer is looked for
 _AHEAD = 3  # halvings that are looked at together: seven values, of which three will be asked for
+_AHEAD_OF_THE_START = 15  # the same of those that are nearer and nearer to the start
 DIGITS = 15  # behind the point; a float holds no more
 
 
@@ -58,20 +60,49 @@ class Together:
             self._seen.update(zip(new, self._happens(new), strict=True))
 
 
-def searched(knob: Knob, probes: Sequence[float], flips: Look) -> float | None:
-    """Walk outwards in both directions to the first flip, close in on it, and take the nearer of the two."""
+def searched(knob: Knob, probes: Sequence[float], flips: Look, at_once: int = 1) -> float | None:
+    """Walk outwards in both directions, the shorter first, to the first flip, close in on it, and take the nearer.
+
+    So many probes are looked at at once, but for the end of the way, which may be far out.
+    """
     nearest: float | None = None
-    for direction in (-1.0, 1.0):
-        inner = knob.value
-        for probe in sorted((p for p in probes if (p - knob.value) * direction > 0), key=lambda p: abs(p - knob.value)):
+    ways = (knob.low - knob.value, -1.0), (knob.high - knob.value, 1.0)
+    for _, direction in sorted(ways, key=lambda way: abs(way[0])):
+        inner, has_flipped = knob.value, False
+        outwards = sorted({p for p in probes if (p - knob.value) * direction > 0}, key=lambda p: abs(p - knob.value))
+        for place, probe in enumerate(outwards):
             if nearest is not None and abs(inner - knob.value) >= abs(nearest - knob.value):
                 break  # whatever comes is further away than what the other direction has
-            if flips(probe):
-                value = _tidy(knob, *_closed_in(knob.value, inner, probe, flips))
+            if place % at_once == 0:
+                flips.ahead(outwards[place : min(place + at_once, len(outwards) - 1)])
+            is_flip = flips(probe)
+            value = _between(knob, inner, probe, flips) if is_flip and not has_flipped else None
+            if value is not None:
                 nearest = value if nearest is None else min(nearest, value, key=lambda found: abs(found - knob.value))
                 break
-            inner = probe
+            inner, has_flipped = probe, is_flip
     return nearest
+
+
+def _between(knob: Knob, inner: float, outer: float, flips: Look) -> float | None:
+    """Return a value between one that does not flip and one that does, that flips while 99 % of it does not.
+
+    Where 99 % of it flips as well, the places change more than once on the way: what lies nearer is looked at.
+    """
+    start = knob.value
+    for _ in range(_NEARER):
+        within, beyond = _closed_in(start, inner, outer, flips)
+        value = _tidy(knob, within, beyond)
+        nearly = start + NEARLY * (value - start)
+        flips.ahead((value, nearly))
+        if not flips(value):
+            value, nearly = beyond, start + NEARLY * (beyond - start)
+        if not flips(nearly):
+            return value
+        if within == start:
+            return None  # the least change is enough, and less than that as well
+        inner, outer = inner if abs(inner - start) < abs(nearly - start) else start, nearly
+    return None
 
 
 def _closed_in(start: float, inner: float, outer: float, flips: Look) -> tuple[float, float]:
@@ -79,14 +110,21 @@ def _closed_in(start: float, inner: float, outer: float, flips: Look) -> tuple[f
     for halving in range(_HALVINGS):
         if _is_narrow(start, inner, outer):
             break
-        if halving % _AHEAD == 0:
-            flips.ahead(_middles(start, inner, outer, _AHEAD))
+        if halving % (_AHEAD_OF_THE_START if inner == start else _AHEAD) == 0:
+            flips.ahead(_halves(start, outer) if inner == start else _middles(start, inner, outer, _AHEAD))
         middle = (inner + outer) / 2
         if flips(middle):
             outer = middle
         else:
             inner = middle
     return inner, outer
+
+
+def _halves(start: float, outer: float) -> Iterator[float]:
+    """Yield the values that halvings come to where every one flips: what flips at once does so on all the way."""
+    for _ in range(_AHEAD_OF_THE_START):
+        outer = (start + outer) / 2
+        yield outer
 
 
 def _is_narrow(start: float, inner: float, outer: float) -> bool:

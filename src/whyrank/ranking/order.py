@@ -7,10 +7,10 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from ..hits import Context, Hit, Ranking
+from ..hits import Context, Hit, Ranking, memory_of
 from ..trail import Step
 from ..types import Memory
-from .lineup import Joined
+from .lineup import Joined, held_by
 
 
 class Stage(Protocol):
@@ -51,9 +51,12 @@ def rescore(ranking: Ranking, step_for: Callable[[Hit], Step | None]) -> Ranking
     return Ranking(in_order(hits), ranking.dropped, ranking.notices)
 
 
-def resteps(ranking: Ranking, steps_for: Callable[[Hit], Iterable[Step]]) -> Ranking:
-    """Give each hit any number of steps, and order the hits anew."""
-    hits = [reduce(Hit.after, steps_for(hit), hit) for hit in ranking.hits]
+def resteps(ranking: Ranking, steps_for: Callable[[Memory], Iterable[Step]]) -> Ranking:
+    """Give each hit any number of steps that lie in its memory, and order the hits anew; without steps none is made."""
+    steps = [[*steps_for(memory_of(held))] for held in held_by(ranking.hits)]
+    if not any(steps):
+        return ranking
+    hits = [reduce(Hit.after, own, hit) for hit, own in zip(ranking.hits, steps, strict=True)]
     return Ranking(in_order(hits), ranking.dropped, ranking.notices)
 
 
@@ -68,3 +71,10 @@ def keep(ranking: Ranking, stage: str, reason: Callable[[Hit], str | None]) -> R
         else:
             gone.append(hit.after(Step(stage, "drop", why=why)))
     return Ranking(tuple(kept), Joined(ranking.dropped, gone), ranking.notices)
+
+
+def keep_memories(ranking: Ranking, stage: str, reason: Callable[[Memory], str | None]) -> Ranking:
+    """Do the same for reasons that lie in the memories alone; where none has one, no hit is made."""
+    if all(reason(memory_of(held)) is None for held in held_by(ranking.hits)):
+        return ranking
+    return keep(ranking, stage, lambda hit: reason(hit.memory))

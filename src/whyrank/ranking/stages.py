@@ -8,14 +8,15 @@ from typing import ClassVar, Literal
 
 from ..columns import MemoryId
 from ..errors import ConfigError
-from ..hits import Context, Hit, Ranking
+from ..hits import Context, Hit, Ranking, memory_of
 from ..matches import NameMatch, NameRelation
 from ..trail import Step, part_of
 from ..types import Memory, Notice
 from ..wording import counted, which
 from .finite import check_finite
-from .lineup import Grouped, Joined, Lineup, Stepped, chosen, ids_of
-from .order import keep, rescore
+from .lineup import Grouped, Joined, Lineup, Stepped, chosen, held_by, ids_of
+from .order import keep, keep_memories, rescore
+from .texts import same_texts
 
 SECONDS_PER_DAY = 86_400.0
 
@@ -243,24 +244,27 @@ class Dedup:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop hits whose case-folded text was already seen; at equal keys the newer, then the keyword's row stays."""
-        placed = sorted(ranking.hits, key=_representative)
-        first: dict[str, str] = {}
-        for hit in placed:
-            first.setdefault(text_key(hit.memory), hit.id)
-        same = {hit.id: first[text_key(hit.memory)] for hit in placed}
-        near = self._near([hit.id for hit in placed if same[hit.id] == hit.id], context)
+        hits = ranking.hits
+        twins = same_texts(map(memory_of, held_by(hits)))
+        if not twins and self.near is None:
+            return ranking
+        same: dict[MemoryId, MemoryId] = {}
+        places = {identity: place for place, identity in enumerate(ids_of(hits))}
+        for group in twins:
+            best = min((hits[places[identity]] for identity in group), key=_representative).id
+            same.update({identity: best for identity in group if identity != best})
+        near = self._near([hit for hit in hits if hit.id not in same], context)
 
         def reason(hit: Hit) -> str | None:
-            if same[hit.id] != hit.id:
-                return f"same text as {same[hit.id]}"
-            return near.get(hit.id)
+            return f"same text as {same[hit.id]}" if hit.id in same else near.get(hit.id)
 
         return keep(ranking, "dedup", reason)
 
-    def _near(self, ids: Sequence[MemoryId], context: Context) -> dict[MemoryId, str]:
+    def _near(self, hits: Sequence[Hit], context: Context) -> dict[MemoryId, str]:
         """Return which of these, from the best placed on, are nearly the same as one that stays."""
         if self.near is None or context.likeness is None:
             return {}
+        ids = [hit.id for hit in sorted(hits, key=_representative)]
         likeness = context.likeness.between(ids)
         gone: dict[MemoryId, str] = {}
         for place, kept in enumerate(ids):
@@ -271,11 +275,6 @@ class Dedup:
                 if alike[later] >= self.near:
                     gone.setdefault(ids[later], f"{alike[later]:.3f} like {kept}")
         return gone
-
-
-def text_key(memory: Memory) -> str:
-    """Return what two memories with the same text have in common."""
-    return " ".join(memory.text.casefold().split())
 
 
 def _representative(hit: Hit) -> tuple[int, float, float, bool, tuple[str, int, str, str]]:
@@ -291,10 +290,10 @@ class InScope:
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Remove foreign hits unlisted."""
         scopes = context.query.where.scopes
+        if all(memory_of(held).scope in scopes for held in held_by(ranking.hits)):
+            return ranking
         inside = tuple(hit for hit in ranking.hits if hit.memory.scope in scopes)
         foreign = len(ranking.hits) - len(inside)
-        if not foreign:
-            return ranking
         removed = f"removed {counted(foreign, 'candidate')} from outside the scope; please report this"
         notice = Notice("scope-defect", removed)
         return Ranking(inside, ranking.dropped, (*ranking.notices, notice))
@@ -306,7 +305,7 @@ class Superseded:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop what has been replaced."""
-        return keep(ranking, "superseded", lambda hit: context.query.where.replaced(hit.memory))
+        return keep_memories(ranking, "superseded", context.query.where.replaced)
 
 
 @dataclass(frozen=True)
@@ -315,7 +314,7 @@ class NotExpired:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop what has expired, is not valid, or was not stored yet."""
-        return keep(ranking, "expiry", lambda hit: context.query.where.untimely(hit.memory))
+        return keep_memories(ranking, "expiry", context.query.where.untimely)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import pytest
 from tests.unit.ranking.builders import DAY, NOW, context, memory
 from whyrank.matches import NameMatch
 from whyrank.ranking.counterfactuals import Change, Pool, changes, is_above, standing
-from whyrank.ranking.diverse import Diverse
 from whyrank.ranking.diversity import MMR
 from whyrank.ranking.fusion import Fuse, Vote
 from whyrank.ranking.likeness import Comparison
+from whyrank.ranking.looks import Looks
 from whyrank.ranking.normalisers import Theoretical
 from whyrank.ranking.order import Stage
 from whyrank.ranking.recipes import RECIPES, Recipe
@@ -122,7 +122,7 @@ def test_what_is_placed_in_a_higher_tier_does_not_tell_two_below_it_apart() -> N
     words = {"a": frozenset({"tea"}), "b": frozenset({"tea"}), "c": frozenset({"oil"})}
     asked = pool(scores, NameFirst(), MMR(0.7), memories=(A, B, c), names={"c": NameMatch("equal", "c")})
     asked = replace(asked, context=replace(asked.context, likeness=Comparison({}, words)))
-    looks = Diverse(asked.runs, asked.context)
+    looks = Looks(asked.runs, asked.context)
     assert looks.are_above([asked.recipe], "c", "a") == [True]
     assert looks.are_above([asked.recipe], "a", "b") == [True]
     assert looks.are_above([asked.recipe], "b", "a") == [False]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.unit.ranking.builders import context, hit, memory, ranking
 from whyrank.errors import ConfigError
 from whyrank.hits import Context, Hit, Ranking
 from whyrank.ranking.diversity import MMR
 from whyrank.ranking.likeness import Comparison
+from whyrank.ranking.lineup import tiers_of
 from whyrank.ranking.recipes import RECIPES
 from whyrank.ranking.settings import Adjustments, adjusted
 from whyrank.trail import Step, replay
@@ -100,3 +102,36 @@ def test_it_is_one_setting_away_and_comes_after_the_grouping_of_files() -> None:
     once = adjusted(RECIPES["default"], Adjustments(mmr_lambda=0.6, recency_weight=0.1))
     assert once.stages[-1] == MMR(0.6)
     assert adjusted(once, Adjustments(mmr_lambda=0.6, recency_weight=0.1)) == once
+
+
+class Counted:
+    """Everybody is a little like everybody; says who was compared with the others."""
+
+    def __init__(self) -> None:
+        self.compared: set[int] = set()
+        self._size = 0
+
+    def between(self, ids: Sequence[str]) -> Counted:
+        self._size = len(ids)
+        return self
+
+    def __getitem__(self, place: int) -> NDArray[np.float64]:
+        self.compared.add(place)
+        return np.full(self._size, 0.1)
+
+    def square(self) -> NDArray[np.float64]:
+        raise AssertionError("nobody asked for all of them")
+
+
+def test_no_more_are_placed_than_somebody_looks_at() -> None:
+    many = [memory(f"m{number:02}") for number in range(60)]
+    likeness = Counted()
+    before = ranking(*(hit(found, 1 - number / 100) for number, found in enumerate(many)))
+    ranked = MMR(0.7)(before, replace(context(*many), likeness=likeness))
+    assert [found.id for found in ranked.hits[:10]] == [found.id for found in many[:10]]
+    assert len(likeness.compared) < 20
+    assert max(tiers_of(ranked.hits)) == 0  # which is known of all of them
+    assert len(likeness.compared) < 20
+    assert [found.id for found in ranked.hits] == [found.id for found in many]
+    # 0.7 · relevance − 0.3 · 0.1, and the last has no relevance
+    assert ranked.hits[-1].score == pytest.approx(-0.03)

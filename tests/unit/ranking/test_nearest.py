@@ -40,3 +40,22 @@ def test_what_is_seen_ahead_is_not_looked_at_again() -> None:
 
 def test_where_nothing_happens_nothing_is_found() -> None:
     assert searched(KNOB, STEPS, Together(lambda values: [False] * len(values))) is None
+
+
+def test_where_places_change_more_than_once_on_the_way_the_nearest_change_is_found() -> None:
+    # it happens beyond 0.9, and before that in a window that halving may or may not meet
+    def happens(value: float) -> bool:
+        return value > 0.9 or 0.82 < value < 0.83
+
+    for look in (OneByOne(happens), Together(lambda values: [*map(happens, values)])):
+        found = searched(KNOB, [0.7, 0.95], look)
+        assert found is not None
+        assert happens(found)
+        assert not happens(0.6 + NEARLY * (found - 0.6))
+
+
+def test_what_the_least_change_is_enough_for_has_no_nearest_value() -> None:
+    looks: list[Sequence[float]] = []
+    look = Together(lambda values: looks.append(values) or [value != 0.6 for value in values])  # type: ignore[func-returns-value]
+    assert searched(KNOB, STEPS, look) is None
+    assert len(looks) <= len(STEPS) + 2 * 4  # each probe, and four times fifteen halvings on either side

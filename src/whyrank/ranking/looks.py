@@ -1,0 +1,199 @@
+"""Who of two memories is above the other: the sums of a pool under many settings, without making a hit of a candidate.
+
+Places need numbers alone: what is fused, what the stages make of it, and, where diversity has the last word, how like
+each other the memories are. Many settings are looked at together, a row of a matrix for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..columns import MemoryId
+from ..hits import Context
+from ..types import Run
+from .diversity import MMR
+from .duels import Duels
+from .effects import Effects, is_seen
+from .filing import Keys, Standing, shown, standing
+from .fused import Fused
+from .fusion import listed_by
+from .ground import Ground
+from .order import Stage
+from .recipes import Recipe
+from .stages import GroupBySource
+
+if TYPE_CHECKING:
+    from .duels import Flags, Floats, Integers
+
+Pair = tuple[MemoryId, MemoryId]
+
+
+def can_see(recipe: Recipe) -> bool:
+    """Tell whether all stages are known, files are grouped after them, and nothing but diversity comes later."""
+    stages = [*recipe.stages]
+    for late in (MMR, GroupBySource):
+        if stages and isinstance(stages[-1], late):
+            stages.pop()
+    return all(map(is_seen, stages))
+
+
+def ends_in_diversity(recipe: Recipe) -> bool:
+    """Tell whether diversity has the last word."""
+    return bool(recipe.stages) and isinstance(recipe.stages[-1], MMR)
+
+
+def lambda_of(recipe: Recipe) -> float:
+    """Return how much relevance counts beside diversity; without diversity it is all that counts."""
+    last = recipe.stages[-1] if recipe.stages else None
+    return last.lambda_ if isinstance(last, MMR) else 1.0
+
+
+def are_above(looks: Sequence[tuple[Looks, Recipe]], one: MemoryId, other: MemoryId, by: float = 0.0) -> list[bool]:
+    """Tell for each look if the one stands and the other stands below it, by more than that score, or not at all.
+
+    All looks are at pools on one ground, through recipes that differ in numbers alone.
+    """
+    import numpy as np
+
+    seen = [look.keys([recipe]) for look, recipe in looks]
+    keys = Keys(*map(np.concatenate, zip(*seen, strict=True)))
+    recipes = [recipe for _, recipe in looks]
+    ground = looks[0][0].ground
+    return _Field.of(keys, ground, recipes[0], (one, other)).told(ground, recipes, by)
+
+
+class _Field(NamedTuple):
+    """What two memories have under each setting: the places that stand for them, and how far behind these they are."""
+
+    keys: Keys
+    first: Standing
+    second: Standing
+    own: tuple[int, int] | None  # their own places, if both have one
+    worth: tuple[Flags, Floats] | None  # who is shown, and how relevant they are, where diversity chooses among them
+
+    @classmethod
+    def of(cls, keys: Keys, ground: Ground, recipe: Recipe, pair: Pair) -> _Field:
+        """Group files, and see how two memories stand."""
+        most = next((stage.max_per_file for stage in recipe.stages if isinstance(stage, GroupBySource)), None)
+        one, other = (ground.places.get(identity) for identity in pair)
+        first, second = (standing(keys, ground, most, place) for place in (one, other))
+        own = None if one is None or other is None else (one, other)
+        if not ends_in_diversity(recipe):
+            return cls(keys, first, second, own, None)
+        visible = shown(keys, ground, most)
+        return cls(keys, first, second, own, (visible, _relevance(keys.scores, visible)))
+
+    def told(self, ground: Ground, recipes: Sequence[Recipe], by: float) -> list[bool]:
+        """Tell for each recipe if the first is above; where nothing but λ differs, all recipes share one row."""
+        import numpy as np
+
+        first, second = self.first, self.second
+        rows = np.arange(len(first.of))
+        is_met, is_apart = (first.of >= 0) & (second.of >= 0), first.of != second.of
+        tier, tier_second = self.keys.tiers[rows, first.of], self.keys.tiers[rows, second.of]
+        is_ahead = np.where(is_apart, tier > tier_second, (first.behind < second.behind) & ~self._are_level(by))
+        above = np.resize(np.where(is_met, is_ahead, first.of >= 0), len(recipes))
+        level = np.flatnonzero(np.resize(is_met & is_apart & (tier == tier_second), len(recipes)))
+        if self.worth is None:
+            above[level] = self._are_better(level, ground, by)
+        elif len(level):
+            lambdas = np.array([lambda_of(recipe) for recipe in recipes])[level]
+            above[level] = self._are_placed_first(level % len(rows), lambdas, ground, by)
+        told: list[bool] = above.tolist()
+        return told
+
+    def _are_level(self, by: float) -> Flags | bool:
+        """Tell where nothing but content decides between two of one file."""
+        if not by or self.own is None or self.worth is not None:
+            return False
+        scores, tiers = ([*column[:, self.own].T] for column in (self.keys.scores, self.keys.tiers))
+        level: Flags = (tiers[0] == tiers[1]) & (abs(scores[0] - scores[1]) <= by)
+        return level
+
+    def _are_better(self, rows: Integers, ground: Ground, by: float) -> Flags:
+        """Tell in which of some rows the score of the first is above, of equals by content."""
+        import numpy as np
+
+        first, second = self.first.of[rows], self.second.of[rows]
+        ahead = self.keys.scores[rows, first] - self.keys.scores[rows, second]
+        better: Flags = ahead > by
+        if not by and (ahead == 0).any():
+            turns = np.array(ground.tie_breaks)
+            better |= (ahead == 0) & (turns[first] < turns[second])
+        return better
+
+    def _are_placed_first(self, rows: Integers, lambdas: Floats, ground: Ground, by: float) -> Flags:
+        """Tell in which of some rows diversity places the first before the second."""
+        import numpy as np
+
+        if self.worth is None:
+            raise TypeError("no diversity chooses here")
+        visible, relevance = self.worth
+        worth = np.where(visible[rows], lambdas[:, None] * relevance[rows], -np.inf)
+        one, other = self.first.of[rows], self.second.of[rows]
+        return Duels(ground, lambdas, self.keys.tiers[rows], worth, one, other).are_won(by)
+
+
+def _relevance(scores: Floats, shown: Flags) -> Floats:
+    """Scale the scores of each row from the worst to the best of those shown, as diversity does."""
+    import numpy as np
+
+    low = np.where(shown, scores, np.inf).min(axis=1)[:, None]
+    high = np.where(shown, scores, -np.inf).max(axis=1)[:, None]
+    half = high / 2 - low / 2
+    shares = np.minimum(np.maximum((scores / 2 - low / 2) / np.where(half > 0, half, 1.0), 0.0), 1.0)
+    return np.where(half > 0, shares, 1.0)
+
+
+def _before_grouping(recipe: Recipe) -> tuple[Stage, ...]:
+    return tuple(stage for stage in recipe.stages if not isinstance(stage, (GroupBySource, MMR)))
+
+
+class Looks:
+    """Looks at one pool through recipes that differ in a number."""
+
+    def __init__(self, runs: Sequence[Run], context: Context, ground: Ground | None = None) -> None:
+        self.ground = ground or Ground(listed_by(runs), context)
+        self._fused = Fused(runs, context, self.ground)
+        self._effects = Effects(self.ground, context, self._fused)
+        self._seen: tuple[object, _Field] | None = None
+
+    def are_above(self, recipes: Sequence[Recipe], one: MemoryId, other: MemoryId, by: float = 0.0) -> list[bool]:
+        """Tell for each recipe if the one stands and the other stands below it, by more than that, or not at all."""
+        return self._field(recipes, (one, other)).told(self.ground, recipes, by)
+
+    def _field(self, recipes: Sequence[Recipe], pair: Pair) -> _Field:
+        """Return what is seen of two: one row, seen once, for all recipes that differ in nothing before diversity."""
+        first = recipes[0]
+        if not ends_in_diversity(first) or any(
+            recipe.fusion is not first.fusion or recipe.stages[:-1] != first.stages[:-1] for recipe in recipes
+        ):
+            return _Field.of(self.keys(recipes), self.ground, first, pair)
+        asked = first.fusion, first.stages[:-1], pair
+        if self._seen is None or self._seen[0] != asked:
+            self._seen = asked, _Field.of(self.keys([first]), self.ground, first, pair)
+        return self._seen[1]
+
+    def keys(self, recipes: Sequence[Recipe]) -> Keys:
+        """Return what recipes make of every place before they group files: a row for each recipe.
+
+        Most numbers change either fusion or one stage: what they leave as it is, all rows share.
+        """
+        import numpy as np
+
+        fusions = [recipe.fusion for recipe in recipes]
+        if all(fusion is fusions[0] for fusion in fusions):
+            fusions = fusions[:1]
+        stands = self._fused.stands[None]
+        fused = Keys(self._fused.scores(fusions), np.zeros(stands.shape, np.int64), stands)
+        before = [_before_grouping(recipe) for recipe in recipes]
+        if before.count(before[0]) == len(before):
+            seen = self._effects.after(fused, before[0], fusions)
+        else:
+            own = [fusions[row % len(fusions)] for row in range(len(recipes))]
+            rows = [self._effects.after(fused.row(row), stages, [own[row]]) for row, stages in enumerate(before)]
+            seen = Keys(*(np.concatenate(column) for column in zip(*rows, strict=True)))
+        shape = len(recipes), len(self.ground.ids)
+        scores, tiers, stands = seen
+        return Keys(np.broadcast_to(scores, shape), np.broadcast_to(tiers, shape), np.broadcast_to(stands, shape))
