@@ -30,6 +30,9 @@ def seen_from(base: Path, path: str | Path) -> Path:
 
 def name_in(base: Path, path: Path) -> str:
     """Return the name of a place in a store: below its base relative to it, elsewhere the whole path."""
+    whole, inside = path.as_posix(), base.as_posix().rstrip("/") + "/"
+    if whole.startswith(inside):  # as most are, by the thousand
+        return whole[len(inside) :]
     return (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()
 
 

@@ -19,6 +19,7 @@ from .markers import FileFields, file_fields, lasting, scalar, section_fields
 from .walk import LOGS, MARKDOWN
 
 SKILL_FILE = "SKILL.md"
+_NOTHING_SAID = {"expires": None}
 
 _TEXT_KEYS = ("text", "content", "message")
 _SPEAKER_KEYS = ("speaker", "role", "author", "from", "name")
@@ -78,7 +79,8 @@ def _chunk_memories(
             evergreen=is_evergreen(path, dated is not None),
             trust="ingested",
         )
-        yield replace(memory, **lasting(section_fields(piece.marks).over(whole.values), mtime))
+        said = lasting(section_fields(piece.marks).over(whole.values), mtime)
+        yield memory if said == _NOTHING_SAID else replace(memory, **said)
 
 
 def _top_heading(document: ParsedText) -> str:

@@ -213,7 +213,7 @@ class Ingestor:
 
     def _apply(self, plans: Iterable[FilePlan], total: int, report: Report) -> None:
         batch: list[FilePlan] = []
-        done = 0
+        done, chunks = 0, 0
         for plan in plans:
             report.count(plan)
             done += 1
@@ -221,9 +221,10 @@ class Ingestor:
             if report.dry_run:
                 continue
             batch.append(plan)
-            if sum(len(waiting.entries) for waiting in batch) >= _CHUNKS_PER_TRANSACTION:
+            chunks += len(plan.entries)
+            if chunks >= _CHUNKS_PER_TRANSACTION:
                 self._write(batch, report)
-                batch = []
+                batch, chunks = [], 0
         if batch:
             self._write(batch, report)
 
