@@ -7,7 +7,12 @@ from whyrank.memo import LONGEST_WORD, Memo
 
 def test_a_word_is_worked_out_once() -> None:
     asked: list[str] = []
-    memo = Memo(lambda word: asked.append(word) or word.upper())
+
+    def shouted(word: str) -> str:
+        asked.append(word)
+        return word.upper()
+
+    memo = Memo(shouted)
     assert [*map(memo.__getitem__, ("tea", "pot", "tea"))] == ["TEA", "POT", "TEA"]
     assert asked == ["tea", "pot"]
 
