@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
 
 _UP = ".."
 FROM_HERE = ("./", "../", "/", "~/")  # how a path or pattern begins that is not one as it is stored
@@ -30,7 +31,16 @@ def seen_from(base: Path, path: str | Path) -> Path:
 
 def name_in(base: Path, path: Path) -> str:
     """Return the name of a place in a store: below its base relative to it, elsewhere the whole path."""
+    whole, inside = path.as_posix(), base.as_posix().rstrip("/") + "/"
+    if whole.startswith(inside):  # as most are, by the thousand
+        return whole[len(inside) :]
     return (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()
+
+
+@lru_cache(maxsize=64)  # a file is asked for several parts of its name in a row
+def stored_place(name: str) -> PurePosixPath:
+    """Return the name of a place in a store as a path, whose parts can be asked for."""
+    return PurePosixPath(name)
 
 
 def stored_name(base: Path, typed: str) -> str:

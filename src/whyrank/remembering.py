@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, Unpack
@@ -295,27 +296,31 @@ class Remembering(Arriving):
 
     def add_documents(self, documents: Iterable[Document]) -> int:
         """Store documents that come without files, each in place of what its id held; return the number of memories."""
-        from .ingest.chunks import ChunkSize
-        from .ingest.documents import memories_of
+        from .ingest.ahead import embedded_ahead
+        from .ingest.filling import Desk
 
-        size = ChunkSize(self._config["chunk.tokens"], self._config["chunk.overlap"])
-        now, stored, owners = self._clock(), 0, set[Scope]()
-        pending: dict[tuple[Scope, str], list[Memory]] = {}
-        for position, document in enumerate(documents):
-            owners.add(document.scope)
-            pending[document.scope, document.id] = list(memories_of(document, size, now, position))
-            if len(pending) >= _DOCUMENTS_PER_TRANSACTION:
-                stored += self._replace(pending)
-                pending = {}
-        stored += self._replace(pending)
+        stored, owners = 0, set[Scope]()
+        desk = Desk(self._store, self._embedder, self._clock) if self._embedder is not None else None
+        with closing(embedded_ahead(desk, self._replacements(documents))) as batches:
+            for changes in batches:
+                self._keep(changes)
+                stored += len(changes.put)
+                owners |= {scope for scope, _ in changes.replace_files}
         self._store.settle(owners)
         self._recalibrate(sorted(owners))
         return stored
 
-    def _replace(self, documents: Mapping[tuple[Scope, str], Sequence[Memory]]) -> int:
-        """Write documents in place of what their ids held, be it a file that was ingested under that name."""
-        memories = [memory for made in documents.values() for memory in made]
-        return self._write(memories, replace_files=list(documents), forget_files=list(documents))
+    def _replacements(self, documents: Iterable[Document]) -> Iterator[Changes]:
+        """Yield documents in place of what their ids held, be it a file that was ingested under that name."""
+        from .ingest.chunks import ChunkSize
+        from .ingest.documents import memories_of
+
+        size = ChunkSize(self._config["chunk.tokens"], self._config["chunk.overlap"])
+        now, language = self._clock(), self._config["language"]
+        for batch in _batches(enumerate(documents)):
+            made = {(one.scope, one.id): [*memories_of(one, size, now, place)] for place, one in batch}
+            entries = [entry_for(memory, language) for memories in made.values() for memory in memories]
+            yield Changes(put=entries, replace_files=list(made), forget_files=list(made))
 
     def put(self, memories: Sequence[Memory]) -> None:
         """Store whole memories as they are given, for importers; one transaction."""
@@ -327,6 +332,19 @@ class Remembering(Arriving):
         entries = [entry_for(memory, self._config["language"]) for memory in memories]
         self._keep(Changes(put=entries, **changes))
         return len(memories)
+
+
+def _batches(documents: Iterable[tuple[int, Document]]) -> Iterator[list[tuple[int, Document]]]:
+    """Yield numbered documents, as many different ones together as a transaction takes."""
+    batch: list[tuple[int, Document]] = []
+    names: set[tuple[Scope, str]] = set()
+    for place, document in documents:
+        batch.append((place, document))
+        names.add((document.scope, document.id))
+        if len(names) >= _DOCUMENTS_PER_TRANSACTION:
+            yield batch
+            batch, names = [], set()
+    yield batch
 
 
 class _Found(NamedTuple):

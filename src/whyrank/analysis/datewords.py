@@ -35,8 +35,10 @@ MONTH_OF = {fold(name): number for number, names in enumerate(_MONTHS, 1) for na
 AMBIGUOUS = frozenset({"may", "march", "mars", "mai", "mei", "marzo", "jan", "dec", "nov", "oct", "apr", "aug", "feb"})
 
 _FOUR_DIGITS = re.compile(r"\d{4}")
+_DIGIT = re.compile(r"\d")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _ASCII_LETTERS = re.compile(r"[a-z]+")
+_CAPITALISED = re.compile("|".join(f"{name[0].upper()}(?i:{name[1:]})" for name in sorted(AMBIGUOUS)))
 _ISO = pattern(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _ISO_MONTH = pattern(r"(?<![\d/.-])((?:19|20)\d{2})-(0[1-9]|1[0-2])(?![\d-])")
 _SLASHED = pattern(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])")
@@ -83,6 +85,19 @@ def asked_dates(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*(_numeric(text) if has_year else ()), *_spoken(text), *years)))
 
 
+def is_dated(piece: str) -> bool | None:
+    """Tell whether a piece of a text between two spaces may be part of a date; None if only beside a number."""
+    months = _months_in(fold(piece))
+    if _FOUR_DIGITS.search(piece) or not months <= AMBIGUOUS or _CAPITALISED.search(piece):
+        return True
+    return None if months else False
+
+
+def has_digit(text: str) -> bool:
+    """Tell whether a text holds a digit of any script."""
+    return _DIGIT.search(text) is not None
+
+
 def _numeric(text: str) -> Iterator[str]:
     for year, month, day in (match.groups() for match in _ISO.finditer(text)):
         yield from _checked(int(day), int(month), int(year))
@@ -103,9 +118,10 @@ def _checked(day: int, month: int, year: int) -> Iterator[str]:
 
 def _spoken(text: str) -> Iterator[str]:
     """Yield months by name with the day beside them."""
-    folded = fold(text)
-    if MONTH_OF.keys().isdisjoint((_ASCII_LETTERS if folded.isascii() else _LETTERS).findall(folded)):
-        return  # as with most texts, which are not taken apart
+    months = _months_in(fold(text))
+    # Most texts name none, or only say "may", beside no number and not like a name: they are not taken apart.
+    if not months or (months <= AMBIGUOUS and not has_digit(text) and not _CAPITALISED.search(text)):
+        return
     words = [word for word in _WORD.findall(compose(text)) if fold(word) not in _BETWEEN]
     for place, word in enumerate(words):
         number = MONTH_OF.get(fold(word))
@@ -118,6 +134,11 @@ def _spoken(text: str) -> Iterator[str]:
             continue
         yield _month(number)
         yield from (_day(day) for day in days if 1 <= day <= 31)
+
+
+def _months_in(folded: str) -> set[str]:
+    """Return the words of a text that may be months."""
+    return MONTH_OF.keys() & (_ASCII_LETTERS if folded.isascii() else _LETTERS).findall(folded)
 
 
 def _day(number: int) -> str:

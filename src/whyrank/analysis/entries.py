@@ -10,9 +10,9 @@ from ..types import Memory
 from .datewords import asked_dates, date_words
 from .documents import embedded_text, searchable_text
 from .names import names_of
+from .pieces import Reading, reading_of
 from .reldates import told_dates
 from .speakers import speaker_mark
-from .words import tokens_and_language
 
 # Letter runs help where words are long and change their shape: +0.01 nDCG in German and Russian, nothing in English,
 # where they are most of an index.
@@ -32,15 +32,15 @@ _read = attrgetter(
 def entry_for(memory: Memory, language: str) -> Entry:
     """Analyse a memory."""
     text = embedded_text(memory)
-    tokens, spoken = tokens_and_language(searchable_text(memory), language)
+    read = reading_of(searchable_text(memory), language)
     return Entry(
         memory=memory,
-        tokens=tokens,
+        tokens=read.tokens,
         names=names_of(memory),
         embed_text=text,
         embed_hash=content_hash(text),
-        letters=spoken not in WORDS_SUFFICE,
-        marks=(*_date_words(memory, spoken), *(speaker_mark(memory.speaker) if memory.is_turn else ())),
+        letters=read.language not in WORDS_SUFFICE,
+        marks=(*_date_words(memory, read), *(speaker_mark(memory.speaker) if memory.is_turn else ())),
         language=language,
         reader=READER_VERSION,
     )
@@ -51,13 +51,15 @@ def reads_alike(one: Memory, other: Memory) -> bool:
     return bool(_read(one) == _read(other))
 
 
-def _date_words(memory: Memory, language: str) -> tuple[str, ...]:
+def _date_words(memory: Memory, read: Reading) -> tuple[str, ...]:
     """Return the date words of a memory: its own, those it names, those it tells from where it stands."""
-    named = asked_dates(memory.text)
+    named = asked_dates(memory.text) if read.may_hold_date else ()
     # The time it was written down is nobody's date.
     if memory.date is None or memory.date == memory.created:
         return named
-    return tuple(dict.fromkeys((*date_words(memory.date), *named, *told_dates(memory.text, memory.date, language))))
+    return tuple(
+        dict.fromkeys((*date_words(memory.date), *named, *told_dates(memory.text, memory.date, read.language)))
+    )
 
 
 def content_hash(text: str) -> str:

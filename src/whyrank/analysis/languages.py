@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -11,13 +12,14 @@ from .stopwords import STOP_WORDS
 from .text import fold
 
 DEFAULT_LANGUAGE = "en"
-_VOTING_WORDS = 400  # the beginning of a text is enough to tell its language
+VOTING_WORDS = 400  # the beginning of a text is enough to tell its language
 SURE_VOTES = 2
 WORDS_FOR_ONE_VOTE = 2  # in longer texts than this one function word of a language may speak for it
 
 # Words that stand alone: a part of a path, an address or an identifier says nothing about the language.
 _WORD = pattern(r"(?<![\w@./:\\-])[\p{L}\p{M}'’]+(?![\w@/:\\]|[.-]\w)")
 _ASCII_WORD = re.compile(r"(?<![\w@./:\\-])[a-z']+(?![\w@/:\\]|[.-]\w)", re.ASCII)
+_ASCII = re.compile(r"[\x00-\x7f]+")
 _SCRIPTS = {
     "ja": pattern(r"[\p{Hiragana}\p{Katakana}]"),
     "ko": pattern(r"\p{Hangul}"),
@@ -36,11 +38,11 @@ LATIN_LANGUAGES = tuple(language for language in STOP_WORDS if language != "ru")
 LANGUAGES = tuple(sorted({*STOP_WORDS, *_SCRIPTS}))
 
 # Whom a function word speaks for; single letters are code.
-_VOTERS: dict[str, list[str]] = {}
+VOTERS: dict[str, list[str]] = {}
 for _language in LATIN_LANGUAGES:
     for _word in STOP_WORDS[_language]:
         if len(_word) > 1:
-            _VOTERS.setdefault(_word, []).append(_language)
+            VOTERS.setdefault(_word, []).append(_language)
 
 # Function words elsewhere that are everyday words, or abbreviations, in English: alone they show no other language.
 # "AI" is not "j'ai", "per week" is not "per favore", "45 min" is not "min syster".
@@ -65,7 +67,8 @@ def script_language(text: str) -> str | None:
     """Return the language the dominant script stands for, or None for Latin script and none."""
     if text.isascii():
         return None
-    counts = {language: len(pattern.findall(text)) for language, pattern in _SCRIPTS.items()}
+    strange = _ASCII.sub("", text)  # in most texts no more than dashes and quotes
+    counts = {language: len(pattern.findall(strange)) for language, pattern in _SCRIPTS.items()}
     if counts["ja"] >= _KANA_SHARE * (counts["zh"] + counts["ja"]) > 0:
         counts["ja"] += counts["zh"]
     language, count = max(counts.items(), key=lambda pair: pair[1])
@@ -82,30 +85,50 @@ def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
 
 def voted(words: Sequence[str], default: str = DEFAULT_LANGUAGE) -> str:
     """Do the same with the folded words that stand alone in a text."""
-    words = words[:_VOTING_WORDS]
-    voices = _voices(words)
-    if not voices:
-        return default
-    votes: dict[str, int] = {}
-    for voice in voices:
-        for language in _VOTERS[voice]:
-            votes[language] = votes.get(language, 0) + 1
+    words = words[:VOTING_WORDS]
+    voices = voices_in(words)
     # At equal votes the default wins, then the order of the table. One word alone ("die hard") decides nothing.
-    most = max(votes.values())
-    if votes.get(default) == most:
+    if has_most(default, voices):
         return default
+    votes = _votes(voices)
+    most = max(votes.values())
     winner = next(language for language in LATIN_LANGUAGES if votes.get(language) == most)
     is_sure = most >= SURE_VOTES or len(words) > WORDS_FOR_ONE_VOTE
     return winner if is_sure and (default != DEFAULT_LANGUAGE or _is_shown(winner, voices, words)) else default
 
 
+def has_most(language: str, voices: Sequence[str]) -> bool:
+    """Tell whether no other language has more of these voices; nobody has more of none."""
+    # As nearly always more speak for it than for all others together, nobody need be counted.
+    speaking, against = _sides(language)
+    if sum(map(speaking.__contains__, voices)) >= sum(map(against.__contains__, voices)):
+        return True
+    votes = _votes(voices)
+    return votes.get(language) == max(votes.values())
+
+
+@lru_cache(maxsize=4)
+def _sides(language: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the voices that speak for a language, and those that speak for any other."""
+    speaking = frozenset(voice for voice, languages in VOTERS.items() if language in languages)
+    return speaking, frozenset(voice for voice, languages in VOTERS.items() if {*languages} - {language})
+
+
+def _votes(voices: Sequence[str]) -> dict[str, int]:
+    votes: dict[str, int] = {}
+    for voice, count in Counter(voices).items():
+        for language in VOTERS[voice]:
+            votes[language] = votes.get(language, 0) + count
+    return votes
+
+
 def _is_shown(language: str, voices: Sequence[str], words: Sequence[str]) -> bool:
     """Tell whether a word speaks for a language that English does not have too, or several do and none for English."""
-    its_own = {voice for voice in voices if language in _VOTERS[voice]}
+    its_own = {voice for voice in voices if language in VOTERS[voice]}
     if its_own - _ENGLISH_TOO:
         return True
     has_accents = any(not word.isascii() for word in words)
-    is_english = any("en" in _VOTERS[voice] for voice in voices)
+    is_english = any("en" in VOTERS[voice] for voice in voices)
     return not is_english and len(its_own) >= (_DOUBTFUL_VOICES - has_accents)
 
 
@@ -115,11 +138,16 @@ def _words(text: str) -> list[str]:
     return found
 
 
-def _voices(words: Sequence[str]) -> list[str]:
+def standing_alone(piece: str) -> tuple[str, ...]:
+    """Return the words, folded, that stand alone in a piece of a text between two spaces."""
+    return tuple(_words(piece))
+
+
+def voices_in(words: Sequence[str]) -> list[str]:
     """Return the function words, whole or on a side of an apostrophe (don't, qu'il)."""
-    voices = [word for word in words if word in _VOTERS]
-    for word in [word for word in words if "'" in word]:
-        voices += [side for side in {*word.split("'")} - {word} if side in _VOTERS]
+    voices = [*filter(VOTERS.__contains__, words)]
+    for word in [word for word in words if "'" in word] if "'" in "".join(words) else ():
+        voices += [side for side in {*word.split("'")} - {word} if side in VOTERS]
     return voices
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..expressions import label_of, meant
-from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, language_of, latin_language, word_language
+from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, latin_language, word_language
 from .patterns import pattern
 from .plain import is_camel
 from .stems import stem
@@ -61,7 +61,18 @@ class Token(NamedTuple):
 
 def tokens_of(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     """Return the index tokens of a text; function words go unless nothing else is there."""
-    return _content(all_tokens(text, default_language))
+    composed = compose(clean(text).text)
+    return content_in(composed, latin_language(composed, default_language))
+
+
+def content_in(composed: str, latin: str) -> tuple[str, ...]:
+    """Return the same of a composed text that is written in a language."""
+    return _content(tokens_in(composed, latin))
+
+
+def content_of(piece: str, latin: str) -> tuple[str, ...]:
+    """Return the tokens of a piece of a composed text between two spaces, without function words."""
+    return tuple([token.text for token in tokens_in(piece, latin) if not token.is_stop_word])
 
 
 def plain_tokens(words: Iterable[str], latin: str) -> tuple[str, ...]:
@@ -79,12 +90,6 @@ def plain_asked(words: Sequence[str], latin: str) -> tuple[str, ...]:
 def _content(tokens: Sequence[Token]) -> tuple[str, ...]:
     content = tuple([token.text for token in tokens if not token.is_stop_word])
     return content or tuple([token.text for token in tokens])
-
-
-def tokens_and_language(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[tuple[str, ...], str]:
-    """Return the index tokens of a text and the language it is written in."""
-    tokens = tokens_of(text, default_language)
-    return tokens, language_of(text, default_language)
 
 
 def all_tokens(text: str, default_language: str = DEFAULT_LANGUAGE) -> list[Token]:

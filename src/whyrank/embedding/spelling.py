@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..analysis.patterns import pattern
+from ..memo import Memo
 
 # Signs that only join words, and ends of lines: what stands on both sides are words of their own.
 _JOINERS = str.maketrans(dict.fromkeys("-_/›\n", " "))
@@ -19,19 +22,27 @@ def plainly_spelled(text: str) -> str:
     """
     first, _, rest = text.partition("\n")
     second, _, others = rest.partition("\n")
-    is_echo = second != "" and _words(second) <= _words(first)
+    is_echo = second != "" and _says_no_more(second, frozenset(_words(first)))
     return _spelled(f"{first}\n{others if is_echo else rest}")
 
 
-def _words(line: str) -> frozenset[str]:
-    return frozenset(_spelled(line).casefold().split())
+def _says_no_more(line: str, said: frozenset[str]) -> bool:
+    """Tell whether a line has no word but some; a text's first words tell that it is none."""
+    return all(word in said for word in _words(line))
+
+
+def _words(line: str) -> Iterator[str]:
+    return (word for piece in line.translate(_JOINERS).split() for word in _SMALL[piece].casefold().split())
 
 
 def _spelled(text: str) -> str:
-    return " ".join([_small(word) for word in text.translate(_JOINERS).split()])
+    return " ".join(map(_SMALL.__getitem__, text.translate(_JOINERS).split()))
 
 
 def _small(word: str) -> str:
     if word.islower() or word.isupper():  # as most words are, and acronyms with the signs around them
         return word
     return word.lower() if word.isascii() and word.isalpha() else _MIXED.sub(lambda found: found.group().lower(), word)
+
+
+_SMALL = Memo(_small)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
-from pathlib import PurePosixPath
+
+from ..places import stored_place
 
 _IN_NAME = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _TOO_FAR = 1e15  # beyond this a number is no moment in any unit
@@ -55,11 +56,11 @@ def _from_text(text: str) -> float | None:
 
 def date_in_name(path: str) -> float | None:
     """Return the date a file's name carries, if it carries one."""
-    match = _IN_NAME.search(PurePosixPath(path).name)
+    match = _IN_NAME.search(stored_place(path).name)
     return parse_date("-".join(match.groups())) if match else None
 
 
 def is_evergreen(path: str, dated: bool) -> bool:
     """Tell whether a file does not age: the long-lived notes, and undated files under `memory/`."""
-    place = PurePosixPath(path)
+    place = stored_place(path)
     return place.name in _EVERGREEN_NAMES or (not dated and "memory" in place.parts[:-1])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from typing import Any
 
 from ..analysis.text import clean
+from ..places import stored_place
 from ..types import Memory, Scope, Source
 from ..wording import counted
 from .chunks import Chunk, ChunkSize, chunk
@@ -19,6 +19,7 @@ from .markers import FileFields, file_fields, lasting, scalar, section_fields
 from .walk import LOGS, MARKDOWN
 
 SKILL_FILE = "SKILL.md"
+_NOTHING_SAID = {"expires": None}
 
 _TEXT_KEYS = ("text", "content", "message")
 _SPEAKER_KEYS = ("speaker", "role", "author", "from", "name")
@@ -36,7 +37,7 @@ class Read:
 
 def memories_in(text: str, path: str, scope: Scope, mtime: float, size: ChunkSize) -> Read:
     """Return the memories a file holds."""
-    suffix = PurePosixPath(path).suffix.lower()
+    suffix = stored_place(path).suffix.lower()
     cleaned = clean(text)
     remarks = ("characters that cannot be stored were replaced",) if cleaned.replaced else ()
     if suffix in LOGS:
@@ -54,7 +55,7 @@ def _chunk_memories(
     document: ParsedText, whole: FileFields, path: str, scope: Scope, mtime: float, size: ChunkSize
 ) -> Iterator[Memory]:
     fields = document.fields
-    place = PurePosixPath(path)
+    place = stored_place(path)
     is_skill = place.name == SKILL_FILE
     name = _text(fields, *(("name", "title") if is_skill else ("title", "name"))) or _top_heading(document)
     summary = _text(fields, "description", "summary")
@@ -78,7 +79,8 @@ def _chunk_memories(
             evergreen=is_evergreen(path, dated is not None),
             trust="ingested",
         )
-        yield replace(memory, **lasting(section_fields(piece.marks).over(whole.values), mtime))
+        said = lasting(section_fields(piece.marks).over(whole.values), mtime)
+        yield memory if said == _NOTHING_SAID else replace(memory, **said)
 
 
 def _top_heading(document: ParsedText) -> str:
@@ -160,7 +162,7 @@ def _turn_memory(
         id=id_for(scope, path, text, occurrence),
         text=text,
         kind="chunk",
-        title=PurePosixPath(path).stem,
+        title=stored_place(path).stem,
         source=Source(path, turn["line"], turn["line"], content_hash(text)),
         scope=scope,
         created=mtime,

@@ -55,6 +55,13 @@ class Attempt(NamedTuple):
         return self.error or next((failure.error for failure in self.failures.values() if failure), "")
 
 
+class Given(NamedTuple):
+    """What an embedder gave for texts, some at a time, and what it failed with in the end."""
+
+    parts: Sequence[tuple[Sequence[str], object]]
+    error: Exception | None = None
+
+
 class Lack(NamedTuple):
     """Texts that have no vector, by their hashes, and what has failed before, the provider's own failure first."""
 
@@ -84,6 +91,21 @@ class Desk:
             return Attempt(self._vectors(texts))
         except Exception as error:  # whatever a provider throws, the texts must be stored
             return self._after(error, texts)
+
+    def looked_into(self, texts: Mapping[str, str], given: Given) -> Attempt:
+        """Do the same with what was given for texts before; what was not asked for any more has no vector yet."""
+        vectors: dict[str, Vector] = {}
+        seen: set[str] = set()
+        try:
+            for hashes, rows in given.parts:
+                vectors |= self._looked_at({text_hash: texts[text_hash] for text_hash in hashes}, rows)
+                seen.update(hashes)
+            if given.error is not None:
+                raise given.error
+            return Attempt(vectors)
+        except Exception as error:  # as above
+            rest = self._after(error, {text_hash: text for text_hash, text in texts.items() if text_hash not in seen})
+            return Attempt({**vectors, **rest.vectors}, rest.failures, rest.error)
 
     def attempt_one(self, text: str) -> Vector | Attempt:
         """Embed one text; its vector comes alone where it is fit to be stored as it is."""
@@ -134,7 +156,7 @@ class Desk:
         failure = Failure(text_hash, attempts, said, now, now + wait)
         return Attempt(failures={text_hash: failure}, error=said if text_hash == PROVIDER else "")
 
-    def _put_off(self, known: Sequence[Failure]) -> Failure | None:
+    def put_off(self, known: Sequence[Failure]) -> Failure | None:
         """Return the provider's failure of a moment ago, while it should not be asked again."""
         failure = _of_the_provider(known)
         return failure if failure is not None and failure.next_try > self.clock() else None
@@ -158,12 +180,12 @@ class Desk:
     def store_with_vectors(self, changes: Changes, lack: Lack | None = None) -> Attempt:
         """Embed what is put and has no vector, then write it all; what got none waits and is stored all the same."""
         missing, failures = lack or self.lack(changes)
-        failed = changes.failures.get(PROVIDER) or (self._put_off(failures) if missing else None)
+        failed = changes.failures.get(PROVIDER) or (self.put_off(failures) if missing else None)
         return self.write(changes, Attempt(error=failed.error) if failed else self.attempt(missing))
 
     def attempt_in_time(self, texts: Mapping[str, str]) -> Attempt:
         """Embed texts unless the provider has failed a moment ago."""
-        put_off = self._put_off(self.store.failures(self.space)) if texts else None
+        put_off = self.put_off(self.store.failures(self.space)) if texts else None
         return Attempt(error=put_off.error) if put_off else self.attempt(texts)
 
     def write(self, changes: Changes, done: Attempt) -> Attempt:

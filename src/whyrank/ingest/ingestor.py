@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -14,6 +15,7 @@ from ..errors import IngestError
 from ..places import name_in, seen_from
 from ..ports import Changes, Embedder, Entry, FileRecord, Store
 from ..types import Scope
+from .ahead import embedded_ahead
 from .chunks import ChunkSize
 from .entries import READER_VERSION, entry_for
 from .files import memories_in
@@ -212,8 +214,15 @@ class Ingestor:
     # -- applying --------------------------------------------------------------------------------------------
 
     def _apply(self, plans: Iterable[FilePlan], total: int, report: Report) -> None:
+        """Write the plans batch by batch; what is new in the next is embedded meanwhile."""
+        desk = Desk(self.store, self.embedder, self.clock) if self.embedder is not None else None
+        with closing(embedded_ahead(desk, self._batches(plans, total, report))) as batches:
+            for changes in batches:
+                self._write(changes, desk, report)
+
+    def _batches(self, plans: Iterable[FilePlan], total: int, report: Report) -> Iterator[Changes]:
         batch: list[FilePlan] = []
-        done = 0
+        done, chunks = 0, 0
         for plan in plans:
             report.count(plan)
             done += 1
@@ -221,33 +230,37 @@ class Ingestor:
             if report.dry_run:
                 continue
             batch.append(plan)
-            if sum(len(waiting.entries) for waiting in batch) >= _CHUNKS_PER_TRANSACTION:
-                self._write(batch, report)
-                batch = []
+            chunks += len(plan.entries)
+            if chunks >= _CHUNKS_PER_TRANSACTION:
+                yield _changes(batch)
+                batch, chunks = [], 0
         if batch:
-            self._write(batch, report)
+            yield _changes(batch)
 
-    def _write(self, plans: Sequence[FilePlan], report: Report) -> None:
-        """Embed what is new, then write all these files in one transaction."""
-        entries = [entry for plan in plans for entry in plan.entries]
-        gone = [(plan.record.scope, plan.path) for plan in plans if plan.action == "deleted" and plan.record]
-        gone += [(plan.record.scope, plan.renamed_from) for plan in plans if plan.renamed_from and plan.record]
-        records = [plan.record for plan in plans if plan.action != "deleted" and plan.record]
-        touched = {plan.path for plan in plans if plan.action == "touched"}
-        changes = Changes(
-            put=entries,
-            replace_files=[*gone, *((r.scope, r.path) for r in records if r.path not in touched)],
-            files=records,
-            forget_files=gone,
-            renamed={old: new for plan in plans for old, new in plan.moved.items()},
-        )
-        if self.embedder is None:
+    def _write(self, changes: Changes, desk: Desk | None, report: Report) -> None:
+        """Embed what is new and has no vector yet, then write all these files in one transaction."""
+        if desk is None:
             self.store.write(changes)
             return
-        done = Desk(self.store, self.embedder, self.clock).store_with_vectors(changes)
-        report.embedded += len(done.vectors)
+        done = desk.store_with_vectors(changes)
+        report.embedded += len({**changes.vectors, **done.vectors})
         if done.error:
             report.remarks.append(("embedding", _WAITING.format(done.error)))
+
+
+def _changes(plans: Sequence[FilePlan]) -> Changes:
+    """Return what plans come to, for one transaction."""
+    gone = [(plan.record.scope, plan.path) for plan in plans if plan.action == "deleted" and plan.record]
+    gone += [(plan.record.scope, plan.renamed_from) for plan in plans if plan.renamed_from and plan.record]
+    records = [plan.record for plan in plans if plan.action != "deleted" and plan.record]
+    touched = {plan.path for plan in plans if plan.action == "touched"}
+    return Changes(
+        put=[entry for plan in plans for entry in plan.entries],
+        replace_files=[*gone, *((r.scope, r.path) for r in records if r.path not in touched)],
+        files=records,
+        forget_files=gone,
+        renamed={old: new for plan in plans for old, new in plan.moved.items()},
+    )
 
 
 def _moved(before: Mapping[MemoryId, str], entries: Sequence[Entry]) -> dict[MemoryId, MemoryId]:

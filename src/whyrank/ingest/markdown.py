@@ -42,7 +42,8 @@ class ParsedText:
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable("table")
+    # What stands inside a line is nobody's block; headings are taken as they are written.
+    return MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
 
 
 def parse_markdown(text: str) -> ParsedText:

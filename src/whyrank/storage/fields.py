@@ -7,7 +7,7 @@ without spaces are bigrams already and have neither.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from ..analysis.datewords import SIGN
@@ -15,6 +15,7 @@ from ..analysis.patterns import pattern
 from ..analysis.speakers import BY
 from ..analysis.text import UNSPACED
 from ..expressions import is_several
+from ..memo import Memo
 from ..ports import Entry
 from .lexical import LENGTH_PRIOR
 
@@ -47,9 +48,12 @@ def fields_of(entry: Entry) -> tuple[Sequence[str], ...]:
 
 def lengths_of(entry: Entry) -> tuple[int, int, int, int]:
     """Return how many terms each field of an entry has, without making them."""
-    grams = [gram_count(token) for token in entry.tokens]
-    pairs = sum(1 for i in range(len(grams) - 1) if grams[i] and grams[i + 1])
-    return len(grams), pairs, sum(grams) if entry.letters else 0, len(date_words_in(entry.marks))
+    tokens, dates = entry.tokens, len(date_words_in(entry.marks)) if entry.marks else 0
+    if not entry.letters and "".join(tokens).isascii():  # as most are: every token has letters, and a neighbour
+        return len(tokens), max(0, len(tokens) - 1), 0, dates
+    grams = [*map(_GRAM_COUNTS.__getitem__, tokens)]
+    pairs = sum(1 for one, next_one in pairwise(grams) if one and next_one) if 0 in grams else max(0, len(grams) - 1)
+    return len(grams), pairs, sum(grams) if entry.letters else 0, dates
 
 
 def wanted_terms(terms: Sequence[str], fields: Collection[Field] = FIELDS) -> Iterator[tuple[Field, Sequence[str]]]:
@@ -83,8 +87,14 @@ def grams_of(tokens: Iterable[str]) -> list[str]:
     return [token[i : i + GRAM_LETTERS] for token in tokens for i in range(gram_count(token))]
 
 
-@lru_cache(maxsize=32_768)
 def gram_count(token: str) -> int:
     """Return how many runs of letters a token has: none in scripts without spaces."""
-    is_unspaced = not token.isascii() and _UNSPACED.search(token)
+    return _GRAM_COUNTS[token]
+
+
+def _gram_count(token: str) -> int:
+    is_unspaced = not token.isascii() and _UNSPACED.search(token) is not None
     return 0 if is_unspaced else max(1, len(token) - GRAM_LETTERS + 1)
+
+
+_GRAM_COUNTS = Memo(_gram_count)

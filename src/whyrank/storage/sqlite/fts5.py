@@ -15,7 +15,6 @@ import numpy as np
 from ...analysis.datewords import is_mark
 from ...columns import MemoryId
 from ...expressions import meant
-from ...ports import Entry
 from ...types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
 from ..lexical import TermScores, occurrences, padded, term_scores, word_score
 from ..pools import Scored, best, cut
@@ -23,7 +22,7 @@ from .catalogue import NOWHERE, Integers, Shelf
 from .connection import Connection, version
 from .counts import ScopeCounts
 from .filters import Clause, in_scopes
-from .keyword import Found, View
+from .keyword import Found, Placed, View
 from .records import code
 from .rows import CONTENT_KEY
 from .selection import Rows
@@ -72,15 +71,17 @@ class Fts5Index:
         """Remove the table."""
         connection.execute("DROP TABLE words")
 
-    def put(self, connection: Connection, row: int, number: int, entry: Entry) -> None:
-        """Index the tokens of a memory."""
-        connection.execute("INSERT INTO words (rowid, tokens) VALUES (?, ?)", (row, padded(entry.tokens)))
+    def put(self, connection: Connection, placed: Sequence[Placed]) -> None:
+        """Index the tokens of memories."""
+        connection.executemany(
+            "INSERT INTO words (rowid, tokens) VALUES (?, ?)", ((one.row, padded(one.entry.tokens)) for one in placed)
+        )
 
     def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
         """Take a memory out."""
         connection.execute("DELETE FROM words WHERE rowid = ?", (row,))
 
-    def close(self, connection: Connection, numbers: Mapping[str, int]) -> None:
+    def close(self, connection: Connection, numbers: Mapping[str, int], newest: Sequence[Placed] = ()) -> None:
         """FTS5 has written everything already."""
 
     def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:

@@ -9,7 +9,7 @@ from ...ports import Entry
 from .connection import Connection
 from .database import Database
 from .fts5 import Fts5Index
-from .keyword import KeywordIndex
+from .keyword import KeywordIndex, Placed
 from .postings.index import PostingsIndex
 from .rows import SELECT, to_memory
 
@@ -79,12 +79,15 @@ def _step(database: Database, name: str) -> bool:
             "WHERE m.row > ? ORDER BY m.row LIMIT ?",
             (after, ROWS_PER_STEP),
         ).fetchall()
+        placed: list[Placed] = []
         numbers: dict[str, int] = {}
         for row, number, letters, dates, *columns in rows:
             memory = to_memory(tuple(columns))
             tokens = tuple(old.stored_tokens(connection, row))
-            new.put(connection, row, number, Entry(memory, tokens, (), "", "", bool(letters), tuple(dates.split())))
+            entry = Entry(memory, tokens, (), "", "", bool(letters), tuple(dates.split()))
+            placed.append(Placed(row, number, entry))
             numbers[str(memory.scope)] = number + 1
+        new.put(connection, placed)
         new.close(connection, numbers)
         if rows:
             _set(connection, "keyword-moved", str(rows[-1][0]))

@@ -73,6 +73,14 @@ class Found(NamedTuple):
     notices: Sequence[Notice] = ()
 
 
+class Placed(NamedTuple):
+    """A memory that is put, under its row and its number in its scope."""
+
+    row: int
+    number: int
+    entry: Entry
+
+
 class KeywordIndex(Protocol):
     """An index over analysed tokens that lives in the store's own file and transactions."""
 
@@ -92,14 +100,17 @@ class KeywordIndex(Protocol):
     def drop(self, connection: Connection) -> None:
         """Remove its tables."""
 
-    def put(self, connection: Connection, row: int, number: int, entry: Entry) -> None:
-        """Index a memory under its row and its number in its scope."""
+    def put(self, connection: Connection, placed: Sequence[Placed]) -> None:
+        """Index memories, in each scope by ascending number."""
 
     def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
         """Take a memory out."""
 
-    def close(self, connection: Connection, numbers: Mapping[str, int]) -> None:
-        """End a transaction that put memories; `numbers` says where each scope's numbers end now."""
+    def close(self, connection: Connection, numbers: Mapping[str, int], newest: Sequence[Placed] = ()) -> None:
+        """End a transaction that put memories; `numbers` says where each scope's numbers end now.
+
+        The newest need not be read again: from the first of them on they are all there are of their scope.
+        """
 
     def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
         """Follow memories of a scope to new numbers (new, scope, old), below `numbers` and in the same order."""

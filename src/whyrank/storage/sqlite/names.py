@@ -50,21 +50,25 @@ class NameIndex:
         self._keys: dict[str, _Keys] = {}
         self._turn = threading.Lock()
 
-    def put(self, connection: Connection, row: int, scope: str, names: Iterable[Name]) -> None:
-        """Index the names of a memory."""
-        names = list(names)
-        if not names:
-            return
+    def put(self, connection: Connection, named: Sequence[tuple[int, str, Sequence[Name]]]) -> None:
+        """Index the names of memories, each with its row and its scope."""
         connection.executemany(
             "INSERT INTO names (memory, scope, text, key, words, sorted_words, specificity) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
                 (row, scope, name.text, name.key, " ".join(name.words), words_key(name.words), name.specificity)
+                for row, scope, names in named
                 for name in names
             ),
         )
-        words = sorted({word for name in names for word in name.words})
-        connection.executemany("INSERT INTO name_words VALUES (?, ?, ?)", ((scope, word, row) for word in words))
+        connection.executemany(
+            "INSERT INTO name_words VALUES (?, ?, ?)",
+            (
+                (scope, word, row)
+                for row, scope, names in named
+                for word in sorted({word for name in names for word in name.words})
+            ),
+        )
 
     def select(
         self, connection: Connection, probe: NameProbe, where: Where, only: set[int] | None = None

@@ -17,7 +17,7 @@ from .arrivals import Arrived
 from .arrivals import drop as drop_unread
 from .connection import Connection, undoable
 from .indexes import INDEXES, index_to_come
-from .keyword import KeywordIndex
+from .keyword import KeywordIndex, Placed
 from .lives import end_claims, lives_of, mark_superseded, refuse_circles, refuse_foreign_ids, refuse_twins
 from .names import NameIndex
 from .notes import check_note, drop_notes, raise_generation, write_notes
@@ -55,6 +55,7 @@ class Writing:
         self._to_come = index_to_come(connection)
         self._ledger = Ledger(connection, generation, keyword.stored_tokens)
         self._put: dict[str, list[int]] = defaultdict(list)
+        self._placed: list[Placed] = []
         self._lost: set[str] = set()
         self._readers = Marks(connection)
 
@@ -74,9 +75,7 @@ class Writing:
         forget_past(connection, gone | pruned, changes.clear)
         restating.forget(connection, [*gone, *pruned, *entries])
         drop_unread(connection, changes.remove, changes.clear)
-        for entry in put:
-            self._insert(entry)
-        self._readers.close()
+        self._insert(put)
         self._speak({entry.language for entry in entries.values()})
         for scope in revise(connection, changes.revised):
             self._ledger.touch(scope)
@@ -97,7 +96,7 @@ class Writing:
             self._vectors.put(connection, changes.space, changes.vectors)
         put_failures(connection, changes.space, {**changes.failures, **dict.fromkeys(changes.vectors)})
         self._close({changes.space: [*changes.vectors, *given]})
-        self.keyword.close(connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
+        self._close_keyword()
         if changes.purge:
             self._purge()
         else:
@@ -106,19 +105,18 @@ class Writing:
     def take_in(self, arrived: Sequence[Arrived]) -> None:
         """Index facts that wait: they are new, nothing replaces them, and every check was made when they came."""
         by_space: dict[str, dict[str, Vector]] = {}
+        self._insert([entry for entry, _, _ in arrived])
         for entry, space, vector in arrived:
-            self._insert(entry)
             vectors = by_space.setdefault(space, {})
             if vector is not None:
                 vectors[entry.embed_hash] = vector
-        self._readers.close()
         self._speak({entry.language for entry, _, _ in arrived})
         for space, vectors in by_space.items():
             if vectors:
                 self._vectors.put(self._connection, space, vectors)
                 put_failures(self._connection, space, dict.fromkeys(vectors))
         self._close({space: list(vectors) for space, vectors in by_space.items()})
-        self.keyword.close(self._connection, {scope: numbers[-1] + 1 for scope, numbers in self._put.items()})
+        self._close_keyword()
         self._close_gaps()
 
     def read_anew(self, anew: restating.Restated) -> None:
@@ -172,16 +170,24 @@ class Writing:
         )
         self._close({space: hashes})
 
-    def _insert(self, entry: Entry) -> None:
+    def _insert(self, entries: Iterable[Entry]) -> None:
+        placed = [self._placed_row(entry) for entry in entries]
+        self.keyword.put(self._connection, placed)
+        self._names.put(
+            self._connection, [(row, str(entry.memory.scope), entry.names) for row, _, entry in placed if entry.names]
+        )
+        self._readers.close()
+        self._placed += placed
+
+    def _placed_row(self, entry: Entry) -> Placed:
         scope = str(entry.memory.scope)
         number = self._ledger.next_number(scope)
         row = self._connection.execute(INSERT, to_row(entry, number)).lastrowid
         assert row is not None
         self._ledger.put(scope, number, record_of(row, entry))
-        self.keyword.put(self._connection, row, number, entry)
-        self._names.put(self._connection, row, scope, entry.names)
         self._readers.put(row, entry.reader)
         self._put[scope].append(number)
+        return Placed(row, number, entry)
 
     def _remove(self, ids: Sequence[MemoryId]) -> list[str]:
         """Take memories out of every table; return the hashes of the texts they embedded."""
@@ -210,6 +216,10 @@ class Writing:
         self._ledger.close()
         for space in filter(None, given):
             self._vectors.close(self._connection, space, changed)
+
+    def _close_keyword(self) -> None:
+        numbers = {scope: numbers[-1] + 1 for scope, numbers in self._put.items()}
+        self.keyword.close(self._connection, numbers, self._placed)
 
     def _write_manifest(self, changes: Changes) -> None:
         if not (changes.forget_files or changes.files):

@@ -11,17 +11,17 @@ import numpy as np
 from ....analysis.datewords import is_mark
 from ....columns import Column, MemoryId
 from ....kernel import COMPILED, Kernel
-from ....ports import Entry
 from ....trail import TermTable
 from ....types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
 from ....wording import counted, which
 from ...fields import FIELDS, WORDS, Field
 from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf, damage
 from ..connection import Connection, run_script
-from ..keyword import Found, View, both
+from ..keyword import Found, Placed, View, both
 from ..selection import best_rows
 from . import segments
-from .addends import Addends, Placed, Scored, Unread
+from .addends import Addends, Scored, Unread
+from .addends import Placed as Standing
 from .asked import asked, named_speaker
 from .cache import Pages
 from .inversion import Text
@@ -82,19 +82,21 @@ class PostingsIndex:
         for table in segments.TABLE_NAMES:
             connection.execute(f"DROP TABLE {table}")
 
-    def put(self, connection: Connection, row: int, number: int, entry: Entry) -> None:
-        """Index a memory."""
-        text = Text(number, entry.tokens, entry.letters, entry.marks)
-        segments.put(connection, str(entry.memory.scope), text)
+    def put(self, connection: Connection, placed: Sequence[Placed]) -> None:
+        """Index memories."""
+        segments.put(connection, ((str(one.entry.memory.scope), _text(one)) for one in placed))
 
     def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
         """Take a memory out."""
         segments.remove(connection, scope, number)
 
-    def close(self, connection: Connection, numbers: Mapping[str, int]) -> None:
+    def close(self, connection: Connection, numbers: Mapping[str, int], newest: Sequence[Placed] = ()) -> None:
         """Flush the scopes that have enough fresh memories."""
+        texts: dict[str, list[Text]] = {}
+        for one in newest:
+            texts.setdefault(str(one.entry.memory.scope), []).append(_text(one))
         for scope, count in numbers.items():
-            segments.flush(connection, scope, count)
+            segments.flush(connection, scope, count, texts.get(scope, ()))
 
     def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
         """Give the tokens their new numbers, and make all segments anew."""
@@ -186,7 +188,7 @@ class PostingsIndex:
         if before is not None and before.rows == rows and before.serves(scores, moment, terms, repeats):
             return _added_up(scores, terms, ids, before.placed, before.without(scores))
         standing = view.catalogue.standing(shelves, rows)
-        placed = [Placed(number, *_there(places)) for number, places in enumerate(standing)]
+        placed = [Standing(number, *_there(places)) for number, places in enumerate(standing)]
         addends = Addends(scores, placed, len(rows))
         self._scored = Scored(moment, frozenset(terms), repeats, scores.terms, rows, placed, addends)
         if not scores.is_simple:
@@ -265,6 +267,10 @@ class PostingsIndex:
         return [Notice("index-damaged", message)]
 
 
+def _text(placed: Placed) -> Text:
+    return Text(placed.number, placed.entry.tokens, placed.entry.letters, placed.entry.marks)
+
+
 def _there(places: Integers) -> tuple[Integers, Integers]:
     here = (places != NOWHERE).nonzero()[0]
     return here, places[here]
@@ -275,7 +281,7 @@ def _moment(shelves: Sequence[Shelf]) -> tuple[tuple[str, int], ...]:
 
 
 def _added_up(
-    scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], placed: Sequence[Placed], table: Floats
+    scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], placed: Sequence[Standing], table: Floats
 ) -> Signal:
     covered = np.zeros(len(ids))
     for number, here, places in placed:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....memo import Memo
 from ...fields import DATES, GRAMS, WORDS, Field, grams_of
 
 MAX_FREQUENCY = 255  # what a byte holds; more of the same word changes no score by a thousandth
@@ -39,11 +40,21 @@ class Inverted(NamedTuple):
         return np.cumsum(self.frequencies, dtype=np.int64)
 
 
-@lru_cache(maxsize=65_536)
 def key_of(term: str) -> int:
     """Return the key of a term: 64 bits of a hash, so that a million terms meet by chance once in a million stores."""
+    return _KEYS[term]
+
+
+def _key(term: str) -> int:
     digest = hashlib.blake2b(term.encode("utf-8", errors="replace"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
+
+
+def _run_keys(token: str) -> tuple[int, ...]:
+    return tuple(map(key_of, grams_of((token,))))
+
+
+_KEYS, _RUN_KEYS = Memo(_key), Memo(_run_keys)
 
 
 def follower_of(term: str) -> int:
@@ -51,28 +62,17 @@ def follower_of(term: str) -> int:
     return key_of(term) & 0xFFFFFFFF
 
 
-def invert(texts: Iterable[Text]) -> dict[Field, Inverted]:
+def invert(texts: Sequence[Text]) -> dict[Field, Inverted]:
     """Invert texts given by ascending number."""
-    vocabulary: dict[str, int] = {}
-    spoken: list[int] = []
-    numbers: list[int] = []
-    lengths: list[int] = []
-    lettered: list[bool] = []
-    dated: list[tuple[int, int]] = []
-    for number, tokens, letters, marks in texts:
-        spoken += [vocabulary.setdefault(token, len(vocabulary)) for token in tokens]
-        numbers.append(number)
-        lengths.append(len(tokens))
-        lettered.append(letters)
-        dated += [(key_of(mark), number) for mark in marks]
-    places = np.array(spoken, np.int64)
-    holders = np.repeat(np.array(numbers, np.int64), lengths)
-    keys = np.array([key_of(token) for token in vocabulary], np.int64)
-    inside = np.repeat(np.array(lettered, np.bool_), lengths)
+    lengths = [len(text.tokens) for text in texts]
+    tokens = chain.from_iterable([text.tokens for text in texts])
+    keys = np.fromiter(map(_KEYS.__getitem__, tokens), np.int64, sum(lengths))
+    holders = np.repeat(np.array([text.number for text in texts], np.int64), lengths)
+    marks = [(key_of(mark), text.number) for text in texts for mark in text.marks]
     return {
-        WORDS: _gathered(keys[places], holders, _followers(keys[places], lengths)),
-        GRAMS: _gathered(*_letters(list(vocabulary), places[inside], holders[inside])),
-        DATES: _gathered(*np.array(dated, np.int64).reshape(-1, 2).T),
+        WORDS: _gathered(keys, holders, _followers(keys, lengths)),
+        GRAMS: _gathered(*_letters([text for text in texts if text.letters])),
+        DATES: _gathered(*np.array(marks, np.int64).reshape(-1, 2).T),
     }
 
 
@@ -85,17 +85,11 @@ def _followers(keys: NDArray[np.int64], lengths: Sequence[int]) -> NDArray[np.ui
     return followers
 
 
-def _letters(
-    vocabulary: Sequence[str], places: NDArray[np.int64], holders: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the keys of the letter runs of every occurrence, and who holds it."""
-    used, places = np.unique(places, return_inverse=True)
-    runs = [[key_of(gram) for gram in grams_of([vocabulary[word]])] for word in used.tolist()]
-    sizes = np.array([len(run) for run in runs], np.int64)
-    starts = np.cumsum(sizes) - sizes
-    keys = np.array([key for run in runs for key in run], np.int64)
-    counts = sizes[places]
-    return keys[spread(starts[places], counts)], np.repeat(holders, counts)
+def _letters(texts: Sequence[Text]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the keys of the letter runs of every token, and who holds it."""
+    runs = [[*chain.from_iterable(map(_RUN_KEYS.__getitem__, text.tokens))] for text in texts]
+    keys = np.fromiter(chain.from_iterable(runs), np.int64, sum(map(len, runs)))
+    return keys, np.repeat(np.array([text.number for text in texts], np.int64), [len(run) for run in runs])
 
 
 def spread(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -21,6 +21,8 @@ from .pages import MAX_SPAN, pages, postings_of, read
 from .texts import pack, stored_texts
 
 FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there must be few of them
+# Many memories at once make segments that need not be merged two by two: each posting would be rewritten four times.
+BULK_MEMORIES, BULK_SEGMENTS = 128, 16
 SETTLING = 8  # a segment is merged with an eighth of its memories once no more are to come
 POSTINGS_PER_STEP = 400_000  # what one step of a merge may read: some tens of milliseconds
 
@@ -74,11 +76,11 @@ class Segment(NamedTuple):
     memories: int
 
 
-def put(connection: Connection, scope: str, text: Text) -> None:
-    """Take in one memory; it can be found at once."""
-    connection.execute(
+def put(connection: Connection, texts: Iterable[tuple[str, Text]]) -> None:
+    """Take in the memories of some scopes; they can be found at once."""
+    connection.executemany(
         "INSERT INTO posting_tokens VALUES (?, ?, ?, ?, ?)",
-        (scope, text.number, text.letters, " ".join(text.marks), pack(text.tokens)),
+        ((scope, text.number, text.letters, " ".join(text.marks), pack(text.tokens)) for scope, text in texts),
     )
 
 
@@ -93,22 +95,35 @@ def flushed_below(connection: Connection, scope: str) -> int:
     return known[0] if known else 0
 
 
-def flush(connection: Connection, scope: str, numbers: int) -> None:
-    """Turn the fresh memories below `numbers` into segments, once there are enough of them."""
+def flush(connection: Connection, scope: str, numbers: int, newest: Sequence[Text] = ()) -> None:
+    """Turn the fresh memories below `numbers` into segments, once there are enough; the newest need not be read."""
     begin = flushed_below(connection, scope)
     if numbers - begin < FRESH_MEMORIES:
         return
     while begin < numbers:
         end = min(numbers, begin + MAX_SPAN)
-        texts = stored_texts(connection, scope, begin, end - 1)
+        texts = _fresh_texts(connection, scope, begin, end, newest)
         if texts:
             segment = _new_segment(connection, scope, begin, end - 1, len(texts), LIVE)
             write(connection, segment, texts)
         begin = end
     connection.execute(
-        "INSERT INTO posting_scopes VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET flushed = excluded.flushed, due = 1",
-        (scope, numbers),
+        "INSERT INTO posting_scopes VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "flushed = excluded.flushed, due = max(due, excluded.due)",
+        (scope, numbers, _is_worth_merging(live_segments(connection, scope))),
     )
+
+
+def _is_worth_merging(segments: Sequence[Segment]) -> bool:
+    """Tell whether there are enough segments of a kind, now that there is one more."""
+    is_bulk = bool(segments) and segments[-1].memories >= BULK_MEMORIES
+    return len(_to_merge(segments, 1)) >= (BULK_SEGMENTS if is_bulk else 2)
+
+
+def _fresh_texts(connection: Connection, scope: str, begin: int, end: int, newest: Sequence[Text]) -> list[Text]:
+    known = [text for text in newest if begin <= text.number < end]
+    before = known[0].number if known else end
+    return [*(stored_texts(connection, scope, begin, before - 1) if begin < before else ()), *known]
 
 
 def renumber(connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
@@ -124,7 +139,12 @@ def write(connection: Connection, segment: Segment, texts: Sequence[Text]) -> No
     """Write all pages of a segment."""
     for field, postings in invert(texts).items():
         _write_pages(connection, segment, field.number, postings)
-    vocabulary.write(connection, segment.segment, {token for text in texts for token in text.tokens})
+    vocabulary.write(connection, segment.segment, words_in(texts))
+
+
+def words_in(texts: Iterable[Text]) -> set[str]:
+    """Return the words of some texts."""
+    return set().union(*(text.tokens for text in texts))
 
 
 def _write_pages(connection: Connection, segment: Segment, field: int, postings: Inverted) -> None:
@@ -173,7 +193,7 @@ def _list_words(connection: Connection, scope: str) -> int:
         return 0
     segment, first, last = found
     texts = stored_texts(connection, scope, first, last)
-    vocabulary.write(connection, segment, {token for text in texts for token in text.tokens})
+    vocabulary.write(connection, segment, words_in(texts))
     return sum(len(text.tokens) for text in texts) + 1
 
 

@@ -1,0 +1,167 @@
+"""What storing notes in bulk takes, and whose time it is: the embedder's, or ours.
+
+Notes of about 200 words, as markdown files and as documents, with each embedder that is here. Every run is a process of
+its own with a store of its own, so that nothing is warm but the model; the same texts then go through the embedder
+alone, in the batches it was asked in. Whatever else the process spent is ours. Calibration is off: it measures, once,
+and depends on no note. Medians of runs that take turns. Run by `make bench`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from whyrank import config as settings
+from whyrank.bench.corpus import Corpus
+from whyrank.embedding.providers import embedder_named
+from whyrank.engine import Engine
+from whyrank.errors import MissingExtra, ProviderError
+from whyrank.ports import Embedder, Thresholds, Vector
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.types import Document
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+EMBEDDERS = ("none", "wordllama", "minilm")
+NOTES, SLOW_NOTES = 4_096, 256  # a transformer takes a second for every fifty
+ROUNDS = 3
+SEED = 7
+
+Shape = Literal["files", "documents"]
+SHAPES: tuple[Shape, ...] = ("files", "documents")
+
+
+class Spent(NamedTuple):
+    """Seconds by the clock on the wall and by that of the processor."""
+
+    wall: float
+    cpu: float
+
+
+class Outcome(NamedTuple):
+    """What one bulk took, and what the embedder alone takes for its texts."""
+
+    whole: Spent
+    embedder: Spent
+
+
+class Heard:
+    """An embedder that remembers which texts it was given together."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.batches: list[Sequence[str]] = []
+
+    @property
+    def fingerprint(self) -> str:
+        return self._embedder.fingerprint
+
+    @property
+    def thresholds(self) -> Thresholds:
+        return self._embedder.thresholds
+
+    def weight(self, language: str) -> float:
+        return self._embedder.weight(language)
+
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.batches.append(texts)
+        return self._embedder.documents(texts)
+
+    def query(self, text: str) -> Vector:
+        return self._embedder.query(text)
+
+    def again(self) -> None:
+        for texts in self.batches:
+            self._embedder.documents(texts)
+
+
+def spent(work: Callable[[], object]) -> Spent:
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return Spent(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def title(note: str) -> str:
+    return " ".join(note.split(" ", 4)[:4]).capitalize()
+
+
+def outcome(name: str, shape: Shape, notes: int, words: int) -> Outcome:
+    """Store notes in bulk, then embed the same texts alone."""
+    texts = next(Corpus(notes, words, SEED).batches())[0]
+    with tempfile.TemporaryDirectory(prefix="whyrank-bench-") as place:
+        folder = Path(place)
+        config = settings.load({"store": str(folder / "memory.db"), "calibration": "manual"}, workspace=folder)
+        embedder = embedder_named(name, config.models, config["model.threads"])
+        heard = Heard(embedder) if embedder is not None else None
+        if embedder is not None:
+            embedder.documents(["a word"])  # loads the model
+        with Engine(SqliteStore(config.store), heard, config) as engine:
+            whole = spent(bulk(engine, shape, folder / "notes", texts))
+        return Outcome(whole, spent(heard.again) if heard is not None else Spent(0.0, 0.0))
+
+
+def bulk(engine: Engine, shape: Shape, folder: Path, texts: Sequence[str]) -> Callable[[], object]:
+    """Prepare notes and return what stores them."""
+    if shape == "documents":
+        documents = [Document(f"{n}", text, title=title(text)) for n, text in enumerate(texts)]
+        return lambda: engine.add_documents(documents)
+    folder.mkdir()
+    for number, text in enumerate(texts):
+        (folder / f"note-{number:06d}.md").write_text(f"# {title(text)}\n\n{text}\n", encoding="utf-8")
+    return lambda: engine.ingest(folder)
+
+
+def is_here(name: str) -> bool:
+    config = settings.load({})
+    try:
+        embedder_named(name, config.models, config["model.threads"])
+    except (ProviderError, MissingExtra) as error:
+        print(f"without {name}: {error}")
+        return False
+    return True
+
+
+def median(outcomes: Sequence[Outcome]) -> Outcome:
+    pairs = [tuple(statistics.median(each) for each in zip(*part, strict=True)) for part in zip(*outcomes, strict=True)]
+    return Outcome(Spent(*pairs[0]), Spent(*pairs[1]))
+
+
+def show(name: str, shape: Shape, notes: int, found: Outcome) -> None:
+    whole, embedder = found
+    each = [1000 * s / notes for s in (whole.wall, whole.cpu, embedder.wall, embedder.cpu, whole.cpu - embedder.cpu)]
+    print(
+        f"{name:11}{shape:11}{notes:>7,}" + "".join(f"{ms:>10.3f}" for ms in each) + f"{whole.cpu / whole.wall:>8.2f}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--notes", type=int, default=NOTES)
+    parser.add_argument("--slow-notes", type=int, default=SLOW_NOTES, help="how many with minilm")
+    parser.add_argument("--words", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--embedders", default=",".join(EMBEDDERS))
+    given = parser.parse_args()
+    cases = [*product(filter(is_here, given.embedders.split(",")), SHAPES)]
+    sizes = {case: given.slow_notes if case[0] == "minilm" else given.notes for case in cases}
+    outcomes: dict[tuple[str, Shape], list[Outcome]] = {case: [] for case in cases}
+    for _, case in product(range(given.rounds), cases):
+        with get_context("spawn").Pool(1) as child:
+            outcomes[case].append(child.apply(outcome, (*case, sizes[case], given.words)))
+    heads = ("wall", "CPU", "emb. wall", "emb. CPU", "ours CPU")
+    print(f"{'ms a note':11}{'as':11}{'notes':>7}" + "".join(f"{head:>10}" for head in heads) + f"{'cores':>8}")
+    for case in cases:
+        show(*case, sizes[case], median(outcomes[case]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""A text read piece by piece says what it says as a whole."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whyrank.analysis.datewords import asked_dates
+from whyrank.analysis.languages import VOTING_WORDS, language_of
+from whyrank.analysis.pieces import reading_of
+from whyrank.analysis.words import tokens_of
+
+# What pieces differ in: function words of several languages, months sure and doubtful, signs around words, identifiers,
+# scripts without spaces, spaces of all kinds, letters that are put together of several.
+PIECES = (
+    "the", "The", "and", "der", "die", "und", "il", "qu'il", "don't", "l’avion", "may", "May", "MAY", "march", "mars",
+    "december", "Décembre", "мая", "декабря", "3rd", "5", "29", "2023", "2023-12-29", "1-10", "v1.2", "night-shift",
+    "getHTTPUrl", "snake_case", "a.b/c", "c++", "tea,pot", "(tea", "pot)", "β2", "TGF-β", "ｆｕｌｌ", "②", "２０２３",
+    "Müller", "cafe\u0301", "боюсь", "ночь", "東京都", "にほん", "ไทย", "한국어", "…", "—", "’", "\u00a8", "x" * 70,
+    "2023" * 20,
+)  # fmt: skip
+SPACES = (" ", "  ", "\n", "\t", "\u00a0", "\u2003", "\x1c", "")
+
+texts = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SPACES)), max_size=30).map(
+    lambda pairs: "".join(piece + space for piece, space in pairs)
+)
+
+
+@given(st.one_of(texts, st.text()), st.sampled_from(["en", "de"]))
+def test_a_text_read_piece_by_piece_says_what_it_says_as_a_whole(text: str, default: str) -> None:
+    read = reading_of(text, default)
+    assert read.tokens == tokens_of(text, default)
+    assert read.language == language_of(text, default)
+    assert read.may_hold_date or asked_dates(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "may_hold_date"),
+    [
+        ("it may rain", False),
+        ("it may rain 5 days", True),
+        ("in May", True),
+        ("in december", True),
+        ("tea at 5", False),
+        ("in 2023", True),
+    ],
+)
+def test_only_what_may_be_a_date_is_looked_into(text: str, may_hold_date: bool) -> None:
+    assert reading_of(text, "en").may_hold_date is may_hold_date
+
+
+def test_of_a_long_text_the_first_words_vote() -> None:
+    text = " ".join(["und der hund"] * VOTING_WORDS + ["and the dog of all"] * VOTING_WORDS)
+    assert reading_of(text, "en").language == language_of(text, "en") == "de"
