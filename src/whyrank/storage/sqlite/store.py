@@ -219,7 +219,7 @@ class SqliteStore(Listing):
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return what those of these memories were before that were changed and may be seen."""
         with self.reading():
-            return past.history_of(self._database.reader(), list(self.get(ids, scopes)))
+            return past.history_of(self._database.reader(), list(self.held(ids, scopes)))
 
     def sample(self, where: Where, count: int) -> list[Memory]:
         """Return up to `count` memories from all over; the same memories in any store give the same choice."""
