@@ -20,8 +20,6 @@ _WHOLE_IDENTIFIER = regex.compile(
 )
 _FUNCTION_WORDS = frozenset().union(*STOP_WORDS.values())
 
-_AROUND = "\"'“”„«»‹›()[]{}<>.,;:!?#`"  # signs that stand around a code and are none of it
-
 
 def entities_in(text: str) -> tuple[str, ...]:
     """Return the entities a text names, in order of appearance, each once."""
@@ -47,12 +45,6 @@ def plain_entities(text: str, words: Sequence[str]) -> tuple[str, ...]:
 def is_identifier(text: str) -> bool:
     """Tell whether a text is one identifier: a path, an address, a version, a name in code."""
     return bool(_WHOLE_IDENTIFIER.fullmatch(compose(text.strip())))
-
-
-def is_code(text: str) -> bool:
-    """Tell whether a text is nothing but codes: identifiers, and words that hold a digit (`E47`, `40113`)."""
-    words = [word.strip(_AROUND) for word in compose(text).split()]
-    return bool(words) and all(is_identifier(word) or any(map(str.isdigit, word)) for word in words)
 
 
 def _without_stops(span: str) -> str:

@@ -21,11 +21,12 @@ SECONDS_PER_DAY = 86_400.0
 
 # Tiers leave room for the three degrees of path specificity inside each.
 _TIER_STEP = 4
-# Relations that put a name into a tier of its own.
-TIERS: dict[NameRelation, int] = {"equal": 4, "same words": 3, "one edit": 2, "two edits": 1}
+# Relations that put a name into a tier of its own; rare codes in a text stand below all names, by how many it holds.
+TIERS: dict[NameRelation, int] = {"equal": 4, "same words": 3, "one edit": 2, "two edits": 1, "code": 0}
 EXACT_TIER = TIERS["same words"] * _TIER_STEP  # from here on the query is the name, not a slip of the finger
 # More than any name is lifted, so that what a reranker has read stands above the rest and names above names.
 WINDOW_LIFT = 64
+_INSIDE = frozenset({"in a sentence", "code"})  # what may be a part of the question
 # What a partial name is worth, before the share of the name it covers is added.
 _PARTIAL: dict[NameRelation, float] = {"first words": 1.0, "all words": 0.8, "prefixes": 0.5}
 
@@ -51,7 +52,7 @@ class NameFirst:
         """Lift hits whose name is the query, and add to those whose name is part of it."""
         if not context.names:
             return ranking
-        whole_query_matched = any(match.relation != "in a sentence" for match in context.names.values())
+        whole_query_matched = any(match.relation not in _INSIDE for match in context.names.values())
 
         def step(hit: Hit) -> Step | None:
             match = context.names.get(hit.id)

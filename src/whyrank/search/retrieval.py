@@ -21,7 +21,8 @@ from ..unitvectors import unit_row
 from ..wording import counted, which
 from .asking import settled, understood
 from .calibration import Calibration
-from .codes import with_codes
+from .codes import Held as HeldCode
+from .codes import codes_asked, holders_of, otherwise_written, unheld, with_code_matches, with_codes, with_holders
 from .mentions import with_boosts
 from .probes import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
 
@@ -98,17 +99,22 @@ def retrieve(
             terms, statistics = _known_terms(analysis, store, query, language)
             if probe is not analysis.probe or terms is not analysis.terms:
                 analysis = replace(analysis, probe=probe, terms=terms)
+            codes = codes_asked(analysis, statistics, store, query.where, language)
+            if codes:
+                analysis, statistics = otherwise_written(analysis, statistics, codes)
             probes = tuple(_in_known_terms(further, store, query, language) for further in probes)
             if recipe.plan.entities is not None:
                 analysis = with_boosts(analysis, recipe.plan.entities, statistics, store, query, language)
         runs = _runs(query, analysis, recipe, store, None if replaces_the_question(probes) else vector, space, watch)
+        if codes:
+            runs = with_holders(runs, codes, store, query.where)
         if probes:
             with watch.timing("expansion"):
                 runs += further_runs(probes, query, recipe.plan, store, space)
         with watch.timing("scoring"):
             listed = listed_by(runs)
             memories = store.held(listed, query.where.scopes)
-            context = _context(query, analysis, statistics, runs, memories, store, vector, space, language)
+            context = _context(query, analysis, statistics, codes, runs, memories, store, vector, space, language)
             if probes:
                 further = further_signals(probes, context, store, space)
                 context = replace(context, signals={**context.signals, **further})
@@ -199,6 +205,7 @@ def _context(
     query: Query,
     analysis: Analysis,
     statistics: Statistics,
+    codes: tuple[HeldCode, ...],
     runs: tuple[Run, ...],
     memories: Mapping[MemoryId, Held],
     store: Store,
@@ -207,7 +214,8 @@ def _context(
     language: str,
 ) -> Context:
     scored = store.score(memories, analysis.asked, vector, space, query.where, analysis.repeats)
-    signals = with_codes(scored, analysis, statistics, store, query.where)
+    held = holders_of(codes, memories, store, query.where) if codes else {}
+    signals = with_codes(scored, analysis, statistics, held, store, query.where)
     names = _name_matches(analysis, runs, memories, language)
     known = [match.name for match in names.values() if match.relation in ("equal", "same words", "in a sentence")]
     if known:
@@ -217,8 +225,9 @@ def _context(
         analysis=analysis,
         memories=memories,
         signals={signal.name: signal for signal in signals},
-        names=names,
+        names=with_code_matches(names, held) if held else names,
         statistics=statistics,
+        unheld=unheld(codes),
     )
 
 

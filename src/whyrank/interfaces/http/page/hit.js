@@ -10,6 +10,7 @@ const NAME_BADGES = {
   "same words": "exact name, other order",
   "one edit": "name, one slip",
   "two edits": "name, two slips",
+  code: "holds the code",
 };
 
 /** Draw a hit; `does` says what happens when it is opened, picked or looked at. */
