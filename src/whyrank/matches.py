@@ -17,7 +17,16 @@ class NameProbe:
 
 
 NameRelation = Literal[
-    "equal", "same words", "one edit", "two edits", "code", "first words", "all words", "prefixes", "in a sentence"
+    "equal",
+    "accents",
+    "same words",
+    "one edit",
+    "two edits",
+    "code",
+    "first words",
+    "all words",
+    "prefixes",
+    "in a sentence",
 ]
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from ..columns import MemoryId
 from ..errors import ConfigError
+from ..expressions import label_of
 from ..hits import Context, Hit, Ranking
 from ..matches import NameMatch, NameRelation
 from ..trail import Step, part_of
@@ -22,7 +23,7 @@ SECONDS_PER_DAY = 86_400.0
 # Tiers leave room for the three degrees of path specificity inside each.
 _TIER_STEP = 4
 # Relations that put a name into a tier of its own; rare codes in a text stand below all names, by how many it holds.
-TIERS: dict[NameRelation, int] = {"equal": 4, "same words": 3, "one edit": 2, "two edits": 1, "code": 0}
+TIERS: dict[NameRelation, int] = {"equal": 4, "accents": 3, "same words": 3, "one edit": 2, "two edits": 1, "code": 0}
 EXACT_TIER = TIERS["same words"] * _TIER_STEP  # from here on the query is the name, not a slip of the finger
 # More than any name is lifted, so that what a reranker has read stands above the rest and names above names.
 WINDOW_LIFT = 64
@@ -85,7 +86,7 @@ def _idf_share(match: NameMatch, context: Context) -> float:
         return 0.0
     terms = context.analysis.terms
     whole = statistics.mass(terms)
-    return statistics.mass(term for term in terms if term in match.words) / whole if whole else 0.0
+    return statistics.mass(term for term in terms if label_of(term) in match.words) / whole if whole else 0.0
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..analysis.codes import codes_in, is_code
-from ..columns import Candidate, Column, MemoryId, column_of
+from ..columns import Column, MemoryId, column_of
 from ..expressions import All, Expression, Holds, label_of
 from ..matches import NameMatch, Unheld
 from ..ports import Store
 from ..types import Analysis, Run, Signal, Statistics, Where
+from .proposals import also_proposed
 
 FEW_HOLDERS = 3  # so many may hold a code in any store, …
 SHARE_OF_HOLDERS = 0.05  # … and this share of a large one
@@ -81,14 +82,8 @@ def with_holders(runs: Sequence[Run], codes: Sequence[Held], store: Store, where
     rare = [code.term for code in codes if code.is_rare]
     if not rare:
         return tuple(runs)
-    holders = [store.keyword([term], where, FEW_HOLDERS) for term in rare]
-    return tuple(_joined(run, holders) if run.name == "name" else run for run in runs)
-
-
-def _joined(names: Run, holders: Sequence[Run]) -> Run:
-    known = set(names.ids)
-    further = dict.fromkeys(identity for run in holders for identity in run.ids if identity not in known)
-    return Run(names.name, (*names.candidates, *(Candidate(identity, 0.0) for identity in further)), names.notices)
+    holders = (store.keyword([term], where, FEW_HOLDERS) for term in rare)
+    return also_proposed(runs, [identity for run in holders for identity in run.ids])
 
 
 def holders_of(
@@ -118,7 +113,7 @@ def with_code_matches(
     return matches
 
 
-_NAMED = frozenset({"equal", "same words", "one edit", "two edits"})
+_NAMED = frozenset({"equal", "accents", "same words", "one edit", "two edits"})
 
 
 def with_codes(

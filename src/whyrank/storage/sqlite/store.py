@@ -244,6 +244,11 @@ class SqliteStore(Listing):
         with self.view() as view:
             return view.keyword.beginning(view, beginning, scopes)
 
+    def spelled(self, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
+        """Return terms of what the scopes may see, or saw, that are these without accents."""
+        with self.view() as view:
+            return view.keyword.spelled(view, plain, scopes)
+
     def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
         """Count what the scopes may see by the reader that made its words."""
         with self.view() as view:

@@ -7,6 +7,7 @@ import { day, number, place, sure, title } from "./words.js";
 
 const NAME_BADGES = {
   equal: "exact name",
+  accents: "exact name, other accents",
   "same words": "exact name, other order",
   "one edit": "name, one slip",
   "two edits": "name, two slips",
