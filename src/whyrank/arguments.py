@@ -23,6 +23,9 @@ MAX_NAME_CHARACTERS = 1_000  # also of a tag or an entity
 MAX_NAMES = 200
 _BYTE = re.compile("[\udc80-\udcff]")  # half characters that stand for bytes of a command line (PEP 383)
 _SCOPES = "write global, user:NAME, agent:NAME or session:NAME"
+_ONE_EACH = "give each on its own (--scope user:1 --scope user:2, or a list of them) where several can be asked for"
+# A name may hold a comma ("user:Doe, Jane"), but none goes on like this.
+_FURTHER_SCOPE = re.compile(r"[,;|]\s*(?:global\s*$|user:|agent:|session:)")
 # What searches and lists take beside filters: who mistypes one of these is told of it too.
 _BESIDE = ("limit", "offset", "recipe", "strict", "max_tokens", "expand", "syntax", "sort", "after", "over")
 Read = TypeVar("Read", bound="Filters")
@@ -109,7 +112,9 @@ def scope_of(scope: str | Scope) -> Scope:
     if isinstance(scope, Scope):
         return scope
     try:
-        return Scope.parse(storable("scope", scope))
+        if _FURTHER_SCOPE.search(storable("scope", scope)):
+            raise ConfigError(f"{scope!r} is more than one scope", _ONE_EACH)
+        return Scope.parse(scope)
     except ValueError as error:
         raise ConfigError(f"{scope!r} is no scope", _SCOPES) from error
 

@@ -1,7 +1,8 @@
 """What the advanced syntax asks of a memory, as a small frozen tree; and terms that stand for several.
 
 A term is a token, a phrase (tokens with a space between them), or several of these under one label, counted as one:
-`deploy*|deploy|deployment`. No token holds a space or a `|`.
+`deploy*|deploy|deployment`. Some of them may be the label in another spelling: `cafe|cafe|~café`. No token holds a
+space, a `|` or a `~`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from operator import and_, or_
 from typing import TypeVar
 
 _BETWEEN = "|"
+_OTHERWISE = "~"
+OTHERWISE_COUNTS = 0.5  # of what a word counts that stands in a text as it was asked for, where any text has it so
 T = TypeVar("T")
 
 
@@ -28,12 +31,49 @@ def is_several(term: str) -> bool:
 
 def meant(term: str) -> list[str]:
     """Return the tokens and phrases a term stands for: itself, or those under its label."""
-    return [one for one in term.split(_BETWEEN)[1:] if one] if _BETWEEN in term else [term]
+    return [one.removeprefix(_OTHERWISE) for one in term.split(_BETWEEN)[1:] if one] if _BETWEEN in term else [term]
+
+
+def spelled(asked: str, others: Iterable[str], is_known: bool) -> str:
+    """Return a term that also stands for what it asks for in other spellings, or for these alone."""
+    return several(label_of(asked), [*(meant(asked) if is_known else ()), *(_OTHERWISE + other for other in others)])
+
+
+def spellings(term: str) -> tuple[list[str], list[str]]:
+    """Return what a term stands for: as it was asked for, and in other spellings."""
+    if _OTHERWISE not in term:
+        return meant(term), []
+    parts = [one for one in term.split(_BETWEEN)[1:] if one]
+    others = [one.removeprefix(_OTHERWISE) for one in parts if one.startswith(_OTHERWISE)]
+    return [one for one in parts if not one.startswith(_OTHERWISE)], others
+
+
+def as_asked(term: str) -> str | None:
+    """Return the same without its other spellings; None if it has none, or nothing else."""
+    asked, others = spellings(term)
+    if not (asked and others):
+        return None
+    return asked[0] if len(asked) == 1 else several(label_of(term), asked)
+
+
+def as_word(term: str) -> str:
+    """Return the one word that a term is, in whatever spellings; nothing if it is a phrase, or several."""
+    if _BETWEEN not in term:
+        return "" if " " in term else term
+    asked, others = spellings(term)
+    words = asked or others
+    return words[0] if others and len(asked) < 2 and " " not in words[0] else ""
 
 
 def label_of(term: str) -> str:
     """Return how a trail names a term."""
     return term.partition(_BETWEEN)[0]
+
+
+def label_as(term: str, is_asked: bool) -> str:
+    """Return how a trail names a term that was found as it was asked for, or else in another spelling."""
+    others = [] if is_asked else spellings(term)[1]
+    return f"{label_of(term)} as {'/'.join(others)}" if others else label_of(term)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from .columns import MemoryId
-from .matches import NameMatch
+from .matches import NameMatch, Unheld
 from .trail import Key, Step, Trail, apply, render
 from .types import Analysis, Memory, Notice, Query, Scope, Signal, Statistics, Verdict, Where
 
@@ -275,6 +275,7 @@ class Context:
     labels: Mapping[MemoryId, Labels] = field(default_factory=dict)
     chats: Mapping[tuple[Scope, str], int] = field(default_factory=dict)
     least: Mapping[str, float] = field(default_factory=dict)  # calibrated: below it a signal alone says nothing
+    unheld: Unheld | None = None  # codes the question asks for that stand nowhere
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, MutableSequence, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -21,12 +21,14 @@ from .arguments import (
 )
 from .columns import MemoryId
 from .errors import ConfigError, NotFound
+from .hits import Fetched, HeldMemories
 from .lifetimes import REFRESHED, expiry
 from .ports import UNREADABLE, Changes, Recall, SortingKey
 from .rereading import Rereading
 from .search.calibration import notes_about
 from .search.why import OF_A_SCOPE
 from .types import GLOBAL, Former, Memory, Notice, Order, Scope, Where, visible
+from .wording import counted, which
 
 if TYPE_CHECKING:
     from .ingest.filling import Progress
@@ -92,10 +94,22 @@ class Living(Rereading):
         where = filters_of(Listing, filters).where(self._clock())
         return self._store.browse(where, min(limit, MAX_LISTED), min(offset, MAX_LISTED), sort, after)
 
-    def unlisted(self, *, scope: Scopes = None) -> tuple[Notice, ...]:
-        """Say what no list of these scopes can show: facts in rows that were damaged before they were indexed."""
+    def unlisted(self, shown: Iterable[Memory] = (), *, scope: Scopes = None) -> tuple[Notice, ...]:
+        """Say what a list of these scopes cannot show: facts in rows that were damaged before they were indexed.
+
+        Of what it has `shown`, say how much could not be read whole.
+        """
         asked_nothing = self._store.keyword((), Where(visible(scopes_of(scope)), now=self._clock()), 1)
-        return tuple(notice for notice in asked_nothing.notices if notice.code == UNREADABLE)
+        lost = tuple(notice for notice in asked_nothing.notices if notice.code == UNREADABLE)
+        damaged = self._damaged(shown, visible(scopes_of(scope)))
+        return (*lost, _shown_in_part(damaged)) if damaged else lost
+
+    def _damaged(self, memories: Iterable[Memory], scopes: frozenset[Scope]) -> int:
+        """Count those of some memories that cannot be read as they were stored."""
+        ids = [memory.id for memory in memories]
+        held = self._store.held(ids, scopes)
+        read = held.fetched([*held]).values() if isinstance(held, HeldMemories) else held.values()
+        return sum(isinstance(one, Fetched) and one.is_mended for one in read)
 
     def history(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Former]:
         """Return what a memory was before each of its changes, the latest last."""
@@ -179,12 +193,23 @@ class Living(Rereading):
                 progress(start + len(part), len(expired), "")
         return expired
 
-    def export(self, out: str | Path | TextIO, *, scope: str | Scope = GLOBAL, progress: Progress | None = None) -> int:
-        """Write all of one scope as lines of JSON, to a file (whole or not at all) or a stream; return how many."""
+    def export(
+        self,
+        out: str | Path | TextIO,
+        *,
+        scope: str | Scope = GLOBAL,
+        progress: Progress | None = None,
+        notices: MutableSequence[Notice] | None = None,
+    ) -> int:
+        """Write all of one scope as lines of JSON, to a file (whole or not at all) or a stream; return how many.
+
+        What could not be read whole is written as far as it can be, and said in `notices`.
+        """
         from .exporting import write_lines, written_whole
 
+        said: MutableSequence[Notice] = [] if notices is None else notices
         # Closed before the store is, also where the reader of a stream has gone.
-        with closing(self._records(scope_of(scope), progress or (lambda done, total, label: None))) as records:
+        with closing(self._records(scope_of(scope), progress or (lambda done, total, label: None), said)) as records:
             if not isinstance(out, str | Path):
                 return write_lines(out, records)
             self._refuse_own(Path(out))
@@ -198,19 +223,28 @@ class Living(Rereading):
         if file.absolute().resolve() in {path.resolve() for path in own}:
             raise ConfigError(f"{file} belongs to the store itself", "name another file")
 
-    def _records(self, owner: Scope, progress: Progress) -> Generator[dict[str, Any]]:
+    def _records(self, owner: Scope, progress: Progress, notices: MutableSequence[Notice]) -> Generator[dict[str, Any]]:
         """Yield everything of one scope as it is at one moment."""
         from .exporting import as_record
 
         only = frozenset({owner})
         where = Where(only, include_superseded=True, include_expired=True, now=self._clock())
         with self._store.reading():
-            total, done = self._store.statistics((), only).total, 0
+            total, done, damaged = self._store.statistics((), only).total, 0, 0
             for part in _portions(self._store.each(where)):
                 told = self._store.history([memory.id for memory in part], only)
                 yield from (as_record(memory, told.get(memory.id, ())) for memory in part)
-                done += len(part)
+                done, damaged = done + len(part), damaged + self._damaged(part, only)
                 progress(done, max(total, done), "")  # what waits to be indexed is in no statistics
+        if damaged:
+            notices.append(_shown_in_part(damaged))
+
+
+def _shown_in_part(count: int) -> Notice:
+    """Say how many memories were damaged that a list or an export holds."""
+    they = f"{counted(count, 'memory', 'memories')} of these {which(count, 'was', 'were')} damaged"
+    told = f"{they}, and {which(count, 'is', 'are')} here as far as {which(count, 'it', 'they')} can be read"
+    return Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is damaged, and `--repair` mends it")
 
 
 def _put_off(memory: Memory, now: float) -> float | None:

@@ -17,7 +17,16 @@ class NameProbe:
 
 
 NameRelation = Literal[
-    "equal", "same words", "one edit", "two edits", "first words", "all words", "prefixes", "in a sentence"
+    "equal",
+    "accents",
+    "same words",
+    "one edit",
+    "two edits",
+    "code",
+    "first words",
+    "all words",
+    "prefixes",
+    "in a sentence",
 ]
 
 
@@ -29,6 +38,13 @@ class NameMatch(NamedTuple):
     specificity: int = 0
     covered: float = 1.0
     words: tuple[str, ...] = ()
+
+
+class Unheld(NamedTuple):
+    """Codes that a question asks for and no memory holds, and how much of the question they are."""
+
+    codes: tuple[str, ...]
+    share: float
 
 
 class TermBoost(NamedTuple):

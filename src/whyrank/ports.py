@@ -228,13 +228,13 @@ class Store(Protocol):
     def keyword(
         self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
     ) -> Run:
-        """Return the best memories by word score, up to `limit` distinct sources; None for all.
-
-        A word that `repeats` names scores as often as it says; that never changes coverage.
-        """
+        """Return the best by word score, up to `limit` distinct sources (None: all); `repeats` change no coverage."""
 
     def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
         """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+
+    def spelled(self, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
+        """Return terms of what the scopes may see, or saw, that are these without accents (`by_plain_spelling`)."""
 
     def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
         """Count what the scopes may see by the reader that made its words."""

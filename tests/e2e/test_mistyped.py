@@ -95,6 +95,27 @@ def test_an_empty_list_says_why_it_is_empty(call: Run, typed: list[str], said: s
     assert call("list", *typed, "--json").data["memories"] == []
 
 
+def test_a_list_of_a_store_that_holds_nothing_says_so(call: Run) -> None:
+    for memory in call("list", "--json").data["memories"]:
+        assert call("forget", memory["id"]).status == 0
+    for asked in ([], ["--tag", "zebra"], ["--offset", "500"]):
+        assert "there is no memory here; `whyrank add TEXT`" in call("list", *asked).err
+
+
+@pytest.mark.parametrize("scopes", ["user:1,user:2", "global, agent:7", "user:1; session:a", "user:1|global"])
+def test_several_scopes_in_one_are_refused_with_the_way_to_ask_for_them(call: Run, scopes: str) -> None:
+    for verb in (("search", "tea"), ("list",), ("add", "tea is green"), ("show", "m_1")):
+        done = call(*verb, "--scope", scopes)
+        assert (done.status, f"{scopes!r} is more than one scope" in done.err) == (2, True)
+        assert "--scope user:1 --scope user:2" in done.err
+    assert call("search", "tea", "--scope", "user:1", "--scope", "user:2").status == 0
+
+
+def test_a_comma_in_a_name_is_part_of_the_name(call: Run) -> None:
+    assert call("add", "Jane drinks tea", "--scope", "user:Doe, Jane").status == 0
+    assert call("list", "--scope", "user:Doe, Jane", "--json").data["memories"][0]["scope"] == "user:Doe, Jane"
+
+
 def test_where_nothing_is_near_the_way_to_look_is_named(call: Run) -> None:
     assert "`whyrank list` shows" in call("why", "tea", "zeppelin.txt").err
 

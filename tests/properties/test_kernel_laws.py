@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.properties.worlds import ANN, BOB, NOW
-from whyrank.expressions import several
+from whyrank.expressions import several, spelled
 from whyrank.ingest.entries import entry_for
 from whyrank.kernel import COMPILED
 from whyrank.ports import Changes
@@ -106,7 +106,8 @@ def questions(draw: st.DrawFn) -> Question:
     word = st.sampled_from(VOCABULARY)
     beginnings = st.lists(word | phrases.map(" ".join), min_size=1, max_size=3, unique=True)
     marks = st.sampled_from(["day=1", "month=5", "by=ann", "by=bob", "by=nobody"])
-    term = word | phrases.map(" ".join) | marks | beginnings.map(lambda words: several("t*", words))
+    spellings = st.builds(spelled, word | phrases.map(" ".join), beginnings, st.booleans())
+    term = word | phrases.map(" ".join) | marks | spellings | beginnings.map(lambda words: several("t*", words))
     where = Where(
         frozenset(draw(st.sets(st.sampled_from(SCOPES), min_size=1))),
         kinds=frozenset(draw(st.sets(st.sampled_from(["fact", "chunk"]), max_size=1))),

@@ -52,12 +52,14 @@ NOW = 1_700_000_000.0
 DAY = 86_400.0
 ANN, BOB = Scope("user", "ann"), Scope("user", "bob")
 SEEN = frozenset({GLOBAL, ANN})
-WORDS = ("tea", "milk", "green", "pot", "oil", "engine", "remind", "note")
+WORDS = ("tea", "téa", "milk", "green", "pot", "oil", "engine", "remind", "note", "E-47")
 NAMES = ("", "", "Remind Me", "Tea Pot", "note")
 
 words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 scopes = st.sampled_from([GLOBAL, ANN, BOB])
-queries = st.one_of(words, st.sampled_from(["Remind Me", "remnd me", "tea pot", "what is in the tea?", ""]))
+queries = st.one_of(
+    words, st.sampled_from(["Remind Me", "rémind me", "remnd me", "tea pot", "what is E47, the tea?", "E-48 oil", ""])
+)
 
 
 @st.composite

@@ -25,8 +25,6 @@ _WHOLE_IDENTIFIER = pattern(
 )
 _FUNCTION_WORDS = frozenset().union(*STOP_WORDS.values())
 
-_AROUND = "\"'“”„«»‹›()[]{}<>.,;:!?#`"  # signs that stand around a code and are none of it
-
 
 def entities_in(text: str) -> tuple[str, ...]:
     """Return the entities a text names, in order of appearance, each once."""
@@ -58,12 +56,6 @@ def is_identifier(text: str) -> bool:
     if " " in whole or (whole.isascii() and whole.isalnum() and whole[1:] == whole[1:].lower()):
         return False  # as most are: two words, or one without a sign or a capital in it
     return bool(_WHOLE_IDENTIFIER.fullmatch(whole))
-
-
-def is_code(text: str) -> bool:
-    """Tell whether a text is nothing but codes: identifiers, and words that hold a digit (`E47`, `40113`)."""
-    words = [word.strip(_AROUND) for word in compose(text).split()]
-    return bool(words) and all(is_identifier(word) or any(map(str.isdigit, word)) for word in words)
 
 
 def _without_stops(span: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import PurePosixPath
@@ -12,6 +13,7 @@ from ..matches import NameMatch, NameProbe, NameRelation
 from ..ports import Name
 from ..types import Memory
 from .patterns import pattern
+from .spellings import plain_spellings
 from .text import compose, fold
 from .words import MAX_TOKEN_LETTERS, parts_of, spoken_words
 
@@ -28,9 +30,11 @@ PARTIAL_WORDS = 3  # up to here a query may be a part of a name
 MAX_WINDOW_WORDS = 6  # names of more words than this are not looked for inside sentences
 MAX_WINDOWED_WORDS = 40  # nor in texts longer than this
 
+_WAYS = 2  # to type a name without its accents: umlauts as one letter, or as two
+
 # From the best relation to the weakest; the order a name run proposes in.
 RELATIONS: tuple[NameRelation, ...] = (
-    "equal", "same words", "one edit", "two edits", "first words", "all words", "prefixes", "in a sentence",
+    "equal", "accents", "same words", "one edit", "two edits", "first words", "all words", "prefixes", "in a sentence",
 )  # fmt: skip
 
 
@@ -126,6 +130,49 @@ def match_name(probe: NameProbe, names: Iterable[Name]) -> NameMatch | None:
     windows = windows_by_key(probe)
     matches = [match for name in names if (match := _relation(probe, name, windows))]
     return min(matches, key=match_order, default=None)
+
+
+def match_in_any_spelling(probe: NameProbe, names: Sequence[Name]) -> NameMatch | None:
+    """Return the same, also where the query or a name was written without its accents."""
+    found = match_name(probe, names)
+    asked = () if probe.key.isascii() else plainly(probe)
+    matches = [match for plain in asked for name in names if (match := _in_accents(plain, name))]
+    matches += [match for name in names for plain in _plain_names(name) if (match := _in_accents(probe, plain))]
+    return min([*matches, *([found] if found else [])], key=match_order, default=None)
+
+
+@lru_cache(maxsize=64)
+def plainly(probe: NameProbe) -> tuple[NameProbe, ...]:
+    """Return what a query asks of the names if it is typed without accents; nothing if it has none."""
+    if probe.key.isascii():
+        return ()
+    return tuple(
+        replace(
+            probe,
+            key=key,
+            words=_typed(probe.words, way),
+            windows=tuple(_typed(window, way) for window in probe.windows),
+        )
+        for way, key in enumerate(plain_spellings(probe.key)[:_WAYS])
+    )
+
+
+def _typed(words: tuple[str, ...], way: int) -> tuple[str, ...]:
+    """Return words without accents, umlauts as one letter or as two."""
+    ways = [plain_spellings(word) or (word,) for word in words]
+    return tuple([typed[min(way, len(typed) - 1)] for typed in ways])
+
+
+def _plain_names(name: Name) -> Iterator[Name]:
+    if not name.key.isascii():
+        for way, key in enumerate(plain_spellings(name.key)[:_WAYS]):
+            yield name._replace(key=key, words=_typed(name.words, way))
+
+
+def _in_accents(probe: NameProbe, name: Name) -> NameMatch | None:
+    """Return the relation of a query and a name one of which was written without its accents."""
+    match = _relation(probe, name, windows_by_key(probe))
+    return match._replace(relation="accents") if match and match.relation == "equal" else match
 
 
 def match_order(match: NameMatch) -> tuple[int, int, float, str]:

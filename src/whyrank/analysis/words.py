@@ -46,7 +46,12 @@ _SYMBOL = pattern(rf"(?<!\p{{Greek}})[{_GREEK_LETTERS}{_GREEK_LETTERS.upper()}](
 # How German letters are written where there are none; names travel so between languages.
 _UMLAUTS = {"ae": "ä", "oe": "ö", "ue": "ü"}
 _APART = str.maketrans({umlaut: letters for letters, umlaut in _UMLAUTS.items()})
-_TWO_LETTERS = re.compile("[aou]e")
+# Not behind a vowel or q (`Bauer`, `query`), nor where a word ends with them (`value`, `shoe`) or an l (`Michael`).
+_TWO_LETTERS = re.compile(r"(?<![aeiouq])[aou]e(?=[^\W\d_])(?!l(?![^\W\d_]))")
+_TWO = re.compile("[aouAOU]e")
+_UMLAUT_OR_TWO = re.compile(f"[äöü]|{_TWO_LETTERS.pattern}", re.IGNORECASE)
+_NAME_WITH_TWO = re.compile(rf"\b(?=[A-Z])\w*?{_TWO_LETTERS.pattern.replace('[aou]', '[aouAOU]')}")
+_SHORTEST_GERMAN_STEM = 4  # letters; shorter ones are stems of too many words (`shoes`, `schö`)
 
 # What English joins to a word with an apostrophe; elsewhere (l'avion) both sides are words.
 _CONTRACTIONS = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
@@ -143,6 +148,28 @@ def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[s
         stems = dict.fromkeys(other[0].text for other in others if len(other) == 1 and not other[0].is_stop_word)
         stems.pop(tokens[0].text, None)
         found[tokens[0].text] = tuple(stems)
+    return found
+
+
+def german_stems(text: str, language: str, default_language: str = DEFAULT_LANGUAGE) -> dict[str, tuple[str, ...]]:
+    """Return, for tokens of a text in a language with umlauts or two letters for one, what else texts may hold of them.
+
+    The German stemmer leaves umlauts away, so its stems show no accent; and a text of few words is seldom known to be
+    German. Two letters are taken for an umlaut in German texts, and in names: where a word has a capital.
+    """
+    if text.isascii() and (not _TWO.search(text) or (language != "de" and not _NAME_WITH_TWO.search(text))):
+        return {}  # as most questions
+    composed = compose(clean(text).text)
+    latin = latin_language(composed, default_language)
+    found: dict[str, tuple[str, ...]] = {}
+    for run in runs_of(composed):
+        if not _UMLAUT_OR_TWO.search(run) or (latin != "de" and run.islower() and run.isascii()):
+            continue
+        tokens, written = run_tokens(run, latin), (run.lower(), *_respelled(run.lower()))
+        for other in (run_tokens(one, spoken) for one in written for spoken in ("de", default_language)):
+            for token, stemmed in zip(tokens, other, strict=True) if len(tokens) == len(other) else ():
+                if stemmed != token and not stemmed.is_stop_word and len(stemmed.text) >= _SHORTEST_GERMAN_STEM:
+                    found[token.text] = tuple(dict.fromkeys((*found.get(token.text, ()), stemmed.text)))
     return found
 
 

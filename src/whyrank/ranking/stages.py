@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from ..columns import MemoryId
 from ..errors import ConfigError
+from ..expressions import label_of
 from ..hits import Context, Hit, Ranking, memory_of
 from ..matches import NameMatch, NameRelation
 from ..trail import Step, part_of
@@ -22,11 +23,12 @@ SECONDS_PER_DAY = 86_400.0
 
 # Tiers leave room for the three degrees of path specificity inside each.
 _TIER_STEP = 4
-# Relations that put a name into a tier of its own.
-TIERS: dict[NameRelation, int] = {"equal": 4, "same words": 3, "one edit": 2, "two edits": 1}
+# Relations that put a name into a tier of its own; rare codes in a text stand below all names, by how many it holds.
+TIERS: dict[NameRelation, int] = {"equal": 4, "accents": 3, "same words": 3, "one edit": 2, "two edits": 1, "code": 0}
 EXACT_TIER = TIERS["same words"] * _TIER_STEP  # from here on the query is the name, not a slip of the finger
 # More than any name is lifted, so that what a reranker has read stands above the rest and names above names.
 WINDOW_LIFT = 64
+_INSIDE = frozenset({"in a sentence", "code"})  # what may be a part of the question
 # What a partial name is worth, before the share of the name it covers is added.
 _PARTIAL: dict[NameRelation, float] = {"first words": 1.0, "all words": 0.8, "prefixes": 0.5}
 
@@ -52,7 +54,7 @@ class NameFirst:
         """Lift hits whose name is the query, and add to those whose name is part of it."""
         if not context.names:
             return ranking
-        whole_query_matched = any(match.relation != "in a sentence" for match in context.names.values())
+        whole_query_matched = any(match.relation not in _INSIDE for match in context.names.values())
 
         def step(hit: Hit) -> Step | None:
             match = context.names.get(hit.id)
@@ -85,7 +87,7 @@ def _idf_share(match: NameMatch, context: Context) -> float:
         return 0.0
     terms = context.analysis.terms
     whole = statistics.mass(terms)
-    return statistics.mass(term for term in terms if term in match.words) / whole if whole else 0.0
+    return statistics.mass(term for term in terms if label_of(term) in match.words) / whole if whole else 0.0
 
 
 @dataclass(frozen=True)

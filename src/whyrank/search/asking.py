@@ -10,10 +10,12 @@ from ..analysis.endings import foreign_spellings, foreign_stems_beginning
 from ..analysis.query import analyse
 from ..analysis.sayings import FIELDS, is_said
 from ..analysis.strict import long_terms
+from ..analysis.words import german_stems
 from ..expressions import Begins, Expression, Holds, Leaf, Says, refusal, rewritten, several, wanted
 from ..ports import Store
 from ..types import Analysis, Memory, Notice, Query, Scope
 from .joints import with_further_joints
+from .spelling import in_other_spellings
 
 NOTHING_TO_RANK_BY = Notice(
     "nothing-to-rank-by",
@@ -80,7 +82,8 @@ class _Settling:
                 return Holds(leaf.asked, self._beginning(leaf))
             case Holds():
                 self.replaced.add(leaf.term)
-                return replace(leaf, term=with_further_joints(self._known(leaf), self._store, self._scopes))
+                term = with_further_joints(self._known(leaf), self._store, self._scopes)
+                return replace(leaf, term=self._spelled(term, leaf.asked))
             case _:
                 return leaf
 
@@ -111,6 +114,12 @@ class _Settling:
             return leaf.term
         others = self._frequent(other_terms(leaf, self._language))
         return max(others, key=lambda term: others[term]) if others else leaf.term
+
+    def _spelled(self, term: str, asked: str) -> str:
+        """Return a term that also stands for what it asks for in other spellings, where memories have these."""
+        frequency = self._store.statistics([term], self._scopes).frequency
+        stems = german_stems(asked, self._spoken, self._language)
+        return in_other_spellings([term], frequency, self._store, self._scopes, stems).get(term, term)
 
     def _frequent(self, terms: Sequence[str]) -> dict[str, int]:
         frequency = self._store.statistics(terms, self._scopes).frequency

@@ -1,33 +1,137 @@
-"""A question that is nothing but a code: who holds a rare one answers it, however much else the text says.
+"""Codes in a question: who holds a rare one answers it, however much else the text says; who holds half of it does not.
 
 How much of a question a text covers falls with its length and rises with repetition, as is right for words that chance
-may bring along. `E47` does not stand in a text by chance, and no text says it twice to be believed.
+may bring along. `E47` does not stand in a text by chance, and no text says it twice to be believed. Nor is `ERR-4011`
+nearly `ERR-4012`, much as their letters and vectors are alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from ..analysis.entities import is_code
-from ..columns import Column, column_of
-from ..expressions import All, Holds
+from ..analysis.codes import codes_in, is_code
+from ..columns import Column, MemoryId, column_of
+from ..expressions import All, Expression, Holds, label_of
+from ..matches import NameMatch, Unheld
 from ..ports import Store
-from ..types import Analysis, Signal, Statistics, Where
+from ..types import Analysis, Run, Signal, Statistics, Where
+from .proposals import also_proposed
 
 FEW_HOLDERS = 3  # so many may hold a code in any store, …
 SHARE_OF_HOLDERS = 0.05  # … and this share of a large one
+_MOST_COUNTED = 3  # codes of one memory that its place among the lifted counts
+
+
+class Held(NamedTuple):
+    """A code of a question: as it was asked for, its term, how much of the question it is, and how many hold it."""
+
+    text: str
+    term: str
+    share: float
+    alone: float  # the same, counted as one thing without its parts
+    held: int
+    total: int
+
+    @property
+    def is_rare(self) -> bool:
+        """Tell whether so few hold it that they must be meant."""
+        return 0 < self.held <= max(FEW_HOLDERS, SHARE_OF_HOLDERS * self.total)
+
+
+def codes_asked(
+    analysis: Analysis, statistics: Statistics, store: Store, where: Where, language: str
+) -> tuple[Held, ...]:
+    """Return the codes of a question with who holds them, by what the caller may see."""
+    codes = codes_in(analysis.text, language) if where.matching is None else ()
+    if not codes:
+        return ()
+    frequency = store.statistics([code.term for code in codes], where.scopes).frequency
+    whole = statistics.mass(analysis.terms)
+    found = []
+    for code in codes:
+        own = statistics.mass(term for term in analysis.terms if term in code.tokens or label_of(term) in code.tokens)
+        one = statistics.idf(label_of(code.term)) if own else 0.0
+        share, alone = (own / whole, one / (whole - own + one)) if own else (0.0, 0.0)
+        found.append(Held(code.text, code.term, share, alone, frequency[code.term], statistics.total))
+    return tuple(found)
+
+
+def otherwise_written(analysis: Analysis, statistics: Statistics, codes: Sequence[Held]) -> tuple[Analysis, Statistics]:
+    """Return what asks for codes also where texts write them apart (`E 47`), if none writes them as asked."""
+    known = {label_of(code.term): code for code in codes if code.held}
+    apart = {term: known[term].term for term in analysis.terms if term in known and not statistics.frequency[term]}
+    if not apart:
+        return analysis, statistics
+    frequency = {**statistics.frequency, **{known[term].term: known[term].held for term in apart}}
+    terms = tuple(apart.get(term, term) for term in analysis.terms)
+    return replace(analysis, terms=terms), replace(statistics, frequency=frequency)
+
+
+def unheld(codes: Sequence[Held]) -> Unheld | None:
+    """Return the codes that nobody holds, if there are any, and how much of the question they are."""
+    missing = [code for code in codes if not code.held]
+    return (
+        Unheld(tuple(code.text for code in missing), min(1.0, sum(code.alone for code in missing))) if missing else None
+    )
+
+
+def with_holders(runs: Sequence[Run], codes: Sequence[Held], store: Store, where: Where) -> tuple[Run, ...]:
+    """Let the run of names propose who holds a rare code: shorter texts with halves of it may fill the other pools."""
+    rare = [code.term for code in codes if code.is_rare]
+    if not rare:
+        return tuple(runs)
+    holders = (store.keyword([term], where, FEW_HOLDERS) for term in rare)
+    return also_proposed(runs, [identity for run in holders for identity in run.ids])
+
+
+def holders_of(
+    codes: Sequence[Held], ids: Iterable[MemoryId], store: Store, where: Where
+) -> Mapping[MemoryId, list[Held]]:
+    """Return which rare codes each of some memories holds."""
+    ids = [*ids]
+    held: dict[MemoryId, list[Held]] = {}
+    for code in codes:
+        if code.is_rare:
+            for identity in store.passing(ids, replace(where, matching=Holds(code.text, code.term))):
+                held.setdefault(identity, []).append(code)
+    return held
+
+
+def with_code_matches(
+    names: Mapping[MemoryId, NameMatch], held: Mapping[MemoryId, list[Held]]
+) -> dict[MemoryId, NameMatch]:
+    """Return what names say of memories, and of those without a better name which codes of the question they hold."""
+    matches = dict(names)
+    for identity, codes in held.items():
+        few = [code for code in codes if code.held <= FEW_HOLDERS]
+        known = names.get(identity)
+        if few and (known is None or known.relation not in _NAMED):
+            said = ", ".join(code.text for code in few)
+            matches[identity] = NameMatch("code", said, min(len(few), _MOST_COUNTED))
+    return matches
+
+
+_NAMED = frozenset({"equal", "accents", "same words", "one edit", "two edits"})
 
 
 def with_codes(
-    signals: Iterable[Signal], analysis: Analysis, statistics: Statistics, store: Store, where: Where
+    signals: Iterable[Signal],
+    analysis: Analysis,
+    statistics: Statistics,
+    held: Mapping[MemoryId, list[Held]],
+    store: Store,
+    where: Where,
 ) -> list[Signal]:
-    """Return signals in which the words cover a question whole where it is a rare code that the memory holds."""
-    signals = list(signals)
-    if where.matching is not None or not is_code(analysis.text) or not _is_rare(analysis.terms, statistics):
-        return signals
-    holding = replace(where, matching=All(tuple(Holds(term, term) for term in analysis.terms)))
-    return [_covered(signal, store, holding) if signal.name == "keyword" else signal for signal in signals]
+    """Return signals in which words cover as much of a question as the rare codes are that a memory holds."""
+    shares = {identity: min(1.0, sum(code.share for code in codes)) for identity, codes in held.items()}
+    whole: Expression | None = None
+    if where.matching is None and is_code(analysis.text) and _is_rare(analysis.terms, statistics):
+        whole = All(tuple(Holds(term, term) for term in analysis.terms))
+    if not shares and whole is None:
+        return [*signals]
+    return [_covered(signal, shares, whole, store, where) if signal.name == "keyword" else signal for signal in signals]
 
 
 def _is_rare(terms: Iterable[str], statistics: Statistics) -> bool:
@@ -35,10 +139,11 @@ def _is_rare(terms: Iterable[str], statistics: Statistics) -> bool:
     return 0 < held <= max(FEW_HOLDERS, SHARE_OF_HOLDERS * statistics.total)
 
 
-def _covered(signal: Signal, store: Store, holding: Where) -> Signal:
+def _covered(
+    signal: Signal, shares: Mapping[MemoryId, float], whole: Expression | None, store: Store, where: Where
+) -> Signal:
     ids = [*signal.values]
-    holders = store.passing(ids, holding)
-    coverage = [
-        1.0 if key in holders else covered for key, covered in zip(ids, column_of(signal.coverage, ids), strict=True)
-    ]
+    holders = store.passing(ids, replace(where, matching=whole)) if whole is not None else ()
+    known = zip(ids, column_of(signal.coverage, ids), strict=True)
+    coverage = [1.0 if key in holders else max(covered or 0.0, shares.get(key, 0.0)) for key, covered in known]
     return replace(signal, coverage=Column(ids, coverage))

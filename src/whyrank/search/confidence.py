@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ..columns import Column, MemoryId
 from ..hits import Hit, Ranking
+from ..matches import Unheld
 from ..ports import Embedder, Thresholds
 from ..ranking.lineup import Lineup, dropped_by, said_of, top_tier
 from ..ranking.stages import EXACT_TIER, name_tier
@@ -47,8 +48,12 @@ def judged(
     embedder: Embedder | None,
     signals: Mapping[str, Signal],
     calibration: Calibration | None = None,
+    unheld: Unheld | None = None,
 ) -> Judgement:
-    """Give every hit its confidence, and the answer its verdict."""
+    """Give every hit its confidence, and the answer its verdict.
+
+    Where codes stand nowhere that a question asks for, all that speaks for a memory speaks for the rest of it alone.
+    """
     # What these stages dropped answers the query all the same, so that the verdict does not depend on the page.
     answering = [ranking.hits, *dropped_by(ranking.dropped, _STILL_ANSWERS)]
     vectors, words = signals.get("vector"), signals.get("keyword")
@@ -58,14 +63,22 @@ def judged(
     # Where no vector spoke (no embedder, a failed one, a recipe of words), coverage stands alone.
     spoke = said.count(None) < len(said)
     thresholds = _thresholds(embedder if spoke else None, calibration)
-    curve = _curve(thresholds, "cosine + coverage" if spoke else "coverage")
+    curve = _curve(thresholds, _measured("cosine + coverage" if spoke else "coverage", unheld))
+    rest = 1.0 if unheld is None else 1.0 - unheld.share
     shown = zip(said_of(ranking.hits, cosines), said_of(ranking.hits, coverages), strict=True)
-    evident = [max(0.0, cosine or 0.0) + (coverage or 0.0) for cosine, coverage in shown]
+    evident = [rest * (max(0.0, cosine or 0.0) + (coverage or 0.0)) for cosine, coverage in shown]
     hits = _Judged(ranking.hits, evident, curve).hits()
     tier = name_tier(max(map(top_tier, answering)))
-    found = evidence(said, _said_by(answering, coverages))
+    found = rest * evidence(said, _said_by(answering, coverages))
     verdict = _verdict(tier, found, thresholds) if any(map(len, answering)) else "nothing"
     return Judgement(Ranking(hits, ranking.dropped, ranking.notices), verdict, found)
+
+
+def _measured(summed: str, unheld: Unheld | None) -> str:
+    """Say what the evidence is the sum of."""
+    if unheld is None:
+        return summed
+    return f"({summed}) × {1.0 - unheld.share:.2f}, for no memory holds {', '.join(unheld.codes)},"
 
 
 def _said_by(answering: Sequence[Sequence[Hit]], values: Mapping[MemoryId, float]) -> Sequence[float | None]:

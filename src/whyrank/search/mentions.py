@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..analysis.names import match_name, name_key, name_words, names_of
 from ..analysis.words import tokens_of
+from ..expressions import label_of
 from ..matches import NameProbe, TermBoost
 from ..ports import Store
 from ..ranking.entities import EntityBoost
@@ -59,4 +60,5 @@ def mentions(entity: str, probe: NameProbe) -> int:
 
 def _terms_of(entity: str, analysis: Analysis, language: str) -> list[str]:
     """Return the terms of the question that stand for an entity."""
-    return [token for token in dict.fromkeys(tokens_of(entity, language)) if token in analysis.terms]
+    asked = {label_of(term): term for term in analysis.terms}
+    return [asked[token] for token in dict.fromkeys(tokens_of(entity, language)) if token in asked]

@@ -89,6 +89,7 @@ def _confidences(searcher: Searcher, retrieved: Retrieved) -> dict[MemoryId, flo
     ranking = rank_pool(retrieved.runs, retrieved.recipe, retrieved.context)
     sure: dict[MemoryId, float | None] = {}
     for hits in (Ranking((*ranking.hits, *ranking.dropped)), ranking):
-        judgement = judged(hits, searcher.embedder, retrieved.context.signals, searcher.calibration(retrieved))
+        context, calibration = retrieved.context, searcher.calibration(retrieved)
+        judgement = judged(hits, searcher.embedder, context.signals, calibration, context.unheld)
         sure |= {hit.id: hit.confidence for hit in judgement.ranking.hits}
     return sure

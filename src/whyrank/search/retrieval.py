@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..analysis.names import MAX_WINDOW_WORDS, match_name, names_of
+from ..analysis.names import MAX_WINDOW_WORDS, match_in_any_spelling, names_of
 from ..analysis.query import terms_of
-from ..analysis.words import foreign_stems, tokens_of
+from ..analysis.words import foreign_stems, german_stems, tokens_of
 from ..columns import Column, MemoryId, column_of
 from ..expressions import is_several
 from ..hits import Context, Held, memory_of
@@ -21,10 +21,14 @@ from ..unitvectors import unit_row
 from ..wording import counted, which
 from .asking import settled, understood
 from .calibration import Calibration
-from .codes import with_codes
+from .codes import Held as HeldCode
+from .codes import codes_asked, holders_of, otherwise_written, unheld, with_code_matches, with_codes, with_holders
 from .mentions import with_boosts
 from .probes import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
+from .proposals import with_accented_names
+from .spelling import in_other_spellings
 
+_NAMED = frozenset({"equal", "accents", "same words", "in a sentence"})
 MAX_TYPO_LETTERS = 64  # nobody's name is longer, and a long key is slow to compare
 
 
@@ -98,17 +102,24 @@ def retrieve(
             terms, statistics = _known_terms(analysis, store, query, language)
             if probe is not analysis.probe or terms is not analysis.terms:
                 analysis = replace(analysis, probe=probe, terms=terms)
+            codes = codes_asked(analysis, statistics, store, query.where, language)
+            if codes:
+                analysis, statistics = otherwise_written(analysis, statistics, codes)
             probes = tuple(_in_known_terms(further, store, query, language) for further in probes)
             if recipe.plan.entities is not None:
                 analysis = with_boosts(analysis, recipe.plan.entities, statistics, store, query, language)
         runs = _runs(query, analysis, recipe, store, None if replaces_the_question(probes) else vector, space, watch)
+        if analysis.terms is not question.analysis.terms or not analysis.probe.key.isascii():
+            runs = with_accented_names(runs, analysis, store, query.where)
+        if codes:
+            runs = with_holders(runs, codes, store, query.where)
         if probes:
             with watch.timing("expansion"):
                 runs += further_runs(probes, query, recipe.plan, store, space)
         with watch.timing("scoring"):
             listed = listed_by(runs)
             memories = store.held(listed, query.where.scopes)
-            context = _context(query, analysis, statistics, runs, memories, store, vector, space, language)
+            context = _context(query, analysis, statistics, codes, runs, memories, store, vector, space, language)
             if probes:
                 further = further_signals(probes, context, store, space)
                 context = replace(context, signals={**context.signals, **further})
@@ -160,22 +171,38 @@ def _with_typos(probe: NameProbe, terms: Sequence[str], store: Store, query: Que
 
 
 def _known_terms(analysis: Analysis, store: Store, query: Query, language: str) -> tuple[tuple[str, ...], Statistics]:
-    """Stem a word that is unknown in the query's language as another language does, if that is known.
+    """Ask for terms as the memories know them: as another language stems them, and in other spellings besides.
 
     A query of one German word shows nothing of its language; the memories do.
     """
-    statistics = store.statistics(analysis.terms, query.where.scopes)
-    frequency = statistics.frequency
-    if all(frequency.values()):
+    scopes = query.where.scopes
+    statistics = store.statistics(analysis.terms, scopes)
+    foreign: dict[str, str] = {}
+    if not all(statistics.frequency.values()):
+        foreign, statistics = _as_others_stem(analysis, statistics, store, query, language)
+    others: dict[str, str] = {}
+    if query.where.matching is None:  # else its leaves are settled
+        stems = german_stems(analysis.text, analysis.language, language)
+        for term, stemmed in foreign.items():
+            stems[term] = (*stems.get(term, ()), stemmed)
+        others = in_other_spellings(analysis.terms, statistics.frequency, store, scopes, stems)
+    if not others and not foreign:
         return analysis.terms, statistics
-    variants = foreign_stems(analysis.text, language)
+    terms = tuple(dict.fromkeys(others.get(term) or foreign.get(term, term) for term in analysis.terms))
+    frequency = {**statistics.frequency, **store.statistics(others.values(), scopes).frequency}
+    return terms, replace(statistics, frequency={term: frequency[term] for term in terms})
+
+
+def _as_others_stem(
+    analysis: Analysis, statistics: Statistics, store: Store, query: Query, language: str
+) -> tuple[dict[str, str], Statistics]:
+    """Stem words that are unknown in the query's language as another language does, if that is known."""
+    frequency, variants = statistics.frequency, foreign_stems(analysis.text, language)
     unknown = [term for term in analysis.terms if not frequency[term] and variants.get(term)]
     others = [variant for term in unknown for variant in variants[term]]
     known = {**frequency, **store.statistics(others, query.where.scopes).frequency}
     better = {term: max(variants[term], key=lambda variant: known[variant]) for term in unknown}
-    chosen = (better[term] if term in better and known[better[term]] else term for term in analysis.terms)
-    terms = tuple(dict.fromkeys(chosen))
-    return terms, replace(statistics, frequency={term: known[term] for term in terms})
+    return {term: other for term, other in better.items() if known[other]}, replace(statistics, frequency=known)
 
 
 def _runs(
@@ -199,6 +226,7 @@ def _context(
     query: Query,
     analysis: Analysis,
     statistics: Statistics,
+    codes: tuple[HeldCode, ...],
     runs: tuple[Run, ...],
     memories: Mapping[MemoryId, Held],
     store: Store,
@@ -207,9 +235,10 @@ def _context(
     language: str,
 ) -> Context:
     scored = store.score(memories, analysis.asked, vector, space, query.where, analysis.repeats)
-    signals = with_codes(scored, analysis, statistics, store, query.where)
+    held = holders_of(codes, memories, store, query.where) if codes else {}
+    signals = with_codes(scored, analysis, statistics, held, store, query.where)
     names = _name_matches(analysis, runs, memories, language)
-    known = [match.name for match in names.values() if match.relation in ("equal", "same words", "in a sentence")]
+    known = [match.name for match in names.values() if match.relation in _NAMED]
     if known:
         analysis = replace(analysis, entities=tuple(dict.fromkeys((*analysis.entities, *sorted(known)))))
     return Context(
@@ -217,8 +246,9 @@ def _context(
         analysis=analysis,
         memories=memories,
         signals={signal.name: signal for signal in signals},
-        names=names,
+        names=with_code_matches(names, held) if held else names,
         statistics=statistics,
+        unheld=unheld(codes),
     )
 
 
@@ -241,7 +271,7 @@ def _name_matches(
     for identity in proposed:
         if identity not in memories:
             continue
-        match = match_name(analysis.probe, names_of(memory_of(memories[identity])))
+        match = match_in_any_spelling(analysis.probe, names_of(memory_of(memories[identity])))
         if match is not None:
             matches[identity] = match._replace(words=tokens_of(" ".join(match.words), language))
     return matches

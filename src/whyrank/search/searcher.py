@@ -46,7 +46,8 @@ class Searcher:
             notices += tuple(page_notices(retrieved, ranking))
             ranking = within_budget(ranking, query.max_tokens)
             calibration = retrieved.calibration
-            judgement = judged(ranking, self.embedder, retrieved.context.signals, calibration)
+            context = retrieved.context
+            judgement = judged(ranking, self.embedder, context.signals, calibration, context.unheld)
             ranking, verdict = judgement.ranking, judgement.verdict
             if query.strict and verdict == "nothing":
                 ranking = keep(ranking, "strict", lambda hit: "nothing relevant was found")

@@ -63,7 +63,8 @@ def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) 
     retrieved, ranking = searcher.ranked(query, recipe, Stopwatch())
     late = tuple(notice.message for notice in retrieved.notices if notice.code == NOT_INDEXED)
     calibration = searcher.calibration(retrieved)
-    ranking = judged(ranking, searcher.embedder, retrieved.context.signals, calibration).ranking
+    context = retrieved.context
+    ranking = judged(ranking, searcher.embedder, context.signals, calibration, context.unheld).ranking
     ids = {memory.id for memory in asked}
     candidates = [hit for hit in (*ranking.hits, *ranking.dropped) if hit.id in ids]
     if not candidates:

@@ -14,7 +14,7 @@ from ..analysis.datewords import SIGN
 from ..analysis.patterns import pattern
 from ..analysis.speakers import BY
 from ..analysis.text import UNSPACED
-from ..expressions import is_several
+from ..expressions import as_word, is_several
 from ..memo import Memo
 from ..ports import Entry
 from .lexical import LENGTH_PRIOR
@@ -57,12 +57,17 @@ def lengths_of(entry: Entry) -> tuple[int, int, int, int]:
 
 
 def wanted_terms(terms: Sequence[str], fields: Collection[Field] = FIELDS) -> Iterator[tuple[Field, Sequence[str]]]:
-    """Yield what a query asks of each of some fields; phrases and terms for several are asked of the words only."""
+    """Yield what a query asks of each of some fields; phrases and terms for several are asked of the words only.
+
+    A word in several spellings is paired as it was asked for.
+    """
     # A question has dozens of marks, of all whom its words could name: they are told from words without a call each.
     spoken = [term for term in terms if SIGN not in term]
     if WORDS in fields:
         yield WORDS, spoken
     words = [term for term in spoken if " " not in term and not is_several(term)]
+    if len(words) < len(spoken):
+        words = [word for term in spoken if (word := as_word(term))]
     if PAIRS in fields:
         yield PAIRS, pairs_of(words)
     if GRAMS in fields:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..expressions import label_of, meant
+from ..expressions import OTHERWISE_COUNTS, label_as, spellings
 from ..types import ONCE, Repeats, Statistics
 
 K1 = 1.2
@@ -29,9 +29,15 @@ def needle(term: str) -> str:
     return padded(term.split())
 
 
-def occurrences(tokens: str, term: str) -> int:
-    """Count a term in padded tokens: all that it stands for together."""
-    return sum(tokens.count(needle(one)) for one in meant(term))
+def occurrences(tokens: str, term: str) -> float:
+    """Count a term in padded tokens: all that it stands for together, other spellings by half."""
+    asked, others = spellings(term)
+    weight = OTHERWISE_COUNTS if asked else 1.0
+    return _count(tokens, asked) + weight * _count(tokens, others)
+
+
+def _count(tokens: str, terms: Iterable[str]) -> int:
+    return sum(tokens.count(needle(one)) for one in terms)
 
 
 def term_scores(
@@ -46,7 +52,8 @@ def term_scores(
         if frequency:
             often = repeats.get(term, 1)
             addend = often * statistics.idf(term) * frequency / (frequency + k)
-            scores.append((repeated(label_of(term), often), addend))
+            is_asked = _count(tokens, spellings(term)[0]) > 0
+            scores.append((repeated(label_as(term, is_asked), often), addend))
     return tuple(scores)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..analysis.advanced import asked_for
 from ..analysis.names import probe_for
-from ..expressions import Expression, Holds, Not, several
+from ..expressions import Expression, Holds, Not, several, spelled
 from ..ports import Changes, Store
 from ..search.asking import settled, understood
 from ..types import Query, Source, Where
@@ -44,6 +44,30 @@ class MatchingContract(StoreContract):
         assert dict(store.beginning("alpha", MINE)) == {"alpha0": 1, "alphabet": 1}
         self.put(store, [fact("m_x", "beta")])
         assert dict(store.beginning("alph", MINE)) == {"alpha0": 1}
+
+    def test_words_with_accents_are_known_by_what_is_typed_without(self, tmp_path: Path) -> None:
+        """Other spellings are those of the visible scopes, flushed long ago or fresh."""
+        many = [fact(f"m_{i}", f"café{i} text") for i in range(150)]
+        store = self.filled(tmp_path, [*many, fact("m_x", "a cafe, a Müller", scope=USER)])
+        self.put(store, [fact("m_z", "a Núñez", scope=OTHER), fact("m_y", "a cafè", scope=USER)])
+        typed = ["cafe", "cafe7", "muller", "mueller", "nunez", "text"]
+        assert dict(store.spelled(typed, MINE)) == {
+            "cafe": ("cafè",), "cafe7": ("café7",), "muller": ("müller",), "mueller": ("müller",),
+        }  # fmt: skip
+
+    def test_a_spelling_that_was_not_asked_for_counts_half_and_is_told(self, tmp_path: Path) -> None:
+        """Both spellings are one term: as telling, the one that was asked for twice as often."""
+        texts = ["café pot", "cafe pot", "café café", "green tea"]
+        store = self.filled(tmp_path, [fact(f"m_{i}", text) for i, text in enumerate(texts)])
+        term = spelled("cafe", ["café"], is_known=True)
+        assert store.statistics([term], MINE).frequency == {term: 3}
+        [signal] = store.score(["m_0", "m_1", "m_2"], [term], None, "", self.where())
+        told = {key: [name for name, _ in signal.terms[key]] for key in ("m_0", "m_1", "m_2")}
+        assert told == {"m_0": ["cafe as café"], "m_1": ["cafe"], "m_2": ["cafe as café"]}
+        assert signal.values["m_0"] < signal.values["m_1"]
+        # Two halves are as much as one whole, in texts of one length.
+        assert signal.values["m_2"] == signal.values["m_1"]
+        assert ids(store.keyword([term], self.where(), 3))[-1] == "m_0"
 
     def test_words_are_found_in_every_script_and_as_identifiers(self, tmp_path: Path) -> None:
         """Beginnings know no alphabet, and signs inside identifiers count."""

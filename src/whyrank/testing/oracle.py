@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..analysis.speakers import is_speaker_mark, speaker_of
 from ..columns import MemoryId
-from ..expressions import label_of, meant
+from ..expressions import OTHERWISE_COUNTS, label_as, spellings
 from ..ports import Entry
 from ..storage.contexts import OWN_WEIGHT, SPEAKER_SHARE, WINDOW_TURNS, Unit
 from ..storage.fields import DATES, FIELDS, WORDS, Field, date_words_in, fields_of, wanted_terms
@@ -24,7 +24,7 @@ class Texts:
     parts: Sequence[Sequence[Sequence[str]]]
     field: Field
 
-    def count(self, number: int, term: str) -> int:
+    def count(self, number: int, term: str) -> float:
         """Count a term in one of the texts."""
         return sum(_count(part, term) for part in self.parts[number])
 
@@ -85,7 +85,7 @@ def _of_term(entries: Sequence[Entry], field: Field, term: str) -> Iterator[tupl
     for number, entry in enumerate(entries):
         if _count(own[number], term):
             weight = field.weight * (1.0 if field is DATES else OWN_WEIGHT[unit_of(entry)])
-            yield number, (label_of(term), weight * texts.score(number, term))
+            yield number, (_label(term, [own[number]]), weight * texts.score(number, term))
     if field is DATES:
         return
     yield from _around(entries, own, field, term, Unit.CHUNK, "file")
@@ -103,7 +103,8 @@ def _around(
     for place, number in enumerate(members):
         text = distinct.index(around[number]) if unit == Unit.CHUNK else place
         if texts.count(text, term):
-            yield number, (f"{label_of(term)} ({name})", field.weight * texts.score(text, term))
+            held = [own[other] for other in distinct[text]]
+            yield number, (f"{_label(term, held)} ({name})", field.weight * texts.score(text, term))
 
 
 def _surroundings(entries: Sequence[Entry], members: Sequence[int], number: int, unit: Unit) -> tuple[int, ...]:
@@ -129,9 +130,16 @@ def unit_of(entry: Entry) -> Unit:
     return Unit.CHUNK if entry.memory.kind == "chunk" and entry.memory.source else Unit.FACT
 
 
-def _count(text: Sequence[str], term: str) -> int:
+def _label(term: str, texts: Sequence[Sequence[str]]) -> str:
+    """Name a term as the trail does: by its other spellings where no text holds it as it was asked for."""
+    return label_as(term, any(_count_one(text, one) for text in texts for one in spellings(term)[0]))
+
+
+def _count(text: Sequence[str], term: str) -> float:
     """Count a term, a phrase of neighbouring ones, or all that a term stands for, in the terms of a text."""
-    return sum(_count_one(text, one) for one in meant(term))
+    asked, others = spellings(term)
+    weight = OTHERWISE_COUNTS if asked else 1.0
+    return sum(_count_one(text, one) for one in asked) + weight * sum(_count_one(text, one) for one in others)
 
 
 def _count_one(text: Sequence[str], term: str) -> int:

@@ -123,7 +123,8 @@ def test_typos_are_forgiven_only_where_they_are_asked_for() -> None:
 
 def test_relations_are_ordered_from_equal_to_in_a_sentence() -> None:
     assert RELATIONS == (
-        "equal", "same words", "one edit", "two edits", "first words", "all words", "prefixes", "in a sentence",
+        "equal", "accents", "same words", "one edit", "two edits", "first words", "all words", "prefixes",
+        "in a sentence",
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from ...arguments import scope_of
 from ...engine import Engine
 from ...errors import ConfigError
 from ...lives import Forgotten
-from ...types import Memory
+from ...types import Memory, Notice
 from ...wording import counted
 from .. import fact_shapes, shapes
 from ..failures import OK
@@ -145,11 +145,15 @@ def export(asked: argparse.Namespace) -> int:
         check_export(Path(asked.out), str(scope_of(asked.scope)))
     quiet = asked.json or (asked.out is None and sys.stdout.isatty())
     with open_existing(asked) as engine, output.progress("export", quiet=quiet) as tick:
-        count = engine.export(asked.out or sys.stdout, scope=asked.scope, progress=tick)
+        notices: list[Notice] = []
+        count = engine.export(asked.out or sys.stdout, scope=asked.scope, progress=tick, notices=notices)
     if asked.json and asked.out:
-        output.say_json({"exported": count, "scope": asked.scope, "file": asked.out, "format": shapes.FORMAT})
-    elif asked.out:
+        told = {"exported": count, "scope": asked.scope, "file": asked.out}
+        output.say_json({**told, "notices": shapes.notices(notices), "format": shapes.FORMAT})
+        return OK
+    if asked.out:
         output.say(f"{_memories(count)} of {asked.scope} written to {asked.out}")
+    output.show_notices(tuple(notices))
     return OK
 
 

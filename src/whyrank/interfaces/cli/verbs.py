@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...search.contrast import Contrast
 
 _TOLD_OTHERWISE = frozenset({"format", "calibrations", "space", "spaces", "roles", "backlog", "without_vector"})
+_NOTHING_STORED = "there is no memory here; `whyrank add TEXT` and `whyrank ingest PATH` store some"
 _TAKE_PATHS = frozenset({"why", "pin"})  # verbs that take the path of a file for any of its memories
 
 
@@ -138,7 +139,8 @@ def list_memories(asked: argparse.Namespace) -> int:
         limit = 50 if asked.limit is None else asked.limit
         lives = {"superseded": asked.superseded, "expired": asked.expired}
         found = engine.list(limit=limit, offset=asked.offset, sort=asked.sort, **lives, **_filters(asked, engine))
-        notices = engine.unlisted(scope=asked.scope)
+        notices = engine.unlisted(found, scope=asked.scope)
+        is_empty = not found and not engine.status(scope=asked.scope or ()).memories
     if asked.json:
         memories = [shapes.memory(memory) for memory in found]
         output.say_json({"memories": memories, "notices": shapes.notices(notices), "format": shapes.FORMAT})
@@ -146,7 +148,7 @@ def list_memories(asked: argparse.Namespace) -> int:
     for memory in found:
         output.say(f"{memory.id}  {output.place(memory)}  {output.heading(memory)}")
     if not found:
-        output.complain(f"notice: {_nothing_listed(limit, asked.offset)}")
+        output.complain(f"notice: {_NOTHING_STORED if is_empty else _nothing_listed(limit, asked.offset)}")
     output.show_notices(notices)
     return OK
 

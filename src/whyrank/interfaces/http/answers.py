@@ -76,7 +76,7 @@ def listed(door: Door, values: Values) -> Answer:
     found = engine.list(limit=limit + 1, sort=sort, after=behind, **asked)
     page = found[:limit]
     following = cursor_of(page[-1], sort) if len(found) > limit and page else None
-    memories, notices = [shapes.memory(one) for one in page], engine.unlisted(scope=door.seen(values))
+    memories, notices = [shapes.memory(one) for one in page], engine.unlisted(page, scope=door.seen(values))
     told = {"memories": memories, "next": following, "notices": shapes.notices(notices), "format": shapes.FORMAT}
     return Answer(told)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ...types import Scope
@@ -18,6 +18,7 @@ class Counts:
 
     generation: int
     _size: tuple[int, int] | None = None
+    _accented: Mapping[str, tuple[str, ...]] | None = None
     _frequencies: dict[str, int] = field(default_factory=dict)
 
     def size(self, count: Callable[[], tuple[int, int]]) -> tuple[int, int]:
@@ -25,6 +26,12 @@ class Counts:
         size = self._size or count()
         self._size = size
         return size
+
+    def accented(self, read: Callable[[], Mapping[str, tuple[str, ...]]]) -> Mapping[str, tuple[str, ...]]:
+        """Return the tokens with accents, by how they are typed without."""
+        found = read() if self._accented is None else self._accented
+        self._accented = found
+        return found
 
     def frequency(self, term: str, count: Callable[[], int]) -> int:
         """Return how many memories hold a term."""

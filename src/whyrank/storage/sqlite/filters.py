@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from ...types import USUAL_IMPORTANCE, Scope, Where
 
+# Tags that were damaged say nothing; they must not stop those who look for others'.
+_TAGGED = "EXISTS (SELECT 1 FROM json_each(iif(json_valid(m.tags), m.tags, '[]')) WHERE value = ?)"
+
 
 class Clause(NamedTuple):
     """A condition on the table `memories AS m`, with its parameters."""
@@ -29,7 +32,7 @@ def _choices(where: Where) -> list[Clause]:
     parts: list[Clause] = []
     if where.kinds:
         parts.append(_one_of("m.kind", where.kinds))
-    parts += [Clause("EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = ?)", (tag,)) for tag in sorted(where.tags)]
+    parts += [Clause(_TAGGED, (tag,)) for tag in sorted(where.tags)]
     if where.path is not None:
         # SQLite writes "not these letters" with ^, fnmatch and the shell with !.
         parts.append(Clause("m.path GLOB ?", (where.path.replace("[!", "[^"),)))

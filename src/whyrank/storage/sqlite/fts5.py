@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from ...analysis.datewords import is_mark
+from ...analysis.spellings import accented_in, by_plain_spelling
 from ...columns import MemoryId
 from ...expressions import meant
 from ...types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
@@ -146,6 +147,13 @@ class Fts5Index:
         )
         return Counter(token for (tokens,) in found for token in {*tokens.split()} if token.startswith(beginning))
 
+    def spelled(self, view: View, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
+        """Return terms of what the scopes may see that are these without accents, read off the texts once."""
+        known = self._counts.of(view.generation, scopes).accented(
+            partial(_accented, view.connection, in_scopes(scopes))
+        )
+        return {word: known[word] for word in plain if word in known}
+
     def run(
         self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE
     ) -> Found:
@@ -211,6 +219,14 @@ class Fts5Index:
             (json.dumps(list(rows)),),
         )
         return {row: term_scores(tokens, length, terms, statistics, repeats) for row, tokens, length in stored}
+
+
+def _accented(connection: Connection, wall: Clause) -> Mapping[str, tuple[str, ...]]:
+    """Return the tokens with accents, by how they are typed without."""
+    texts = connection.execute(
+        f"SELECT words.tokens FROM words JOIN memories AS m ON m.row = words.rowid WHERE {wall.sql}", wall.parameters
+    )
+    return by_plain_spelling(sorted({token for (text,) in texts for token in accented_in(" ".join(text.split()))}))
 
 
 def _size(connection: Connection, wall: Clause) -> tuple[int, int]:

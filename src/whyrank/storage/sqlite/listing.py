@@ -15,7 +15,7 @@ from .connection import LIBRARY, Connection
 from .filters import Clause, clause_for
 from .keyword import KeywordIndex
 from .queue import as_json
-from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, to_memory
+from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, as_far_as_legible
 
 _WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
 
@@ -52,7 +52,7 @@ class Listing(Bookkeeping):
             f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql}{behind} ORDER BY {key} LIMIT ? OFFSET ?",
             (*clause.parameters, *(after or ()), limit, offset),
         )
-        return [to_memory(row) for row in rows]
+        return [as_far_as_legible(row) for row in rows]
 
     def _late(self, where: Where) -> list[Memory]:
         """Return the facts that wait and pass, where they cannot be indexed now; by their words nobody can ask yet."""
@@ -65,7 +65,7 @@ class Listing(Bookkeeping):
         clause = clause_for(where)
         query = f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {CONTENT_KEY}"
         with self.reading():
-            found = map(to_memory, self._database.reader().execute(query, clause.parameters))
+            found = map(as_far_as_legible, self._database.reader().execute(query, clause.parameters))
             late = sorted(self._late(where), key=lambda one: one.content_key)
             yield from merge(found, late, key=lambda one: one.content_key) if late else found
 

@@ -114,6 +114,15 @@ def to_memory(row: Row) -> Memory:
         raise _damaged(row, error) from error
 
 
+def as_far_as_legible(row: Row) -> Memory:
+    """Return the same for those who look through many: what cannot be read of it is blank."""
+    whole = typed(row)
+    try:
+        return _memory(whole)
+    except _SENSELESS:
+        return _memory(_legible(whole))
+
+
 def typed(row: Row) -> Row:
     """Return a row with blanks in place of values whose types no memory has; nearly always it is the row itself."""
     kinds = tuple(map(type, row))

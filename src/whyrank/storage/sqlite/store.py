@@ -219,7 +219,7 @@ class SqliteStore(Listing):
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return what those of these memories were before that were changed and may be seen."""
         with self.reading():
-            return past.history_of(self._database.reader(), list(self.get(ids, scopes)))
+            return past.history_of(self._database.reader(), list(self.held(ids, scopes)))
 
     def sample(self, where: Where, count: int) -> list[Memory]:
         """Return up to `count` memories from all over; the same memories in any store give the same choice."""
@@ -243,6 +243,11 @@ class SqliteStore(Listing):
         """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
         with self.view() as view:
             return view.keyword.beginning(view, beginning, scopes)
+
+    def spelled(self, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
+        """Return terms of what the scopes may see, or saw, that are these without accents."""
+        with self.view() as view:
+            return view.keyword.spelled(view, plain, scopes)
 
     def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
         """Count what the scopes may see by the reader that made its words."""

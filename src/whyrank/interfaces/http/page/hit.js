@@ -7,9 +7,11 @@ import { day, number, place, sure, title } from "./words.js";
 
 const NAME_BADGES = {
   equal: "exact name",
+  accents: "exact name, other accents",
   "same words": "exact name, other order",
   "one edit": "name, one slip",
   "two edits": "name, two slips",
+  code: "holds the code",
 };
 
 /** Draw a hit; `does` says what happens when it is opened, picked or looked at. */

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ....analysis.speakers import BY, speaker_of
-from ....expressions import label_of
+from ....expressions import as_asked, is_several, label_as, spellings
 from ....types import ONCE, Repeats, inverse_frequency
 from ...fields import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
 from ...lexical import repeated
-from ..catalogue import NOWHERE, Floats, Integers, Shelf
+from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf
 from ..connection import Connection
 from .found import Postings, Wide
 from .library import Around, Library
@@ -31,11 +31,12 @@ class Asked(NamedTuple):
     postings: Sequence[Postings]
     held: int  # texts that hold the term
     often: int = 1
+    is_asked: bool = True  # or else these texts hold other spellings alone
 
     @property
     def label(self) -> str:
         """Return how the trail names it."""
-        name = repeated(label_of(self.term), self.often)
+        name = repeated(label_as(self.term, self.is_asked), self.often)
         return name if self.around == "own" else f"{name} ({self.around})"
 
 
@@ -62,7 +63,13 @@ def asked(
         found = _standing(connection, lists, field, new)
         for term in wanted:
             often = counted[term]
-            yield from before.get((field, term, often)) or _found(library, field, term, found[term], often)
+            known_before = before.get((field, term, often))
+            if known_before:
+                yield from known_before
+                continue
+            alone = as_asked(term) if is_several(term) else None
+            exact = _standing(connection, lists, field, [alone])[alone] if alone else None
+            yield from _found(library, field, term, found[term], exact, often)
 
 
 def _standing(
@@ -73,32 +80,67 @@ def _standing(
     return {term: [found[number] for found in by_shelf] for number, term in enumerate(terms)}
 
 
-def _found(library: Library, field: Field, term: str, own: Sequence[Postings], often: int) -> Iterator[Asked]:
-    held = sum([found.size for found in own])
-    if not held:
+def _found(
+    library: Library, field: Field, term: str, own: Sequence[Postings], exact: Sequence[Postings] | None, often: int
+) -> Iterator[Asked]:
+    """Yield where a term stands; `exact` is where it stands as it was asked for, if other spellings count too."""
+    if not any(found.size for found in own):
         return
-    yield Asked(term, field, "own", often * inverse_frequency(library.count, held), own, held, often)
+    yield from _split(library, term, field, "own", own, exact, often)
     if field is DATES:
         return  # what surrounds a memory is mostly of the same day
     if library.has_files and not library.is_plain:
-        files = [_in_files(*pair) for pair in _pairs(library, own)]
-        yield from _around(library, term, field, "file", files, often)
+        yield from _around(library, term, field, "file", _in_files, own, exact, often)
     if library.has_turns:
-        windows = [_in_windows(*pair) for pair in _pairs(library, own)]
-        yield from _around(library, term, field, "nearby", windows, often)
-
-
-def _pairs(library: Library, own: Sequence[Postings]) -> Iterator[tuple[Shelf, Postings]]:
-    return zip(library.shelves, own, strict=True)
+        yield from _around(library, term, field, "nearby", _in_windows, own, exact, often)
 
 
 def _around(
-    library: Library, term: str, field: Field, around: Around, found: Sequence[Postings], often: int
+    library: Library,
+    term: str,
+    field: Field,
+    around: Around,
+    reached: Callable[[Shelf, Postings], Postings],
+    own: Sequence[Postings],
+    exact: Sequence[Postings] | None,
+    often: int,
 ) -> Iterator[Asked]:
+    found = [reached(*pair) for pair in zip(library.shelves, own, strict=True)]
+    same = None if exact is None else [reached(*pair) for pair in zip(library.shelves, exact, strict=True)]
+    yield from _split(library, term, field, around, found, same, often)
+
+
+def _split(
+    library: Library,
+    term: str,
+    field: Field,
+    around: Around,
+    found: Sequence[Postings],
+    exact: Sequence[Postings] | None,
+    often: int,
+) -> Iterator[Asked]:
+    """Yield the texts that hold a term, those as it was asked for before those that spell it otherwise alone.
+
+    No text is in both, and both tell as much: the trail says by which spelling it was found, the sum is the same.
+    """
     held = sum([postings.size for postings in found])
-    if held:
-        idf = inverse_frequency(library.texts(field, around).count, held)
-        yield Asked(term, field, around, often * idf, found, held, often)
+    if not held:
+        return
+    texts = library.count if around == "own" else library.texts(field, around).count
+    idf = often * inverse_frequency(texts, held)
+    if exact is None:
+        is_asked = not is_several(term) or bool(spellings(term)[0])
+        yield Asked(term, field, around, idf, found, held, often, is_asked)
+        return
+    inside = [np.isin(one.places, other.places) for one, other in zip(found, exact, strict=True)]
+    for is_asked in (True, False):
+        part = [_only(one, here == is_asked) for one, here in zip(found, inside, strict=True)]
+        if any(postings.size for postings in part):
+            yield Asked(term, field, around, idf, part, held, often, is_asked)
+
+
+def _only(found: Postings, kept: Flags) -> Postings:
+    return Postings((Wide(found.places[kept], found.frequencies[kept]),))
 
 
 def _in_files(shelf: Shelf, own: Postings) -> Postings:

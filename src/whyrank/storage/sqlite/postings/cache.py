@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....analysis.spellings import accented_in, by_plain_spelling
 from ....kernel import Kernel
 from ...fields import Field
 from ..catalogue import Flags, Integers
@@ -62,6 +63,7 @@ class Pages:
         self._bytes = 0
         self._directories: dict[tuple[int, int], Directory] = {}
         self._unlisted: dict[int, frozenset[str]] = {}
+        self._accented: dict[Segment, Mapping[str, tuple[str, ...]]] = {}
         self._tallies = Tallies()
         self._turn = threading.Lock()
         self.broken: dict[int, tuple[str, Segment]] = {}
@@ -147,6 +149,27 @@ class Pages:
                 return vocabulary.beginning(connection, segment.segment, start)
         except BrokenSeal:
             self.broken[segment.segment] = (scope, segment)
+        return [word for word in self._words(connection, scope, segment) if word.startswith(start)]
+
+    def accented(self, connection: Connection, scope: str, segment: Segment) -> Mapping[str, tuple[str, ...]]:
+        """Return the words with accents of a segment, by how they are typed without; kept as long as it is there."""
+        known = self._accented.get(segment)
+        if known is None:
+            if len(self._accented) >= _DIRECTORIES_KEPT:
+                self._accented.clear()
+            known = self._accented[segment] = by_plain_spelling(self._all_accented(connection, scope, segment))
+        return known
+
+    def _all_accented(self, connection: Connection, scope: str, segment: Segment) -> Sequence[str]:
+        try:
+            if vocabulary.is_listed(connection, segment.segment):
+                return vocabulary.accented(connection, segment.segment)
+        except BrokenSeal:
+            self.broken[segment.segment] = (scope, segment)
+        return accented_in(" ".join(self._words(connection, scope, segment)))
+
+    def _words(self, connection: Connection, scope: str, segment: Segment) -> frozenset[str]:
+        """Return the words of a segment that does not list them, read off its texts."""
         with self._turn:
             words = self._unlisted.get(segment.segment)
             if words is None:
@@ -154,7 +177,7 @@ class Pages:
                     self._unlisted.clear()
                 texts = stored_texts(connection, scope, segment.first, segment.last)
                 words = self._unlisted[segment.segment] = frozenset(token for text in texts for token in text.tokens)
-        return [word for word in words if word.startswith(start)]
+            return words
 
     def _directory(self, connection: Connection, segment: Segment, field: Field) -> Directory:
         name = (segment.segment, field.number)

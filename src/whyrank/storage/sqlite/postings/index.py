@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -138,6 +138,17 @@ class PostingsIndex:
         if last is None or last[0] != asked:
             last = self._begun = (asked, self._beginning(view, shelves, beginning))
         return last[1]
+
+    def spelled(self, view: View, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
+        """Return terms of what the scopes may see, or saw, that are these without accents."""
+        tables = [
+            table for scope in self._lists(view, view.shelves(scopes)) for table in scope.accented(view.connection)
+        ]
+        known = [(word, table[word]) for table in tables for word in plain if word in table]
+        found: dict[str, set[str]] = {}
+        for word, tokens in known:
+            found.setdefault(word, set()).update(tokens)
+        return {word: tuple(sorted(tokens)) for word, tokens in found.items()}
 
     def _beginning(self, view: View, shelves: Sequence[Shelf], beginning: str) -> dict[str, int]:
         lists = self._lists(view, shelves)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ....expressions import is_several, meant
+from ....analysis.spellings import accented_in, by_plain_spelling
+from ....expressions import OTHERWISE_COUNTS, is_several, spellings
 from ....kernel import Kernel
 from ...fields import DATES, GRAMS, PAIRS, WORDS, Field, grams_of
 from ..catalogue import Floats, Integers, Shelf
@@ -42,6 +43,11 @@ class FreshText:
     def tokens(self) -> Sequence[str]:
         """Return its tokens."""
         return self.text.tokens
+
+    @cached_property
+    def accented(self) -> Sequence[str]:
+        """Return those of them that have accents."""
+        return accented_in(" ".join(self.tokens))
 
     @cached_property
     def counts(self) -> Mapping[int, Counter[Any]]:
@@ -86,6 +92,7 @@ class Lists:
         self._cache = cache
         self._kernel = kernel
         self._known: dict[tuple[int, str], Postings] = {}
+        self._accented: Sequence[Mapping[str, tuple[str, ...]]] | None = None
         self._counted: dict[int, Sequence[Counter[Any]]] = {}
         self.kept = 0
 
@@ -116,7 +123,7 @@ class Lists:
         found = {term: Postings(parts, self._alive, self._kernel) for term, parts in zip(plain, read, strict=True)}
         for term in terms if len(plain) < len(terms) else ():
             if is_several(term):
-                found[term] = self._together(connection, meant(term))
+                found[term] = self._together(connection, *spellings(term))
             elif term not in found:
                 found[term] = self._phrase(connection, term.split(" "))
         return found
@@ -133,8 +140,17 @@ class Lists:
             for term, listed in zip(terms, lists, strict=True)
         ]
 
-    def _together(self, connection: Connection, terms: Sequence[str]) -> Postings:
+    def _together(self, connection: Connection, asked: Sequence[str], others: Sequence[str]) -> Postings:
         """Return the places that hold any of these tokens and phrases, and how often all of them together."""
+        held = self._occurrences(connection, asked)
+        if others:
+            weight = OTHERWISE_COUNTS if asked else 1.0
+            held = held + weight * self._occurrences(connection, others)
+        there = np.flatnonzero(held)
+        return Postings((Wide(there, held[there]),))
+
+    def _occurrences(self, connection: Connection, terms: Sequence[str]) -> Floats:
+        """Return how often each place holds any of these tokens and phrases."""
         words = [term for term in terms if " " not in term]
         keys = [key_of(term) for term in words]
         lists = self._cache.lists(connection, self._shelf.scope, self.stored.segments, WORDS, keys)
@@ -146,9 +162,8 @@ class Lists:
         every += [self.postings(connection, WORDS, term) for term in terms if " " in term]
         places = np.concatenate([found.places for found in every])
         frequencies = np.concatenate([found.frequencies for found in every])
-        held: Floats = np.bincount(places, frequencies, len(self._shelf)).astype(np.float64)
-        there = np.flatnonzero(held)
-        return Postings((Wide(there, held[there]),))
+        counted: Floats = np.bincount(places, frequencies, len(self._shelf)).astype(np.float64)
+        return counted
 
     def counts(self, connection: Connection, terms: Sequence[str]) -> Integers:
         """Return how many memories hold each of some tokens, a page at a time: there may be thousands."""
@@ -168,6 +183,15 @@ class Lists:
         known = {token for text in self.stored.fresh for token in text.tokens if token.startswith(start)}
         for segment in self.stored.segments:
             known.update(self._cache.beginning(connection, self._shelf.scope, segment, start))
+        return known
+
+    def accented(self, connection: Connection) -> Sequence[Mapping[str, tuple[str, ...]]]:
+        """Return the tokens with accents by how they are typed without; perhaps some that no memory holds any more."""
+        known = self._accented
+        if known is None:
+            scope, fresh = self._shelf.scope, {token for text in self.stored.fresh for token in text.accented}
+            tables = [self._cache.accented(connection, scope, segment) for segment in self.stored.segments]
+            known = self._accented = [table for table in (*tables, by_plain_spelling(fresh)) if table]
         return known
 
     def _pair(self, connection: Connection, one: str, other: str) -> Postings:

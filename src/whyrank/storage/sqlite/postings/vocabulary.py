@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ....analysis.spellings import accented_in
 from ..connection import Connection
 from ..sealed import BrokenSeal, seal, unseal
 
@@ -57,6 +58,11 @@ def beginning(connection: Connection, segment: int, start: str) -> list[str]:
     return [word for page in pages for word in page if word.startswith(start)]
 
 
+def accented(connection: Connection, segment: int) -> list[str]:
+    """Return the words of a listed segment that have accents."""
+    return [word for blob in _blobs(connection, segment, 0, None) for word in accented_in(_text(blob))]
+
+
 def merge(connection: Connection, sources: Sequence[int], target: int, key: int, is_living: IsLiving) -> int | None:
     """List the next words of merged segments that are still said; return where to go on, None at the end."""
     marks = ", ".join("?" * len(sources))
@@ -85,6 +91,10 @@ def _pages_between(connection: Connection, segment: int, low: int, below: int | 
 
 def _listed(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[list[str]]:
     """Yield the words of the pages that hold some with keys from `low` to below another."""
+    return (text.split(" ") if (text := _text(blob)) else [] for blob in _blobs(connection, segment, low, below))
+
+
+def _blobs(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[bytes]:
     rows = connection.execute(
         "SELECT page FROM posting_pages WHERE segment = :segment AND field = :field "
         "AND first_key >= coalesce((SELECT max(first_key) FROM posting_pages WHERE segment = :segment "
@@ -92,7 +102,7 @@ def _listed(connection: Connection, segment: int, low: int, below: int | None) -
         "AND (:below IS NULL OR first_key < :below) ORDER BY first_key",
         {"segment": segment, "field": FIELD, "low": low, "below": below, "first": FIRST},
     ).fetchall()
-    return (_unpacked(blob) for (blob,) in rows)
+    return (blob for (blob,) in rows)
 
 
 def _write_pages(connection: Connection, segment: int, words: Iterable[str]) -> None:
@@ -126,9 +136,8 @@ def _packed(words: Iterable[str]) -> bytes:
     return seal(zlib.compress(" ".join(words).encode("utf-8", errors="replace"), _QUICK))
 
 
-def _unpacked(blob: bytes) -> list[str]:
+def _text(blob: bytes) -> str:
     try:
-        text = zlib.decompress(unseal(blob)).decode("utf-8")
+        return zlib.decompress(unseal(blob)).decode("utf-8")
     except (zlib.error, UnicodeDecodeError) as error:
         raise BrokenSeal from error
-    return text.split(" ") if text else []
