@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.patterns import pattern
-from ..memo import Memo
 
 # Signs that only join words, and ends of lines: what stands on both sides are words of their own.
 _JOINERS = str.maketrans(dict.fromkeys("-_/›\n", " "))
@@ -32,17 +31,15 @@ def _says_no_more(line: str, said: frozenset[str]) -> bool:
 
 
 def _words(line: str) -> Iterator[str]:
-    return (word for piece in line.translate(_JOINERS).split() for word in _SMALL[piece].casefold().split())
+    return (word for piece in line.translate(_JOINERS).split() for word in _small(piece).casefold().split())
 
 
 def _spelled(text: str) -> str:
-    return " ".join(map(_SMALL.__getitem__, text.translate(_JOINERS).split()))
+    # Most words are small already.
+    return " ".join([word if word.islower() else _small(word) for word in text.translate(_JOINERS).split()])
 
 
 def _small(word: str) -> str:
     if word.islower() or word.isupper():  # as most words are, and acronyms with the signs around them
         return word
     return word.lower() if word.isascii() and word.isalpha() else _MIXED.sub(lambda found: found.group().lower(), word)
-
-
-_SMALL = Memo(_small)

@@ -247,6 +247,20 @@ def test_what_many_writes_left_behind_is_merged_when_no_more_are_to_come(tmp_pat
     store.close()
 
 
+def test_segments_of_a_bulk_are_merged_many_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "BULK_MEMORIES", 3)
+    monkeypatch.setattr(segments, "BULK_SEGMENTS", 4)
+    store, sizes = SqliteStore(tmp_path / "memory.db"), list[list[int]]()
+    for start in range(0, 12, 3):
+        put = [entry_for(fact(f"m_{number}", f"tea number{number}"), "en") for number in range(start, start + 3)]
+        store.write(Changes(put=put))
+        merge_all(store)
+        sizes.append([one.memories for one in segments.live_segments(store._database.reader(), "global")])
+    assert sizes == [[3], [3, 3], [3, 3, 3], [12]]
+    assert {*told(store.keyword(["tea"], EVERYTHING, None))} == {f"m_{number}" for number in range(12)}
+    store.close()
+
+
 def test_a_few_memories_are_no_reason_to_rewrite_many(tmp_path: Path) -> None:
     store = filled(tmp_path / "memory.db", 45)
     store.settle([GLOBAL])
