@@ -290,9 +290,14 @@ def _nearest(knob: Knob, sight: _Sight) -> float | None:
     if not turns_diversity(knob):
         flips.ahead(probes)
         return searched(knob, probes, flips)
-    # The less relevance counts, the longer it takes to tell who is first: the end waits until it is asked for.
-    found = searched(knob, probes, flips, at_once=len(probes))
-    return searched(knob, [*along(knob, _STEPS)], flips, at_once=2 * _STEPS) if found is None else found
+    # Without any relevance it takes long to tell who is first, so that waits until it is asked for.
+    flips.ahead(probe for probe in probes if probe != knob.low)
+    found = searched(knob, probes, flips)
+    if found is None:
+        closer = [*along(knob, _STEPS)]
+        flips.ahead(closer)
+        found = searched(knob, closer, flips)
+    return found
 
 
 def _probes(knob: Knob, sight: _Sight, turned: Callable[[float], Recipe]) -> list[float]:

@@ -60,21 +60,15 @@ class Together:
             self._seen.update(zip(new, self._happens(new), strict=True))
 
 
-def searched(knob: Knob, probes: Sequence[float], flips: Look, at_once: int = 1) -> float | None:
-    """Walk outwards in both directions, the shorter first, to the first flip, close in on it, and take the nearer.
-
-    So many probes are looked at at once, but for the end of the way, which may be far out.
-    """
+def searched(knob: Knob, probes: Sequence[float], flips: Look) -> float | None:
+    """Walk outwards in both directions, the shorter first, to the first flip, close in on it, and take the nearer."""
     nearest: float | None = None
     ways = (knob.low - knob.value, -1.0), (knob.high - knob.value, 1.0)
     for _, direction in sorted(ways, key=lambda way: abs(way[0])):
         inner, has_flipped = knob.value, False
-        outwards = sorted({p for p in probes if (p - knob.value) * direction > 0}, key=lambda p: abs(p - knob.value))
-        for place, probe in enumerate(outwards):
+        for probe in sorted((p for p in probes if (p - knob.value) * direction > 0), key=lambda p: abs(p - knob.value)):
             if nearest is not None and abs(inner - knob.value) >= abs(nearest - knob.value):
                 break  # whatever comes is further away than what the other direction has
-            if place % at_once == 0:
-                flips.ahead(outwards[place : min(place + at_once, len(outwards) - 1)])
             is_flip = flips(probe)
             value = _between(knob, inner, probe, flips) if is_flip and not has_flipped else None
             if value is not None:
