@@ -8,7 +8,7 @@ from typing import overload
 
 from ..columns import Lazily, MemoryId, column_of
 from ..hits import Held, HeldMemories, Hit
-from ..trail import Step
+from ..trail import Key, Step
 
 
 class Hits(Lazily[Hit]):
@@ -29,6 +29,10 @@ class Hits(Lazily[Hit]):
     def scores(self) -> Sequence[float]:
         """Return the scores, where that can be without making a hit."""
         return [hit.score for hit in self]
+
+    def held(self) -> list[Held]:
+        """Return the memories, where that can be without making a hit."""
+        return [hit.held for hit in self]
 
     def behind(self) -> dict[MemoryId, tuple[int, int]]:
         """Return what stands beside a hit: the place of the hit, and how far behind it."""
@@ -169,6 +173,11 @@ class Chosen(Hits):
         scores = scores_of(self._hits)
         return [scores[index] for index in self._indices]
 
+    def held(self) -> list[Held]:
+        """Return the memories."""
+        held = held_by(self._hits)
+        return [held[index] for index in self._indices]
+
     def behind(self) -> dict[MemoryId, tuple[int, int]]:
         """Return what stands beside those chosen."""
         places = {index: place for place, index in enumerate(self._indices)}
@@ -206,6 +215,30 @@ class Grouped(Chosen):
         return found.with_also(*(self._hits[other].held for other in others)) if others else found
 
 
+class Rescored(Chosen):
+    """Hits in the order of new keys, each made with the step that gave it its key, or as it was without one."""
+
+    def __init__(
+        self, hits: Sequence[Hit], indices: Sequence[int], keys: Sequence[Key], step: Callable[[int], Step | None]
+    ) -> None:
+        super().__init__(hits, indices)
+        self._keys = keys  # as the steps, by the place among the hits before them
+        self._step = step
+
+    def tiers(self) -> list[int]:
+        """Return the new tiers without making a hit."""
+        return [self._keys[index][0] for index in self._indices]
+
+    def scores(self) -> list[float]:
+        """Return the new scores without making a hit."""
+        return [self._keys[index][1] for index in self._indices]
+
+    def hit(self, index: int) -> Hit:
+        """Make one hit."""
+        found, step = super().hit(index), self._step(self._indices[index])
+        return found if step is None else found.after(step)
+
+
 class Stepped(Hits):
     """Hits after one more step each, of a kind that leaves the tier as it is."""
 
@@ -221,6 +254,10 @@ class Stepped(Hits):
     def tiers(self) -> Sequence[int]:
         """Return the tiers without making a hit."""
         return tiers_of(self._hits)
+
+    def held(self) -> list[Held]:
+        """Return the memories without making a hit."""
+        return held_by(self._hits)
 
     def behind(self) -> dict[MemoryId, tuple[int, int]]:
         """Return what stands beside a hit: a step puts nothing there."""
@@ -302,7 +339,7 @@ def said_of(hits: Sequence[Hit], values: Mapping[MemoryId, float]) -> Sequence[f
 
 def held_by(hits: Sequence[Hit]) -> list[Held]:
     """Return the memories of hits, made or not."""
-    return hits.held() if isinstance(hits, Lineup) else [hit.held for hit in hits]
+    return hits.held() if isinstance(hits, Hits) else [hit.held for hit in hits]
 
 
 def top_tier(hits: Sequence[Hit]) -> int:

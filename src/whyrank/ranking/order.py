@@ -7,10 +7,11 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from ..columns import MemoryId
 from ..hits import Context, Hit, Ranking, memory_of
-from ..trail import Step
+from ..trail import Key, Step, apply
 from ..types import Memory
-from .lineup import Joined, held_by
+from .lineup import Joined, Rescored, held_by, ids_of, scores_of, tiers_of
 
 
 class Stage(Protocol):
@@ -27,7 +28,9 @@ Change = Literal["add", "scale"]
 class Numbering(Protocol):
     """A stage that adds or multiplies: numbers made of what is known of a memory and of the numbers of the stage."""
 
-    op: Change
+    @property
+    def op(self) -> Change:
+        """Tell whether it adds or multiplies."""
 
     def known(self, memory: Memory, context: Context, /) -> Any:
         """Return what is known of a memory, whatever the numbers of the stage; None if the stage leaves it as it is."""
@@ -44,11 +47,38 @@ def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     return tuple(ordered)
 
 
-def rescore(ranking: Ranking, step_for: Callable[[Hit], Step | None]) -> Ranking:
+def rescore(ranking: Ranking, step_for: Callable[[MemoryId], Step | None]) -> Ranking:
     """Give each hit a step, or none, and order the hits anew."""
-    pairs = [(hit, step_for(hit)) for hit in ranking.hits]
-    hits = (hit.after(step) if step else hit for hit, step in pairs)
-    return Ranking(in_order(hits), ranking.dropped, ranking.notices)
+    steps = [step_for(identity) for identity in ids_of(ranking.hits)]
+    keys = [apply(key, step) if step else key for key, step in zip(_keys_of(ranking.hits), steps, strict=True)]
+    return _reordered(ranking, keys, steps.__getitem__)
+
+
+def renumber(ranking: Ranking, stage: Numbering, context: Context, told: Callable[[Any], Step]) -> Ranking:
+    """Let a stage that has one number for a memory change the scores by it, and order the hits anew."""
+    known = [stage.known(memory_of(held), context) for held in held_by(ranking.hits)]
+    pairs = zip(_keys_of(ranking.hits), known, strict=True)
+    keys = [key if one is None else (key[0], _changed(key[1], stage, one)) for key, one in pairs]
+    return _reordered(ranking, keys, lambda place: None if known[place] is None else told(known[place]))
+
+
+def _keys_of(hits: Sequence[Hit]) -> Iterable[Key]:
+    return zip(tiers_of(hits), scores_of(hits), strict=True)
+
+
+def _changed(score: float, stage: Numbering, known: Any) -> float:
+    """Return a score as the step will leave it."""
+    (number,) = stage.numbers(known)
+    return score + number if stage.op == "add" else score * number
+
+
+def _reordered(ranking: Ranking, keys: Sequence[Key], step: Callable[[int], Step | None]) -> Ranking:
+    """Order hits by the keys their steps give them; a hit is made when somebody looks at it."""
+    order = sorted(range(len(keys)), key=lambda place: (-keys[place][0], -keys[place][1]))
+    if any(keys[one] == keys[other] for one, other in pairwise(order)):
+        held = held_by(ranking.hits)
+        order.sort(key=lambda place: (-keys[place][0], -keys[place][1], memory_of(held[place]).content_key))
+    return Ranking(Rescored(ranking.hits, order, keys, step), ranking.dropped, ranking.notices)
 
 
 def resteps(ranking: Ranking, steps_for: Callable[[Memory], Iterable[Step]]) -> Ranking:

@@ -16,7 +16,7 @@ from ..types import Memory, Notice
 from ..wording import counted, which
 from .finite import check_finite
 from .lineup import Grouped, Joined, Lineup, Stepped, chosen, held_by, ids_of
-from .order import keep, keep_memories, rescore
+from .order import keep, keep_memories, renumber, rescore
 from .texts import same_texts
 
 SECONDS_PER_DAY = 86_400.0
@@ -56,8 +56,8 @@ class NameFirst:
             return ranking
         whole_query_matched = any(match.relation not in _INSIDE for match in context.names.values())
 
-        def step(hit: Hit) -> Step | None:
-            match = context.names.get(hit.id)
+        def step(identity: MemoryId) -> Step | None:
+            match = context.names.get(identity)
             if match is None:
                 return None
             if match.relation in TIERS:
@@ -109,15 +109,11 @@ class Recency:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Scale each dated hit by its age."""
+        return renumber(ranking, self, context, self._step)
 
-        def step(hit: Hit) -> Step | None:
-            age = self.known(hit.memory, context)
-            if age is None:
-                return None
-            old = f"{age:.0f} {which(round(age), 'day', 'days')} old"
-            return Step("recency", self.op, *self.numbers(age), f"{old}, half-life {self.half_life_days:g}")
-
-        return rescore(ranking, step)
+    def _step(self, age: float) -> Step:
+        old = f"{age:.0f} {which(round(age), 'day', 'days')} old"
+        return Step("recency", self.op, *self.numbers(age), f"{old}, half-life {self.half_life_days:g}")
 
     def known(self, memory: Memory, context: Context) -> float | None:
         """Return the age of a memory in days, if it has one."""
@@ -334,7 +330,7 @@ class GroupBySource:
         hits = ranking.hits
         if isinstance(hits, Lineup) and hits.has_distinct_origins():
             return ranking
-        origins = hits.origins() if isinstance(hits, Lineup) else [hit.held.origin for hit in hits]
+        origins = hits.origins() if isinstance(hits, Lineup) else [held.origin for held in held_by(hits)]
         if len(set(origins)) == len(origins):
             return ranking
         ids = ids_of(hits)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ..errors import ConfigError
-from ..hits import Context, Hit, Ranking
+from ..hits import Context, Ranking
 from ..trail import Step
 from ..types import USUAL_IMPORTANCE, Memory
 from ..wording import which
-from .order import rescore
+from .order import renumber
 from .stages import SECONDS_PER_DAY
 
 MOST_IMPORTANT = 5
@@ -35,14 +35,13 @@ class Base:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add to each hit what it is worth by itself."""
+        return renumber(ranking, self, context, self._step)
 
-        def step(hit: Hit) -> Step:
-            known = importance, distance, unit = self.known(hit.memory, context)
-            kept, (worth,) = self._kept(importance, distance), self.numbers(known)
-            why = f"importance {importance} × {kept:.3f} remembered, {distance:.0f} {unit}"
-            return Step("base", self.op, worth, why if worth == importance * kept else f"{why}; at least 1")
-
-        return rescore(ranking, step)
+    def _step(self, known: tuple[int, float, str]) -> Step:
+        importance, distance, unit = known
+        kept, (worth,) = self._kept(importance, distance), self.numbers(known)
+        why = f"importance {importance} × {kept:.3f} remembered, {distance:.0f} {unit}"
+        return Step("base", self.op, worth, why if worth == importance * kept else f"{why}; at least 1")
 
     def known(self, memory: Memory, context: Context) -> tuple[int, float, str]:
         """Return the importance of a memory, how far back it is, and in what."""
@@ -93,14 +92,10 @@ class Importance:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Scale each hit by its importance."""
+        return renumber(ranking, self, context, self._step)
 
-        def step(hit: Hit) -> Step | None:
-            importance = self.known(hit.memory, context)
-            if importance is None:
-                return None
-            return Step("importance", self.op, *self.numbers(importance), f"importance {importance}")
-
-        return rescore(ranking, step)
+    def _step(self, importance: int) -> Step:
+        return Step("importance", self.op, *self.numbers(importance), f"importance {importance}")
 
     def known(self, memory: Memory, context: Context) -> int | None:
         """Return the importance a memory was given, if it makes sense."""

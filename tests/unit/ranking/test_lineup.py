@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from tests.unit.ranking.builders import hit, memory
-from whyrank.hits import Hit
-from whyrank.ranking.lineup import Chosen, Grouped, Hits, Stepped, behind_of, chosen, ids_of, scores_of, tiers_of
+from tests.unit.ranking.builders import context, hit, memory
+from whyrank.hits import Held, Hit, Ranking
+from whyrank.ranking.lineup import (
+    Chosen,
+    Grouped,
+    Hits,
+    Stepped,
+    behind_of,
+    chosen,
+    held_by,
+    ids_of,
+    scores_of,
+    tiers_of,
+)
+from whyrank.ranking.order import rescore
+from whyrank.ranking.worth import Importance
 from whyrank.trail import Step
+from whyrank.types import Memory
 
 A, B, C = memory("a"), memory("b"), memory("c")
 
@@ -15,9 +30,10 @@ A, B, C = memory("a"), memory("b"), memory("c")
 class Watched(Hits):
     """Three hits that say which of them were made."""
 
-    def __init__(self) -> None:
+    def __init__(self, *memories: Memory) -> None:
         self.made: list[int] = []
-        self._hits = (hit(A, 0.9), hit(B, 0.8), hit(C, 0.5))
+        self._memories = memories or (A, B, C)
+        self._hits = [hit(one, score) for one, score in zip(self._memories, (0.9, 0.8, 0.5), strict=True)]
 
     def ids(self) -> list[str]:
         return ["a", "b", "c"]
@@ -27,6 +43,9 @@ class Watched(Hits):
 
     def tiers(self) -> list[int]:
         return [0, 0, 0]
+
+    def held(self) -> list[Held]:
+        return [*self._memories]
 
     def behind(self) -> dict[str, tuple[int, int]]:
         return {}
@@ -50,6 +69,32 @@ def test_ids_and_tiers_are_told_without_making_a_hit() -> None:
     for hits in stepped(watched):
         assert (ids_of(hits), [*tiers_of(hits)], len(hits)) == (["c", "a"], [0, 0], 2)
     assert watched.made == []
+
+
+def test_memories_are_told_without_making_a_hit() -> None:
+    watched = Watched()
+    for hits in stepped(watched):
+        assert held_by(hits) == [C, A]
+    assert watched.made == []
+
+
+def test_a_stage_that_multiplies_makes_only_the_hits_that_are_looked_at() -> None:
+    heavy, light = replace(C, importance=5), replace(A, importance=1)
+    watched = Watched(light, B, heavy)
+    ranked = Importance()(Ranking(watched), context(light, B, heavy)).hits
+    # a: 0.9 × (0.75 + 0.1 × 1) = 0.765; b has no importance: 0.8; c: 0.5 × (0.75 + 0.1 × 5) = 0.625
+    assert (ids_of(ranked), [*scores_of(ranked)]) == (["b", "a", "c"], [0.8, 0.9 * 0.85, 0.5 * 1.25])
+    assert watched.made == []
+    assert (ranked[1].score, len(ranked[1].trail), len(ranked[0].trail)) == (0.9 * 0.85, 2, 1)
+
+
+def test_a_lift_is_told_without_making_a_hit() -> None:
+    watched = Watched()
+    lift = Step("name", "lift", 2)
+    ranked = rescore(Ranking(watched), lambda identity: lift if identity == "c" else None).hits
+    assert (ids_of(ranked), [*tiers_of(ranked)], [*scores_of(ranked)]) == (["c", "a", "b"], [2, 0, 0], [0.5, 0.9, 0.8])
+    assert watched.made == []
+    assert [found.key for found in ranked] == [(2, 0.5), (0, 0.9), (0, 0.8)]
 
 
 def test_one_that_is_looked_at_is_made_alone() -> None:
