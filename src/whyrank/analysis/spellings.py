@@ -38,15 +38,16 @@ def _tables() -> tuple[dict[int, str], dict[int, str]]:
 
 
 def plain_spellings(word: str) -> tuple[str, ...]:
-    """Return how a folded word or token is typed without accents: not at all otherwise, or in one way or two.
+    """Return how a folded word or token is typed without accents: not at all otherwise, or in one way or a few.
 
-    An accent at the end is behind what an English stemmer takes off: `résumé` is asked for as `resume`, which it stems.
+    An accent may keep an English stemmer from what it takes off without: `résumé` is asked for as `resume`, `Hélène` as
+    `Helene`, and both are stemmed.
     """
     if word.isascii():
         return ()
     plain, apart = (word.translate(table) for table in _tables())
-    ends_marked = not word[-1].isascii() and plain.isascii() and plain.isalpha()
-    found = dict.fromkeys((plain, apart, stem(plain, "en") if ends_marked else plain))
+    is_stemmed = plain.isascii() and plain.isalpha()
+    found = dict.fromkeys((plain, apart, *((stem(plain, "en"), stem(apart, "en")) if is_stemmed else ())))
     found.pop(word, None)
     return tuple(found)
 

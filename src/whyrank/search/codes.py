@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..analysis.codes import codes_in, is_code
+from ..analysis.codes import Code, codes_in, is_code
+from ..analysis.documents import searchable_text
 from ..columns import Column, MemoryId, column_of
 from ..expressions import All, Expression, Holds, label_of
 from ..matches import NameMatch, Unheld
@@ -21,23 +22,32 @@ from .proposals import also_proposed
 
 FEW_HOLDERS = 3  # so many may hold a code in any store, …
 SHARE_OF_HOLDERS = 0.05  # … and this share of a large one
+LOOKED_AT = 8  # memories whose texts are read to see whether they say a code; what more hold is nobody's own
+LEAST_SHARE = 0.5  # of a question that a code must be, so that whoever holds it stands before all others
 _MOST_COUNTED = 3  # codes of one memory that its place among the lifted counts
 
 
 class Held(NamedTuple):
-    """A code of a question: as it was asked for, its term, how much of the question it is, and how many hold it."""
+    """A code of a question: as it was asked for, its term, how much of the question it is, and who holds it."""
 
     text: str
     term: str
     share: float
     alone: float  # the same, counted as one thing without its parts
-    held: int
+    frequency: int  # of the term
+    holders: tuple[MemoryId, ...]  # if they are few
+    is_missing: bool  # nobody who may be seen holds it, nor all of its parts
     total: int
 
     @property
     def is_rare(self) -> bool:
         """Tell whether so few hold it that they must be meant."""
-        return 0 < self.held <= max(FEW_HOLDERS, SHARE_OF_HOLDERS * self.total)
+        return 0 < max(self.frequency, len(self.holders)) <= max(FEW_HOLDERS, SHARE_OF_HOLDERS * self.total)
+
+    @property
+    def is_meant(self) -> bool:
+        """Tell whether it is what the question is about, and who holds it the answer."""
+        return 0 < len(self.holders) <= FEW_HOLDERS and self.share >= LEAST_SHARE
 
 
 def codes_asked(
@@ -54,47 +64,58 @@ def codes_asked(
         own = statistics.mass(term for term in analysis.terms if term in code.tokens or label_of(term) in code.tokens)
         one = statistics.idf(label_of(code.term)) if own else 0.0
         share, alone = (own / whole, one / (whole - own + one)) if own else (0.0, 0.0)
-        found.append(Held(code.text, code.term, share, alone, frequency[code.term], statistics.total))
+        near = _who_may_hold(code, store, where)
+        holders = _who_says(code, near, store, where)
+        is_missing = code.stands_alone and not (near if code.is_told_whole else holders)
+        found.append(
+            Held(code.text, code.term, share, alone, frequency[code.term], holders, is_missing, statistics.total)
+        )
     return tuple(found)
+
+
+def _who_may_hold(code: Code, store: Store, where: Where) -> Sequence[MemoryId]:
+    """Return some memories that hold a code or all parts of it."""
+    runs = (store.keyword(terms, where, LOOKED_AT + 1, "and") for terms in code.ways if any(terms))
+    return [*dict.fromkeys(identity for run in runs for identity in run.ids)]
+
+
+def _who_says(code: Code, ids: Sequence[MemoryId], store: Store, where: Where) -> tuple[MemoryId, ...]:
+    """Return who says a code; nobody if it is more than a few."""
+    read = store.get(ids, where.scopes)
+    said = tuple(one for one in ids if one in read and code.is_written_in(searchable_text(read[one])))
+    return said if len(said) <= LOOKED_AT else ()
 
 
 def otherwise_written(analysis: Analysis, statistics: Statistics, codes: Sequence[Held]) -> tuple[Analysis, Statistics]:
     """Return what asks for codes also where texts write them apart (`E 47`), if none writes them as asked."""
-    known = {label_of(code.term): code for code in codes if code.held}
+    known = {label_of(code.term): code for code in codes if code.frequency and code.holders}
     apart = {term: known[term].term for term in analysis.terms if term in known and not statistics.frequency[term]}
     if not apart:
         return analysis, statistics
-    frequency = {**statistics.frequency, **{known[term].term: known[term].held for term in apart}}
+    frequency = {**statistics.frequency, **{known[term].term: known[term].frequency for term in apart}}
     terms = tuple(apart.get(term, term) for term in analysis.terms)
     return replace(analysis, terms=terms), replace(statistics, frequency=frequency)
 
 
 def unheld(codes: Sequence[Held]) -> Unheld | None:
     """Return the codes that nobody holds, if there are any, and how much of the question they are."""
-    missing = [code for code in codes if not code.held]
+    missing = [code for code in codes if code.is_missing]
     return (
         Unheld(tuple(code.text for code in missing), min(1.0, sum(code.alone for code in missing))) if missing else None
     )
 
 
-def with_holders(runs: Sequence[Run], codes: Sequence[Held], store: Store, where: Where) -> tuple[Run, ...]:
+def with_holders(runs: Sequence[Run], codes: Sequence[Held]) -> tuple[Run, ...]:
     """Let the run of names propose who holds a rare code: shorter texts with halves of it may fill the other pools."""
-    rare = [code.term for code in codes if code.is_rare]
-    if not rare:
-        return tuple(runs)
-    holders = (store.keyword([term], where, FEW_HOLDERS) for term in rare)
-    return also_proposed(runs, [identity for run in holders for identity in run.ids])
+    return also_proposed(runs, [identity for code in codes for identity in code.holders[:FEW_HOLDERS]])
 
 
-def holders_of(
-    codes: Sequence[Held], ids: Iterable[MemoryId], store: Store, where: Where
-) -> Mapping[MemoryId, list[Held]]:
+def holders_of(codes: Sequence[Held], ids: Iterable[MemoryId]) -> Mapping[MemoryId, list[Held]]:
     """Return which rare codes each of some memories holds."""
-    ids = [*ids]
-    held: dict[MemoryId, list[Held]] = {}
+    known, held = {*ids}, dict[MemoryId, list[Held]]()
     for code in codes:
-        if code.is_rare:
-            for identity in store.passing(ids, replace(where, matching=Holds(code.text, code.term))):
+        for identity in code.holders if code.is_rare else ():
+            if identity in known:
                 held.setdefault(identity, []).append(code)
     return held
 
@@ -105,7 +126,7 @@ def with_code_matches(
     """Return what names say of memories, and of those without a better name which codes of the question they hold."""
     matches = dict(names)
     for identity, codes in held.items():
-        few = [code for code in codes if code.held <= FEW_HOLDERS]
+        few = [code for code in codes if code.is_meant]
         known = names.get(identity)
         if few and (known is None or known.relation not in _NAMED):
             said = ", ".join(code.text for code in few)

@@ -112,7 +112,7 @@ def retrieve(
         if analysis.terms is not question.analysis.terms or not analysis.probe.key.isascii():
             runs = with_accented_names(runs, analysis, store, query.where)
         if codes:
-            runs = with_holders(runs, codes, store, query.where)
+            runs = with_holders(runs, codes)
         if probes:
             with watch.timing("expansion"):
                 runs += further_runs(probes, query, recipe.plan, store, space)
@@ -235,7 +235,7 @@ def _context(
     language: str,
 ) -> Context:
     scored = store.score(memories, analysis.asked, vector, space, query.where, analysis.repeats)
-    held = holders_of(codes, memories, store, query.where) if codes else {}
+    held = holders_of(codes, memories) if codes else {}
     signals = with_codes(scored, analysis, statistics, held, store, query.where)
     names = _name_matches(analysis, runs, memories, language)
     known = [match.name for match in names.values() if match.relation in _NAMED]

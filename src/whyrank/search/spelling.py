@@ -32,7 +32,7 @@ def in_other_spellings(
 
     `stems` says what else a token may be, stemmed otherwise; one of these alone needs no other spelling.
     """
-    others = _others(_tokens(terms), store, scopes, stems)
+    others = _living(_others(_tokens(terms), store, scopes, stems), store, scopes)
     if not others:
         return {}
     written = {term: found for term in terms if (found := list(_written(term, others)))}
@@ -55,18 +55,27 @@ def _others(tokens: Sequence[str], store: Store, scopes: frozenset[Scope], stems
     """Return the other spellings that tokens may have in memories; some may stand in none any more."""
     if not stems and "".join(tokens).isascii():  # as most questions: every token is what it is typed as
         accented = store.spelled(tokens, scopes)
-        return {token: accented[token][:_MOST_OF_A_WORD] for token in tokens if token in accented} if accented else {}
+        return {token: accented[token] for token in tokens if token in accented} if accented else {}
     typed = {token: (*typed_as(token), *stems.get(token, ())) for token in tokens}
     accented = store.spelled([plain for words in typed.values() for plain in words], scopes)
     found = {token: _alike(token, words, accented) for token, words in typed.items()}
     return {token: others for token, others in found.items() if others}
 
 
+def _living(others: Others, store: Store, scopes: frozenset[Scope]) -> Others:
+    """Return the spellings that most memories have, of those that any has."""
+    if not others:
+        return {}
+    known = store.statistics({word for words in others.values() for word in words}, scopes).frequency
+    often = {token: sorted(filter(known.get, words), key=lambda word: -known[word]) for token, words in others.items()}
+    return {token: words[:_MOST_OF_A_WORD] for token, words in often.items() if words}
+
+
 def _alike(token: str, typed: Iterable[str], accented: Mapping[str, tuple[str, ...]]) -> Sequence[str]:
     """Return how else a token may stand in texts: as it is typed, and with what accents."""
     words = dict.fromkeys(word for plain in typed for word in (plain, *accented.get(plain, ())))
     words.pop(token, None)
-    return [*words][:_MOST_OF_A_WORD]
+    return [*words]
 
 
 def _written(term: str, others: Others) -> Iterable[str]:

@@ -116,6 +116,65 @@ def test_a_code_of_another_scope_is_held_by_nobody(office: whyrank.Engine) -> No
     assert office.search("what is QZ-555?", scope="user:9").verdict == "found"
 
 
+@pytest.fixture(params=["postings", "fts5"])
+def desk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[whyrank.Engine]:
+    """Return notes about this and that, to which a test adds its own."""
+    place = tmp_path / "memory.db"
+    with whyrank.open(place, workspace=tmp_path, embedding="none", keyword=request.param) as engine:
+        for number in range(SHORT):
+            engine.add(f"Standup no {number}: the team talked about plan {number * 3} and the menu of the canteen")
+        yield engine
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Invoice INV 2024-0017 is paid", "INV-2024-0017"), ("Invoice INV 2024/0017 is paid", "INV-2024-0017"),
+        ("GPT 3.5 writes the newsletter", "GPT-3.5"), ("An i7 8700K runs the server", "I7-8700K"),
+        ("Two F-16s flew by", "F-16"), ("The road US 50 is closed", "US 50"), ("The road US 50 is closed", "US-50"),
+        ("The deposit is 500 EUR", "EUR 500"), ("The page says HTTP error 404", "HTTP 404"),
+        ("Serial K7F-22-PL is on the printer", "K7F22PL"), ("Lufthansa, A 380, row nine", "A380"),
+    ],
+)  # fmt: skip
+def test_a_code_is_held_however_it_is_written(desk: whyrank.Engine, said: str, asked: str) -> None:
+    desk.add(said)
+    found = desk.search(asked)
+    assert (found[0].memory.text, found.verdict) == (said, "found")
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Order PO-2024-0017 for desks was paid", "SO-2024-0017"), ("Order X-1023-B has left", "A-1023-B"),
+        ("Take vitamin E. 47 people came", "E47"), ("Plan B, 12 chairs were bought", "B12"),
+    ],
+)  # fmt: skip
+def test_nobody_is_lifted_for_a_code_that_is_another_one_or_none(desk: whyrank.Engine, said: str, asked: str) -> None:
+    desk.add(said)
+    found = desk.search(asked)
+    assert [step.op for hit in found for step in hit.trail if step.op == "lift"] == []
+    assert found.evidence < 1.0
+
+
+def test_a_code_that_is_replaced_or_filtered_out_is_held_by_nobody(desk: whyrank.Engine) -> None:
+    old = desk.add("The licence check reports ERR-4011", tags=["work"])
+    assert desk.search("ERR-4011", tags=["work"]).verdict == "found"
+    assert desk.search("ERR-4011", tags=["home"]).verdict == "nothing"
+    desk.add("The licence check reports ERR-4012", supersedes=old.id)
+    assert desk.search("ERR-4011").verdict == "nothing"
+
+
+def test_a_code_that_is_the_smaller_part_of_a_question_lifts_nobody(desk: whyrank.Engine) -> None:
+    answer = desk.add("Take vitamin C and D with the iron tablets, the doctor said")
+    desk.add("Room B12 is booked")
+    assert desk.search("Which vitamins besides B12 should I take with the iron tablets?")[0].id == answer.id
+
+
+def test_a_name_with_a_number_that_a_text_leaves_away_still_speaks(desk: whyrank.Engine) -> None:
+    desk.add("The Covid ward is on the second floor")
+    assert desk.search("where is the COVID-19 ward?").verdict != "nothing"
+
+
 @pytest.mark.parametrize(
     ("text", "codes"),
     [
