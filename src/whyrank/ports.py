@@ -328,7 +328,7 @@ class Thresholds(NamedTuple):
 
 
 class Embedder(Protocol):
-    """Turns text into unit vectors, and declares how much they are worth in which language."""
+    """Turns text into unit vectors, for any thread that asks, and declares what they are worth in which language."""
 
     @property
     def fingerprint(self) -> str:

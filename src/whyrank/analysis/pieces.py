@@ -40,15 +40,14 @@ class _Known(dict[str, tuple[str, ...]]):
         self._stop_words = STOP_WORDS.get(latin, frozenset())
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        if len(piece) <= LONGEST_WORD and piece.isascii() and piece.isalpha() and piece.islower():
+        if piece.isascii() and piece.isalpha() and piece.islower():
             content: tuple[str, ...] = () if piece in self._stop_words else (stem(piece, self.latin),)
             if piece in VOTERS or piece in MONTH_OF:
                 self._look_at(piece, (piece,))
         else:
             content = content_of(piece, self.latin)
             self._look_at(piece, standing_alone(piece))
-        if len(piece) <= LONGEST_WORD:
-            self[piece] = content
+        self[piece] = content
         return content
 
     def _look_at(self, piece: str, words: tuple[str, ...]) -> None:
@@ -82,11 +81,18 @@ def reading_of(text: str, default_language: str) -> Reading:
     """Read a text."""
     composed = compose(clean(text).text)
     pieces, known = composed.split(), _known(default_language)
+    if len(composed) > LONGEST_WORD and max(map(len, pieces), default=0) > LONGEST_WORD:
+        return _read_at_once(text, composed, default_language)  # nothing of it comes again
     contents = [*map(known.__getitem__, pieces)]
     latin = default_language if _is_plainly(known, pieces) else latin_language(composed, default_language)
     tokens = tuple(chain.from_iterable(contents)) if latin == default_language else ()
     language = script_language(text) or latin
     return Reading(tokens or content_in(composed, latin), language, known.may_hold_date(pieces))
+
+
+def _read_at_once(text: str, composed: str, default_language: str) -> Reading:
+    latin = latin_language(composed, default_language)
+    return Reading(content_in(composed, latin), script_language(text) or latin, may_hold_date=True)
 
 
 def _is_plainly(known: _Known, pieces: Sequence[str]) -> bool:

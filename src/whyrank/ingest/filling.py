@@ -189,7 +189,7 @@ class Desk:
         return Attempt(error=put_off.error) if put_off else self.attempt(texts)
 
     def write(self, changes: Changes, done: Attempt) -> Attempt:
-        """Write changes together with what was embedded; if the vectors do not fit, without them."""
+        """Write changes with what was embedded, and return it; if the vectors do not fit, without them."""
         vectors, failures = {**changes.vectors, **done.vectors}, {**changes.failures, **done.failures}
         whole = replace(changes, space=self.space, vectors=vectors, failures=failures)
         try:
@@ -197,7 +197,8 @@ class Desk:
         except SpaceMismatch as error:
             done = self._failed(PROVIDER, error, {})
             self.store.write(replace(whole, vectors={}, failures=done.failures))
-        return done
+            return done
+        return done._replace(vectors=vectors)
 
     def fill(
         self, progress: Progress = lambda *_: None, *, most: int | None = None, all_texts: bool = True

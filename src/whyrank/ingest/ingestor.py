@@ -243,7 +243,7 @@ class Ingestor:
             self.store.write(changes)
             return
         done = desk.store_with_vectors(changes)
-        report.embedded += len({**changes.vectors, **done.vectors})
+        report.embedded += len(done.vectors)
         if done.error:
             report.remarks.append(("embedding", _WAITING.format(done.error)))
 

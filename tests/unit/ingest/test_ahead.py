@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from whyrank.errors import ProviderUnavailable
-from whyrank.ingest.ahead import FIRST_PIECE, embedded_ahead
+from whyrank.ingest.ahead import embedded_ahead
 from whyrank.ingest.entries import entry_for
 from whyrank.ingest.filling import PROVIDER, Desk
 from whyrank.ports import Changes
@@ -74,12 +75,11 @@ def test_batches_come_in_their_order_with_the_vectors_of_their_texts() -> None:
     assert not is_left_behind()
 
 
-def test_the_embedder_is_asked_in_a_thread_of_its_own_for_more_and_more() -> None:
+def test_the_embedder_is_asked_in_a_thread_of_its_own_once_for_every_batch() -> None:
     embedder = Embedder()
-    stored(embedder, numbered(2, 60))
+    stored(embedder, numbered(3, 60))
     assert [name.startswith("whyrank-embedding") for name in embedder.threads] == [True]
-    # 8 + 16 + 32 + 4 of the first batch; then all 60 of the second fit into one piece
-    assert [len(texts) for texts in embedder.asked] == [FIRST_PIECE, 16, 32, 4, 60]
+    assert [len(texts) for texts in embedder.asked] == [60, 60, 60]
 
 
 def test_one_batch_needs_no_thread() -> None:
@@ -126,14 +126,35 @@ def test_a_provider_that_fails_is_asked_once_and_everything_is_stored() -> None:
     assert store.status(embedder.fingerprint).without_vector == 12
 
 
-def test_who_is_interrupted_waits_for_the_piece_at_hand_and_leaves_no_thread() -> None:
-    embedder = Embedder(seconds=0.05)
+class Waiting(Embedder):
+    """Answers when it is let, and says that it was asked."""
 
-    def interrupted() -> Iterator[Changes]:
-        yield from (*numbered(1, 1), batch(*(f"later {place}" for place in range(100))))
-        raise KeyboardInterrupt
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked, self.may_answer = threading.Event(), threading.Event()
 
-    with pytest.raises(KeyboardInterrupt):
-        stored(embedder, interrupted())
-    assert not is_left_behind()
-    assert sum(map(len, embedder.asked)) < 101
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.is_asked.set()
+        self.may_answer.wait()
+        return super().documents(texts)
+
+
+def test_who_is_interrupted_does_not_wait_for_the_embedder() -> None:
+    embedder, main = Waiting(), threading.get_ident()
+
+    def interrupt() -> None:
+        embedder.is_asked.wait()
+        signal.pthread_kill(main, signal.SIGUSR1)
+
+    # Ctrl-C itself may be turned off where the tests run.
+    before = signal.signal(signal.SIGUSR1, signal.default_int_handler)
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):  # while it waits for the vectors of the first batch
+        stored(embedder, numbered(3, 1))
+    signal.signal(signal.SIGUSR1, before)
+    assert is_left_behind()  # with what it was asked, and no longer than that
+    embedder.may_answer.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("whyrank-embedding"):
+            thread.join()
+    assert embedder.asked == [["note 0.0"]]
