@@ -17,6 +17,7 @@ from tests.properties.test_search_laws import EMBEDDER, OpenStore, dictionaries,
 from tests.properties.worlds import NOW, SEEN, WORDS, World, candidates, fusions, memories, recipes, worlds
 from whyrank.analysis.words import tokens_of
 from whyrank.errors import NotFound
+from whyrank.expressions import label_of
 from whyrank.hits import Ranking
 from whyrank.ranking.boosts import Boosts, TokenMatch
 from whyrank.ranking.counterfactuals import (
@@ -68,6 +69,9 @@ SETTINGS = (
 )
 any_recipe = st.one_of(recipes(), st.sampled_from(list(RECIPES.values())))
 asked_words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4, unique=True).map(" ".join)
+# A code is several terms, and without one spelling of a word the other stays: these are one term each.
+single_terms = [word for word in WORDS if word.isascii() and word.isalpha()]
+asked_terms = st.lists(st.sampled_from(single_terms), min_size=1, max_size=4, unique=True).map(" ".join)
 
 
 PAIRS = 4  # of each world
@@ -258,7 +262,7 @@ def test_a_change_flips_two_results_of_a_real_search(
 
 
 @pytest.mark.parametrize("open_store", [dictionaries, sqlite])
-@given(found=collections(), text=asked_words)
+@given(found=collections(), text=asked_terms)
 @settings(max_examples=40, deadline=None)
 def test_a_search_without_the_word_turns_them_round(open_store: OpenStore, found: list[Memory], text: str) -> None:
     recipe = replace(RECIPES["keyword"], stages=())
@@ -267,7 +271,7 @@ def test_a_search_without_the_word_turns_them_round(open_store: OpenStore, found
         words = text.split()
         for upper, lower in pairs(ranked(searcher, query, recipe)):
             answer = contrast(searcher, query, recipe, upper, lower)
-            told = {change.term for change in answer.changes if isinstance(change, DroppedTerm)}
+            told = {label_of(change.term) for change in answer.changes if isinstance(change, DroppedTerm)}
             event(f"{bool(told)}")
             for word in words if len(words) > 1 else ():
                 less = replace(query, text=" ".join(other for other in words if other != word))
