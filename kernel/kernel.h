@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
-#define KERNEL_VERSION 5
+#define KERNEL_VERSION 6
 
 /* A contiguous buffer, held until it is let go. */
 typedef struct {
@@ -40,6 +40,7 @@ PyObject *kernel_sealed(PyObject *module, PyObject *blob);
 PyObject *kernel_listed(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_pairs(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_living(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_gathered(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_sums(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_best(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_top(PyObject *module, PyObject *const *arguments, Py_ssize_t count);

@@ -44,6 +44,8 @@ static PyMethodDef functions[] = {
      "Find the places of a list where a word follows."},
     {"living", (PyCFunction)(void (*)(void))kernel_living, METH_FASTCALL,
      "Count the places of some lists that are alive."},
+    {"gathered", (PyCFunction)(void (*)(void))kernel_gathered, METH_FASTCALL,
+     "Find the groups whose places hold a term."},
     {"sums", (PyCFunction)(void (*)(void))kernel_sums, METH_FASTCALL,
      "Add what terms give to every place."},
     {"best", (PyCFunction)(void (*)(void))kernel_best, METH_FASTCALL,

@@ -24,6 +24,7 @@
 #define BLOCK 2048             /* places looked at together: their sums stay in the first cache */
 #define CHUNK 32               /* sums compared together */
 #define FEW 64                 /* places more than twice the wanted, before they are looked through */
+#define NEARBY 16              /* groups looked back over: neighbours meet the same few */
 #define LONG_WORK 20000        /* postings or places: some fifty microseconds, worth letting others run meanwhile */
 #define PAGE_HEAD 8            /* checksum and number of terms, four bytes each */
 #define TERM_BYTES 16          /* key, end of the list, end of its followers */
@@ -564,6 +565,130 @@ PyObject *kernel_living(PyObject *module, PyObject *const *arguments, Py_ssize_t
     }
     numbers_let_go(&alive, 1);
     return is_bad ? NULL : PyLong_FromSsize_t(living);
+}
+
+/* ---- groups of places --------------------------------------------------------------------------------------- */
+
+/* Groups in their order, and how often each holds a term. */
+typedef struct {
+    int64_t *groups;
+    double *often;
+    Py_ssize_t count, room;
+} Gathered;
+
+/* Have room for so many more groups. */
+static int gathered_grown(Gathered *gathered, Py_ssize_t more)
+{
+    Py_ssize_t room = gathered->count + more;
+    if (room <= gathered->room)
+        return 0;
+    int64_t *groups = realloc(gathered->groups, (size_t)room * 8);
+    if (groups != NULL)
+        gathered->groups = groups;
+    double *often = groups == NULL ? NULL : realloc(gathered->often, (size_t)room * 8);
+    if (often == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    gathered->often = often;
+    gathered->room = room;
+    return 0;
+}
+
+/* Add to a group that stands among the last few, or begin it there. Returns whether that is its place. */
+static int group_added(Gathered *gathered, int64_t group, double often)
+{
+    Py_ssize_t at = gathered->count, least = at > NEARBY ? at - NEARBY : 0;
+    while (at > least && gathered->groups[at - 1] > group)
+        at--;
+    if (at > 0 && gathered->groups[at - 1] == group) {
+        gathered->often[at - 1] += often;
+        return 1;
+    }
+    if (at > 0 && gathered->groups[at - 1] > group)
+        return 0;
+    size_t behind = (size_t)(gathered->count++ - at) * 8;
+    memmove(gathered->groups + at + 1, gathered->groups + at, behind);
+    memmove(gathered->often + at + 1, gathered->often + at, behind);
+    gathered->groups[at] = group;
+    gathered->often[at] = often;
+    return 1;
+}
+
+/* Rows of numbers: for every place the groups it belongs to. */
+typedef struct {
+    const int64_t *groups;
+    Py_ssize_t rows, places;
+    int64_t group_count;
+} Belonging;
+
+/* Add a list to the groups of its places. Returns 1, 0 if these are not nearly in order, or -1 with an exception. */
+static int part_gathered(const Part *part, const Belonging *of, Gathered *into)
+{
+    if (gathered_grown(into, part->size * of->rows) < 0)
+        return -1;
+    for (Py_ssize_t i = 0; i < part->size; i++) {
+        int64_t place = place_in(part, i);
+        if (place < 0 || place >= of->places) {
+            PyErr_SetString(PyExc_IndexError, "a list names a place that is not there");
+            return -1;
+        }
+        double often = often_in(part, i);
+        for (Py_ssize_t row = 0; row < of->rows; row++) {
+            int64_t group = of->groups[row * of->places + place];
+            if (group >= 0 && group < of->group_count && !group_added(into, group, often))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Add lists to the groups of their places. Returns as for one. */
+static int parts_gathered(PyObject *parts, const Belonging *of, Gathered *into)
+{
+    int state = 1;
+    for (Py_ssize_t i = 0; state == 1 && i < PyTuple_Size(parts); i++) {
+        Numbers held[2];
+        Plan lone = {.held = held};
+        Part part;
+        PyObject *given = tuple_in(parts, i, -1);
+        state = given == NULL || part_read(&lone, given, &part) < 0 ? -1 : part_gathered(&part, of, into);
+        numbers_let_go(held, lone.held_count);
+    }
+    return state;
+}
+
+/* gathered(lists, belonging, rows, groups): the groups that hold a term, and how often, as bytes. `belonging` has rows
+   of a group for every place; what belongs to none has a number that no group has. None if the lists name the groups
+   in an order that only sorting brings right. */
+PyObject *kernel_gathered(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    Numbers belonging;
+    Gathered into = {0};
+    Belonging of;
+    PyObject *found = NULL;
+    (void)module;
+    if (count != 4)
+        return PyErr_Format(PyExc_TypeError, "gathered takes 4 arguments, not %zd", count);
+    if (!PyTuple_Check(arguments[0]))
+        return PyErr_Format(PyExc_TypeError, "lists are wanted in a tuple");
+    of.rows = PyLong_AsSsize_t(arguments[2]);
+    of.group_count = PyLong_AsLongLong(arguments[3]);
+    if (PyErr_Occurred() || numbers_held(arguments[1], 8, 0, "belonging", &belonging) < 0)
+        return NULL;
+    of.groups = belonging.view.buf;
+    of.places = of.rows > 0 ? belonging.count / of.rows : 0;
+    int state = of.rows > 0 && of.places * of.rows == belonging.count ? parts_gathered(arguments[0], &of, &into)
+                                                                      : refused("rows of one size are wanted");
+    if (state == 1) /* where there is nothing, there is no array either */
+        found = Py_BuildValue("(y#y#)", into.count ? (char *)into.groups : "", into.count * 8,
+                              into.count ? (char *)into.often : "", into.count * 8);
+    else if (state == 0)
+        found = Py_BuildValue("");
+    free(into.groups);
+    free(into.often);
+    numbers_let_go(&belonging, 1);
+    return found;
 }
 
 /* ---- the best places ---------------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 5  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 6  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
 class Kernel(Protocol):
@@ -112,6 +112,14 @@ class Kernel(Protocol):
 
     def living(self, parts: tuple[tuple[object, ...], ...], alive: NDArray[np.bool_], /) -> int:
         """Count the places of some lists that are alive."""
+
+    def gathered(
+        self, parts: tuple[tuple[object, ...], ...], belonging: NDArray[np.int64], rows: int, groups: int, /
+    ) -> tuple[bytes, bytes] | None:
+        """Find the groups (int64) whose places hold a term, ascending, and how often (float64).
+
+        Each row of `belonging` says to which group every place belongs. None if they must be sorted.
+        """
 
     def sums(self, totals: NDArray[np.float64], kinds: tuple[tuple[object, ...], ...], /) -> None:
         """Add what terms give to every place, in their order."""

@@ -27,7 +27,7 @@ from whyrank.storage.sqlite import selection
 from whyrank.storage.sqlite.catalogue import Flags, Floats
 from whyrank.storage.sqlite.keyword import View
 from whyrank.storage.sqlite.postings import pages, pruning, segments
-from whyrank.storage.sqlite.postings.found import Part, Wide, joined
+from whyrank.storage.sqlite.postings.found import Part, Postings, Wide, joined
 from whyrank.storage.sqlite.postings.index import PostingsIndex
 from whyrank.storage.sqlite.postings.inversion import Inverted, Text, invert, key_of
 from whyrank.storage.sqlite.postings.lists import followed
@@ -233,6 +233,32 @@ def test_the_best_of_many_places_are_those_of_their_sums(places: int, is_masked:
     assert COMPILED.living(terms[1][0][1], alive) == np.count_nonzero(alive[joined(terms[1][0][1]).places])
 
 
+@st.composite
+def belongings(draw: st.DrawFn, places: int) -> NDArray[np.int64]:
+    """Return to which groups places belong: nearly in order, as files and windows are, or anyhow."""
+    steps = draw(st.lists(st.integers(-2, 3), min_size=1, max_size=5))
+    wobble = draw(st.sampled_from([0, 0, 1, 30]))
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    nearly: NDArray[np.int64] = np.arange(places) // draw(st.integers(1, 4)) + np.array(steps)[:, np.newaxis]
+    return nearly + random.integers(0, wobble + 1, nearly.shape)
+
+
+@given(st.data(), st.integers(60, 200), st.integers(0, 9))
+@settings(max_examples=150, deadline=None)
+def test_groups_of_places_are_gathered_alike(data: st.DataObject, places: int, seed: int) -> None:
+    parts = lists_of(np.random.default_rng(seed), places, places // 3)
+    belonging, groups = data.draw(belongings(places)), data.draw(st.integers(0, places))
+    found = [Postings(parts, None, kernel).gathered(belonging, groups).joined for kernel in (COMPILED, None)]
+    expected = np.zeros(groups)
+    for row in belonging:  # a group counts a place once for every row that says so
+        for place, often in zip(*joined(parts), strict=True):
+            if 0 <= row[place] < groups:
+                expected[row[place]] += often
+    for wide in found:
+        assert wide.places.tolist() == np.flatnonzero(expected).tolist()
+        assert wide.frequencies.tolist() == expected[expected > 0].tolist()
+
+
 # -- pages that are damaged and bear a checksum ------------------------------------------------------------------
 
 TEXTS = [Text(number, [VOCABULARY[number % 3], "tea", VOCABULARY[number % 5], "tea"]) for number in range(40)]
@@ -279,6 +305,7 @@ def all_asked_for(listed: Listed, alive: Flags, lengths: NDArray[np.uint32]) -> 
     places, totals, table = len(alive), np.zeros(len(alive)), np.zeros((1, len(alive)))
     for ask in (
         partial(COMPILED.living, (listed,), alive),
+        partial(COMPILED.gathered, (listed,), np.arange(places)[np.newaxis], 1, places),
         partial(COMPILED.sums, totals, kinds),
         partial(COMPILED.best, places, kinds, None, 5),
         partial(COMPILED.given, kinds, np.arange(places), table),

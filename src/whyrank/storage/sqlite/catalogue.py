@@ -108,7 +108,9 @@ class Shelf:
     def files(self) -> Files:
         """Number the files of chunks."""
         chunks = np.flatnonzero(self.units == Unit.CHUNK)
-        codes, numbers = np.unique(self.groups[chunks], return_inverse=True)
+        codes, firsts, numbers = np.unique(self.groups[chunks], return_index=True, return_inverse=True)
+        # By their first chunks: who goes through places in their order meets files in theirs.
+        numbers = np.argsort(np.argsort(firsts))[numbers]
         of = np.full(len(self), len(codes))
         of[chunks] = numbers
         lengths = {
@@ -132,7 +134,7 @@ class Shelf:
         return self.files.count == np.count_nonzero((self.units == Unit.CHUNK) & self.alive)
 
     @cached_property
-    def windows(self) -> Sequence[Integers]:
+    def windows(self) -> Integers:
         """Return, for each step from −2 to 2, the turn that far from each turn in its session; NOWHERE beyond it."""
         sessions, positions = self.columns["session"], self.columns["position"]
         turns = self.turns
@@ -146,7 +148,7 @@ class Shelf:
             same = ordered[here] == ordered[here + step]
             neighbours[order[here[same]]] = order[here[same] + step]
             steps.append(neighbours)
-        return steps
+        return np.stack(steps)
 
     def last_position(self, session: str) -> int | None:
         """Return the position of the last turn of a session, if it has one."""

@@ -14,7 +14,7 @@ from ....expressions import as_asked, is_several, label_as, spellings
 from ....types import ONCE, Repeats, inverse_frequency
 from ...fields import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
 from ...lexical import repeated
-from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf
+from ..catalogue import Flags, Shelf
 from ..connection import Connection
 from .found import Postings, Wide
 from .library import Around, Library
@@ -145,27 +145,12 @@ def _only(found: Postings, kept: Flags) -> Postings:
 
 def _in_files(shelf: Shelf, own: Postings) -> Postings:
     """Return the files that hold a term, and how often."""
-    files = shelf.files.of[own.places]
-    inside = files < shelf.files.count
-    return summed(files[inside], own.frequencies[inside])
+    return own.gathered(shelf.files.of[np.newaxis], shelf.files.count)
 
 
 def _in_windows(shelf: Shelf, own: Postings) -> Postings:
     """Return the turns whose window holds a term, and how often."""
-    reached = np.concatenate([step[own.places] for step in shelf.windows])
-    inside = reached != NOWHERE
-    return summed(reached[inside], np.tile(own.frequencies, len(shelf.windows))[inside])
-
-
-def summed(numbers: Integers, values: Floats) -> Postings:
-    """Add up the values of each number."""
-    if not len(numbers):
-        return Postings(())
-    if (numbers[1:] < numbers[:-1]).any():
-        order = np.argsort(numbers, kind="stable")
-        numbers, values = numbers[order], values[order]
-    starts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
-    return Postings((Wide(numbers[starts], np.add.reduceat(values, starts)),))
+    return own.gathered(shelf.windows, len(shelf))
 
 
 @dataclass(frozen=True)

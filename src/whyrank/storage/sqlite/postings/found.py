@@ -65,6 +65,34 @@ class Postings:
         every = joined(self.parts)
         return every if self.alive is None else every.only(self.alive)
 
+    def gathered(self, belonging: Integers, groups: int) -> Postings:
+        """Return the groups whose places hold the term, and how often.
+
+        Each row of `belonging` says to which of the groups every place belongs; what is in none, as all that does not
+        count, has a number that no group has.
+        """
+        if self._kernel is not None:
+            found = self._kernel.gathered(self.parts, belonging, len(belonging), groups)
+            if found is not None:
+                return _holding(Wide(np.frombuffer(found[0], np.int64), np.frombuffer(found[1])))
+        reached = belonging[:, self.places].ravel()
+        inside = (reached >= 0) & (reached < groups)
+        return _summed(reached[inside], np.tile(self.frequencies, len(belonging))[inside])
+
+
+def _summed(groups: Integers, often: Floats) -> Postings:
+    """Add up how often each group holds a term."""
+    if not len(groups):
+        return Postings(())
+    order = np.argsort(groups, kind="stable")
+    groups, often = groups[order], often[order]
+    starts = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
+    return Postings((Wide(groups[starts], np.add.reduceat(often, starts)),))
+
+
+def _holding(found: Wide) -> Postings:
+    return Postings((found,) if found.size else ())
+
 
 def joined(parts: Sequence[Part]) -> Wide:
     """Return the places and frequencies of some lists, one list after the other."""
