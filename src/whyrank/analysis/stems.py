@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any
 
 import snowballstemmer
@@ -38,16 +39,26 @@ def is_stub(word: str, language: str) -> bool:
 
 def stem(word: str, language: str) -> str:
     """Return the stem of a folded word; where that would be a stub, the word without its last letter, or the word."""
-    if len(word) <= STUB_LETTERS:
-        return word
+    return stemming(language)(word)
+
+
+@cache
+def stemming(language: str) -> Callable[[str], str]:
+    """Return what stems the folded words of a language, for those who stem many."""
     algorithm = _ALGORITHMS.get(language)
     if algorithm is None:
-        return word
-    stemmed = _stemmed(word, algorithm)
-    if len(stemmed) > STUB_LETTERS:
-        return stemmed
-    # "aws" and "ads" are asked for as they are: a word that nobody could find would be worse than one that finds less.
-    return word[:-1] if len(word) - 1 > STUB_LETTERS else word
+        return str
+
+    def stem_of(word: str) -> str:
+        if len(word) <= STUB_LETTERS:
+            return word
+        stemmed = _stemmed(word, algorithm)
+        if len(stemmed) > STUB_LETTERS:
+            return stemmed
+        # "aws" and "ads" are asked for as they are: a word nobody could find would be worse than one that finds less.
+        return word[:-1] if len(word) - 1 > STUB_LETTERS else word
+
+    return stem_of
 
 
 def _stemmed(word: str, algorithm: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from whyrank.analysis.names import (
     BASENAME,
@@ -226,3 +228,9 @@ def test_a_turn_of_a_log_is_not_called_after_its_file() -> None:
     turn = Memory("m_1", "hoots", kind="chunk", source=Source("chat.jsonl", 1, 1), session="s1")
 
     assert names_of(turn) == ()
+
+
+@given(st.one_of(st.text(st.sampled_from("aZ9_-'./ é"), max_size=12), st.text("aB_9", min_size=60, max_size=70)))
+def test_a_name_has_the_words_that_a_question_for_it_has(text: str) -> None:
+    assert name_words(text) == probe_for(text).words
+    assert name_key(text) == "".join(filter(str.isalnum, text.lower()))
