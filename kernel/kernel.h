@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
-#define KERNEL_VERSION 5
+#define KERNEL_VERSION 6
 
 /* A contiguous buffer, held until it is let go. */
 typedef struct {
@@ -44,5 +44,12 @@ PyObject *kernel_sums(PyObject *module, PyObject *const *arguments, Py_ssize_t c
 PyObject *kernel_best(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_top(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_given(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* pieces.c */
+PyObject *kernel_pieces(PyObject *module, PyObject *nothing);
+PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* inversion.c */
+PyObject *kernel_inverted(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 #endif

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 5  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 6  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
 class Kernel(Protocol):
@@ -133,6 +134,20 @@ class Kernel(Protocol):
         self, kinds: tuple[tuple[object, ...], ...], places: NDArray[np.int64], out: NDArray[np.float64], /
     ) -> None:
         """Write what each term (a row) of one kind of text gives to each of some places (a column)."""
+
+    def pieces(self) -> object:
+        """Make room for what the pieces of texts between two spaces say."""
+
+    def read(
+        self, pieces: object, text: str, learn: Callable[[str], tuple[tuple[str, ...], int, bool]], /
+    ) -> tuple[tuple[str, ...], int, int, bool]:
+        """Read the pieces of a text: their tokens, how many pieces, their leanings added up, whether one is odd.
+
+        What a new piece says (its tokens, its leaning, whether it is odd) is learned, and kept.
+        """
+
+    def inverted(self, texts: Sequence[Sequence[str]], numbers: NDArray[np.int64], /) -> tuple[bytes, ...]:
+        """Turn tokens into postings: keys (int64), numbers (int64), frequencies (uint8), followers (uint32)."""
 
 
 def _compiled() -> Kernel | None:

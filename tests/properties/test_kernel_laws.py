@@ -376,3 +376,53 @@ def test_a_duel_of_numbers_that_do_not_fit_is_refused() -> None:
                 square, compared, places[:0], numbers, numbers.copy(), numbers[:1], np.array(pair), numbers.copy(),
                 states, places[:1].copy(), 0.0,
             )  # fmt: skip
+
+
+# Terms that are one, few and many; longer than a block of what hashes them; and letters of one to four bytes.
+TERMS = ("tea", "pot", "é", "茶", "🍵", "x" * 128, "y" * 129, "z" * 300, "")
+
+
+@given(
+    st.lists(st.lists(st.one_of(st.sampled_from(TERMS), st.text(max_size=3)), max_size=8), max_size=6),
+    st.integers(0, 600),
+)
+@settings(deadline=None)
+def test_texts_are_inverted_alike(texts: list[list[str]], often: int) -> None:
+    spoken = [*texts, ["tea"] * often, ["pot", *["tea"] * often]]  # more often than a byte holds
+    numbered = [Text(3 * number, tokens, letters=True) for number, tokens in enumerate(spoken)]
+    for field, postings in invert(numbered, COMPILED).items():
+        for one, other in zip(map(np.asarray, postings), invert(numbered, None)[field], strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+
+
+def test_as_many_numbers_are_wanted_as_texts() -> None:
+    assert COMPILED is not None
+    with pytest.raises(ValueError, match="as many numbers"):
+        COMPILED.inverted([["tea"]], np.zeros(2, np.int64))
+
+
+def test_what_a_piece_says_is_asked_once_and_an_error_goes_through() -> None:
+    assert COMPILED is not None
+    asked = list[str]()
+
+    def learn(piece: str) -> tuple[tuple[str, ...], int, bool]:
+        asked.append(piece)
+        return {"tea": ("tea",), "tea-pot": ("teapot", "tea", "pot"), "the": ()}[piece], len(piece), piece == "the"
+
+    pieces = COMPILED.pieces()
+    for _ in range(2):
+        read = COMPILED.read(pieces, "the\u2003tea-pot\x1ctea the ", learn)
+        assert read == (("teapot", "tea", "pot", "tea"), 4, 3 + 7 + 3 + 3, True)
+    assert asked == ["the", "tea-pot", "tea"]
+    with pytest.raises(KeyError):
+        COMPILED.read(pieces, "tea green", learn)
+    with pytest.raises(TypeError):
+        COMPILED.read(pieces, "black", lambda piece: piece)  # type: ignore[arg-type, return-value]
+
+
+def test_many_pieces_are_known_again() -> None:
+    assert COMPILED is not None
+    pieces, words = COMPILED.pieces(), [f"w{number}" for number in range(20_000)]
+    first = COMPILED.read(pieces, " ".join(words), lambda piece: ((piece,), 1, False))
+    again = COMPILED.read(pieces, " ".join(words), lambda piece: ((), 0, True))
+    assert first == again == (tuple(words), 20_000, 20_000, False)

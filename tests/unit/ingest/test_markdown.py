@@ -11,8 +11,8 @@ from whyrank.ingest.markdown import Block, ParsedText, parse_markdown, parse_pla
 # How lines begin and end that are paragraphs or headings, and what is neither, or only nearly.
 LINES = (
     "", " ", "\t", "tea", "Tea | pot", "ча́й", "# Tea", "## Tea  pot\t", "###### ", "#", "#tea", "####### tea",
-    "# tea #", "#\ttea\u00a0pot", "###", " # tea", "    tea", "---", "===", "--- | ---", "- tea", "1. tea", "1", "> tea",
-    "```", "~~~", "<b>", "[tea]: pot", "* * *", "_tea_", "\u00a0", "\x0c", "tea\x0bpot", "tea\rpot",
+    "# tea #", "#\ttea\u00a0pot", "###", " # tea", "    tea", "---", "===", "--- | ---", "- tea", "1. tea", "1",
+    "> tea", "```", "~~~", "<b>", "[tea]: pot", "* * *", "_tea_", "\u00a0", "\x0c", "tea\x0bpot", "tea\rpot",
     "# tea\u2028pot", "tea\x85pot",
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""From texts to postings: which term stands in which memory, how often, and what follows it; all in numpy."""
+"""From texts to postings: which term stands in which memory, how often, and what follows it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....kernel import COMPILED, Kernel
 from ....memo import Memo
 from ...fields import DATES, GRAMS, WORDS, Field, grams_of
 
@@ -62,18 +63,36 @@ def follower_of(term: str) -> int:
     return key_of(term) & 0xFFFFFFFF
 
 
-def invert(texts: Sequence[Text]) -> dict[Field, Inverted]:
+def invert(texts: Sequence[Text], kernel: Kernel | None = COMPILED) -> dict[Field, Inverted]:
     """Invert texts given by ascending number."""
+    marks = [(key_of(mark), text.number) for text in texts for mark in text.marks]
+    return {
+        WORDS: _words(texts) if kernel is None else _words_by(kernel, texts),
+        GRAMS: _gathered(*_letters([text for text in texts if text.letters])),
+        DATES: _gathered(*np.array(marks, np.int64).reshape(-1, 2).T),
+    }
+
+
+def _words_by(kernel: Kernel, texts: Sequence[Text]) -> Inverted:
+    numbers = np.array([text.number for text in texts], np.int64)
+    try:
+        keys, holders, frequencies, followers = kernel.inverted([text.tokens for text in texts], numbers)
+    except UnicodeEncodeError:  # half a character, which no gate lets through
+        return _words(texts)
+    return Inverted(
+        np.frombuffer(keys, np.int64),
+        np.frombuffer(holders, np.int64),
+        np.frombuffer(frequencies, np.uint8),
+        np.frombuffer(followers, np.uint32),
+    )
+
+
+def _words(texts: Sequence[Text]) -> Inverted:
     lengths = [len(text.tokens) for text in texts]
     tokens = chain.from_iterable([text.tokens for text in texts])
     keys = np.fromiter(map(_KEYS.__getitem__, tokens), np.int64, sum(lengths))
     holders = np.repeat(np.array([text.number for text in texts], np.int64), lengths)
-    marks = [(key_of(mark), text.number) for text in texts for mark in text.marks]
-    return {
-        WORDS: _gathered(keys, holders, _followers(keys, lengths)),
-        GRAMS: _gathered(*_letters([text for text in texts if text.letters])),
-        DATES: _gathered(*np.array(marks, np.int64).reshape(-1, 2).T),
-    }
+    return _gathered(keys, holders, _followers(keys, lengths))
 
 
 def _followers(keys: NDArray[np.int64], lengths: Sequence[int]) -> NDArray[np.uint32]:
