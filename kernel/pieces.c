@@ -152,39 +152,67 @@ static int widened(Table *table, size_t size)
     return 0;
 }
 
-/* Ask what a piece says, and remember it. Returns its number, counted from 1, or 0 with an exception set. */
-static uint32_t learned(Table *table, const char *letters, size_t size, uint64_t hash, PyObject *learn)
+/* Read what was told of a piece: its only token, or its tokens, how it leans and whether it is odd. */
+static int told_of(PyObject *told, Piece *piece)
 {
-    PyObject *text = PyUnicode_DecodeUTF8(letters, (Py_ssize_t)size, NULL);
-    PyObject *told = text ? PyObject_CallFunctionObjArgs(learn, text, NULL) : NULL;
-    Py_XDECREF(text);
-    if (!told)
-        return 0;
-    uint32_t number = found(table, letters, size, hash); /* another thread may have asked as well */
     PyObject *tokens;
-    Piece piece = {.hash = hash, .size = (uint16_t)size};
-    if (number) {
-        ;
-    } else if (size >= UINT16_MAX || !PyTuple_Check(told)
-               || !PyArg_ParseTuple(told, "O!ii", &PyTuple_Type, &tokens, &piece.leaning, &piece.is_odd)) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "this is not what a piece says");
-    } else if (widened(table, size)) {
-        PyErr_NoMemory();
-    } else {
-        Py_ssize_t count = PyTuple_Size(tokens);
-        piece.count = count > 1 ? SEVERAL : (uint16_t)count;
-        piece.tokens = count == 1 ? PyTuple_GetItem(tokens, 0) : count ? tokens : NULL;
-        Py_XINCREF(piece.tokens);
-        piece.at = (uint32_t)table->used;
-        memcpy(table->letters + table->used, letters, size);
-        table->used += size;
-        table->pieces[table->count] = piece;
-        number = ++table->count;
-        file(table->slots, table->mask, hash, number);
+    if (PyUnicode_Check(told)) {
+        piece->count = 1;
+        piece->tokens = told;
+        return 0;
     }
+    if (!PyTuple_Check(told)) {
+        PyErr_SetString(PyExc_TypeError, "this is not what a piece says");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(told, "O!ip", &PyTuple_Type, &tokens, &piece->leaning, &piece->is_odd))
+        return -1;
+    Py_ssize_t count = PyTuple_Size(tokens);
+    piece->count = count > 1 ? SEVERAL : (uint16_t)count;
+    piece->tokens = count == 1 ? PyTuple_GetItem(tokens, 0) : count ? tokens : NULL;
+    return 0;
+}
+
+/* Remember what was told of a piece, unless it is known by now. */
+static int remembered(Table *table, PyObject *text, PyObject *told)
+{
+    Py_ssize_t size;
+    const char *letters = PyUnicode_AsUTF8AndSize(text, &size);
+    if (!letters)
+        return -1;
+    uint64_t hash = hash_of(letters, (size_t)size, table->seed);
+    Piece piece = {.hash = hash, .size = (uint16_t)size};
+    if (found(table, letters, (size_t)size, hash))
+        return 0;
+    if (size >= UINT16_MAX)
+        return PyErr_SetString(PyExc_ValueError, "a piece is too long to be remembered"), -1;
+    if (told_of(told, &piece))
+        return -1;
+    if (widened(table, (size_t)size))
+        return PyErr_NoMemory(), -1;
+    Py_XINCREF(piece.tokens);
+    piece.at = (uint32_t)table->used;
+    memcpy(table->letters + table->used, letters, (size_t)size);
+    table->used += (size_t)size;
+    table->pieces[table->count++] = piece;
+    file(table->slots, table->mask, hash, table->count);
+    return 0;
+}
+
+/* Ask what some pieces say, all at once, and remember it. */
+static int learned(Table *table, PyObject *texts, PyObject *learn)
+{
+    PyObject *told = PyObject_CallFunctionObjArgs(learn, texts, NULL);
+    if (!told)
+        return -1;
+    Py_ssize_t count = PyList_Size(texts);
+    int failed = !PyList_Check(told) || PyList_Size(told) != count;
+    if (failed)
+        PyErr_SetString(PyExc_TypeError, "a list is wanted of what each piece says");
+    for (Py_ssize_t i = 0; !failed && i < count; i++)
+        failed = remembered(table, PyList_GetItem(texts, i), PyList_GetItem(told, i)) < 0;
     Py_DECREF(told);
-    return number;
+    return failed ? -1 : 0;
 }
 
 static int added(Tokens *tokens, PyObject *token)
@@ -223,8 +251,34 @@ static int space_at(const unsigned char *at, size_t left)
     return at[1] == 0x80 && (at[2] <= 0x8a || at[2] == 0xa8 || at[2] == 0xa9 || at[2] == 0xaf) ? 3 : 0;
 }
 
-/* Read the pieces of a text one after the other. */
-static int read_on(Table *table, const char *text, size_t size, PyObject *learn, Tokens *tokens, int64_t told[3])
+/* Where a piece stands in a text, and its number in the table, counted from 1, or 0. */
+typedef struct {
+    size_t begin, size;
+    uint64_t hash;
+    uint32_t number;
+} Spot;
+
+typedef struct {
+    Spot *spots;
+    size_t count, room;
+} Spots;
+
+static int spotted(Spots *spots, Spot spot)
+{
+    if (spots->count == spots->room) {
+        size_t room = 2 * spots->room + 512;
+        Spot *wider = realloc(spots->spots, room * sizeof *wider);
+        if (!wider)
+            return PyErr_NoMemory(), -1;
+        spots->spots = wider;
+        spots->room = room;
+    }
+    spots->spots[spots->count++] = spot;
+    return 0;
+}
+
+/* Look up the pieces of a text one after the other, and list those that are not known. */
+static int looked_up(const Table *table, const char *text, size_t size, Spots *spots, PyObject *unknown)
 {
     size_t begin = 0, end;
     int space;
@@ -236,19 +290,37 @@ static int read_on(Table *table, const char *text, size_t size, PyObject *learn,
         for (end = begin + 1; end < size && !space_at((const unsigned char *)text + end, size - end); end++)
             ;
         uint64_t hash = hash_of(text + begin, end - begin, table->seed);
-        uint32_t number = found(table, text + begin, end - begin, hash);
-        if (!number && !(number = learned(table, text + begin, end - begin, hash, learn)))
+        Spot spot = {begin, end - begin, hash, found(table, text + begin, end - begin, hash)};
+        if (spotted(spots, spot))
             return -1;
+        if (!spot.number) {
+            PyObject *piece = PyUnicode_DecodeUTF8(text + begin, (Py_ssize_t)(end - begin), NULL);
+            int failed = piece ? PyList_Append(unknown, piece) : -1;
+            Py_XDECREF(piece);
+            if (failed)
+                return -1;
+        }
+        begin = end;
+    }
+    return 0;
+}
+
+/* Put together what the pieces of a text say, which are all known by now. */
+static int put_together(const Table *table, const char *text, const Spots *spots, Tokens *tokens, int64_t told[2])
+{
+    for (size_t at = 0; at < spots->count; at++) {
+        Spot spot = spots->spots[at];
+        uint32_t number = spot.number ? spot.number : found(table, text + spot.begin, spot.size, spot.hash);
+        if (!number)
+            return PyErr_SetString(PyExc_ValueError, "a piece was told by another name"), -1;
         const Piece *piece = &table->pieces[number - 1];
-        told[0]++;
-        told[1] += piece->leaning;
-        told[2] |= piece->is_odd;
+        told[0] += piece->leaning;
+        told[1] |= piece->is_odd;
         if (piece->count == 1 && added(tokens, piece->tokens))
             return -1;
         for (Py_ssize_t i = 0; piece->count == SEVERAL && i < PyTuple_Size(piece->tokens); i++)
             if (added(tokens, PyTuple_GetItem(piece->tokens, i)))
                 return -1;
-        begin = end;
     }
     return 0;
 }
@@ -273,14 +345,20 @@ PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t c
     const char *text = table ? PyUnicode_AsUTF8AndSize(arguments[1], &size) : NULL;
     if (!text)
         return NULL;
+    Spots spots = {0};
     Tokens tokens = {0};
-    int64_t told[3] = {0, 0, 0};
-    PyObject *read = NULL;
-    if (!read_on(table, text, (size_t)size, arguments[2], &tokens, told)) {
+    int64_t told[2] = {0, 0};
+    PyObject *read = NULL, *unknown = PyList_New(0);
+    if (unknown && !looked_up(table, text, (size_t)size, &spots, unknown)
+        && !(PyList_Size(unknown) && learned(table, unknown, arguments[2]))
+        && !put_together(table, text, &spots, &tokens, told)) {
         PyObject *made = as_tuple(&tokens);
-        read = made ? Py_BuildValue("NLLN", made, (long long)told[0], (long long)told[1], PyBool_FromLong(told[2] != 0))
+        read = made ? Py_BuildValue("NnLN", made, (Py_ssize_t)spots.count, (long long)told[0],
+                                    PyBool_FromLong(told[1] != 0))
                     : NULL;
     }
+    Py_XDECREF(unknown);
+    free(spots.spots);
     free(tokens.tokens);
     return read;
 }

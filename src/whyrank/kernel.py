@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 _VERSION = 6  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
+# What a piece of a text says: its only token; or else its tokens, how it leans, and whether it is odd.
+Told = str | tuple[tuple[str, ...], int, bool]
+
+
 class Kernel(Protocol):
     """What the compiled module offers; each function has a twin in numpy beside the place that calls it."""
 
@@ -139,11 +143,11 @@ class Kernel(Protocol):
         """Make room for what the pieces of texts between two spaces say."""
 
     def read(
-        self, pieces: object, text: str, learn: Callable[[str], tuple[tuple[str, ...], int, bool]], /
+        self, pieces: object, text: str, learn: Callable[[list[str]], list[Told]], /
     ) -> tuple[tuple[str, ...], int, int, bool]:
         """Read the pieces of a text: their tokens, how many pieces, their leanings added up, whether one is odd.
 
-        What a new piece says (its tokens, its leaning, whether it is odd) is learned, and kept.
+        What new pieces say is learned, and kept: of each its only token, or its tokens, its leaning, whether it is odd.
         """
 
     def inverted(self, texts: Sequence[Sequence[str]], numbers: NDArray[np.int64], /) -> tuple[bytes, ...]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tests.properties.worlds import ANN, BOB, NOW
 from whyrank.expressions import several, spelled
 from whyrank.ingest.entries import entry_for
-from whyrank.kernel import COMPILED
+from whyrank.kernel import COMPILED, Told
 from whyrank.ports import Changes
 from whyrank.ranking.duels import Duels
 from whyrank.storage.fields import DATES, PAIRS, WORDS
@@ -403,26 +403,33 @@ def test_as_many_numbers_are_wanted_as_texts() -> None:
 
 def test_what_a_piece_says_is_asked_once_and_an_error_goes_through() -> None:
     assert COMPILED is not None
-    asked = list[str]()
+    asked = list[list[str]]()
+    said: dict[str, Told] = {
+        "tea": "tea",
+        "tea-pot": (("teapot", "tea", "pot"), 7, False),
+        "the": ((), 3, True),
+        "a": (("A",), -1, False),
+    }
 
-    def learn(piece: str) -> tuple[tuple[str, ...], int, bool]:
-        asked.append(piece)
-        return {"tea": ("tea",), "tea-pot": ("teapot", "tea", "pot"), "the": ()}[piece], len(piece), piece == "the"
+    def learn(pieces: list[str]) -> list[Told]:
+        asked.append(pieces)
+        return [said[piece] for piece in pieces]
 
     pieces = COMPILED.pieces()
     for _ in range(2):
-        read = COMPILED.read(pieces, "the\u2003tea-pot\x1ctea the ", learn)
-        assert read == (("teapot", "tea", "pot", "tea"), 4, 3 + 7 + 3 + 3, True)
-    assert asked == ["the", "tea-pot", "tea"]
+        read = COMPILED.read(pieces, "the\u2003tea-pot\x1ctea the a ", learn)
+        assert read == (("teapot", "tea", "pot", "tea", "A"), 5, 3 + 7 + 0 + 3 - 1, True)
+    assert asked == [["the", "tea-pot", "tea", "the", "a"]]
     with pytest.raises(KeyError):
         COMPILED.read(pieces, "tea green", learn)
-    with pytest.raises(TypeError):
-        COMPILED.read(pieces, "black", lambda piece: piece)  # type: ignore[arg-type, return-value]
+    for wrong in ((), ["black", "tea"], [1], [((), 0)], [("black", 0, False)]):
+        with pytest.raises(TypeError):
+            COMPILED.read(pieces, "black", lambda _, wrong=wrong: wrong)  # type: ignore[misc]
 
 
 def test_many_pieces_are_known_again() -> None:
     assert COMPILED is not None
     pieces, words = COMPILED.pieces(), [f"w{number}" for number in range(20_000)]
-    first = COMPILED.read(pieces, " ".join(words), lambda piece: ((piece,), 1, False))
-    again = COMPILED.read(pieces, " ".join(words), lambda piece: ((), 0, True))
+    first = COMPILED.read(pieces, " ".join(words), lambda new: [((piece,), 1, False) for piece in new])
+    again = COMPILED.read(pieces, " ".join(words), lambda new: [*new])
     assert first == again == (tuple(words), 20_000, 20_000, False)

@@ -90,8 +90,12 @@ def names_of(memory: Memory) -> tuple[Name, ...]:
 
 @lru_cache(maxsize=8)  # the chunks of a file come one after the other
 def _names_of_path(stored: str) -> tuple[tuple[str, int], ...]:
-    path = PurePosixPath(stored)
-    return (str(path), FULL_PATH), (path.name, BASENAME), (path.stem, STEM)
+    parts = f"{stored}/"
+    if parts.startswith(("./", "//")) or "//" in parts or "/./" in parts or len(parts) == 1:
+        stored = str(PurePosixPath(stored))  # as nobody writes a path
+    base = stored[stored.rfind("/") + 1 :]
+    dot = base.rfind(".")
+    return (stored, FULL_PATH), (base, BASENAME), (base[:dot] if 0 < dot < len(base) - 1 else base, STEM)
 
 
 def probe_for(text: str, *, typos: bool = False) -> NameProbe:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain, repeat
 from typing import NamedTuple
 
-from ..kernel import COMPILED, Kernel
+from ..kernel import COMPILED, Kernel, Told
 from ..memo import LONGEST_WORD, MOST_WORDS
 from .datewords import MONTH_OF, has_digit, is_dated
 from .languages import (
@@ -22,7 +22,7 @@ from .languages import (
     standing_alone,
     voices_in,
 )
-from .stems import stemming
+from .stems import stem, stems
 from .stopwords import STOP_WORDS
 from .text import clean, compose
 from .words import content_in, content_of
@@ -69,7 +69,7 @@ class _Known(dict[str, tuple[str, ...]]):
         self._dated_beside_numbers: set[str] = set()
         self._of_several_words: set[str] = set()
         self._stop_words = STOP_WORDS.get(latin, frozenset())
-        self._stem = stemming(latin)
+        self._telling = VOTERS.keys() | MONTH_OF.keys() | self._stop_words
 
     def read(self, composed: str) -> _Read:
         """Look the pieces of a composed text up, and work out those that are new."""
@@ -80,23 +80,31 @@ class _Known(dict[str, tuple[str, ...]]):
         leaning = sum(map(self._leanings.get, pieces, repeat(0)))
         return _Read(tokens, len(pieces), leaning, not self._odd.isdisjoint(pieces))
 
-    def _told(self, piece: str) -> tuple[tuple[str, ...], int, bool]:
-        return self._content(piece), self._leanings.get(piece, 0), piece in self._odd
+    def _told(self, pieces: list[str]) -> list[Told]:
+        """Tell what new pieces say; most are plain words, which say their stems and no more, and are stemmed together."""
+        if max(map(len, pieces)) > LONGEST_WORD:
+            raise _TooLong
+        self.count += len(pieces)
+        told: list[Told] = [*stems(pieces, self.latin)]
+        for place, piece in enumerate(pieces):
+            if piece in self._telling or not _is_plain(piece):
+                told[place] = self._content(piece), self._leanings.get(piece, 0), piece in self._odd
+        return told
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
+        if len(piece) > LONGEST_WORD:
+            raise _TooLong
+        self.count += 1
         content = self[piece] = self._content(piece)
         return content
 
     def _content(self, piece: str) -> tuple[str, ...]:
-        if len(piece) > LONGEST_WORD:
-            raise _TooLong
-        self.count += 1
-        if not (piece.isalpha() and piece.isascii() and piece.islower()):
+        if not _is_plain(piece):
             self._look_at(piece, standing_alone(piece))
             return content_of(piece, self.latin)
-        if piece in _TELLING:
+        if piece in self._telling:
             self._look_at(piece, (piece,))
-        return () if piece in self._stop_words else (self._stem(piece),)
+        return () if piece in self._stop_words else (stem(piece, self.latin),)
 
     def _look_at(self, piece: str, words: tuple[str, ...]) -> None:
         if voices := voices_in(words):
@@ -127,7 +135,10 @@ class _Known(dict[str, tuple[str, ...]]):
         return has_most(self.latin, [*chain.from_iterable(filter(None, map(self._voices.get, composed.split())))])
 
 
-_TELLING = VOTERS.keys() | MONTH_OF.keys()
+def _is_plain(piece: str) -> bool:
+    return piece.isalpha() and piece.isascii() and piece.islower()
+
+
 _by_language: dict[tuple[str, bool], _Known] = {}
 
 
