@@ -230,6 +230,49 @@ static void distributed(const Texts *texts, uint32_t *begins, Held *held)
         }
 }
 
+/* A term by how it begins: words are ordered as their bytes are. */
+typedef struct {
+    uint64_t beginning;
+    const Term *term;
+} Word;
+
+static int by_letters(const void *one, const void *other)
+{
+    const Word *a = one, *b = other;
+    if (a->beginning != b->beginning)
+        return a->beginning < b->beginning ? -1 : 1;
+    Py_ssize_t shared = a->term->size < b->term->size ? a->term->size : b->term->size;
+    int order = memcmp(a->term->letters, b->term->letters, (size_t)shared);
+    return order ? order : (a->term->size > b->term->size) - (a->term->size < b->term->size);
+}
+
+/* Return all terms in order, with a space between them. */
+static PyObject *in_order(const Texts *texts)
+{
+    Word *words = malloc(((size_t)texts->different + 1) * sizeof *words);
+    if (!words)
+        return PyErr_NoMemory();
+    Py_ssize_t size = 0;
+    for (uint32_t i = 0; i < texts->different; i++) {
+        const Term *term = &texts->terms[i];
+        words[i] = (Word){0, term};
+        for (Py_ssize_t j = 0; j < 8; j++)
+            words[i].beginning = words[i].beginning << 8 | (j < term->size ? (uint8_t)term->letters[j] : 0);
+        size += term->size + !!i;
+    }
+    qsort(words, texts->different, sizeof *words, by_letters);
+    PyObject *made = PyBytes_FromStringAndSize(NULL, size);
+    char *at = made ? PyBytes_AsString(made) : NULL;
+    for (uint32_t i = 0; at && i < texts->different; i++) {
+        if (i)
+            *at++ = ' ';
+        memcpy(at, words[i].term->letters, (size_t)words[i].term->size);
+        at += words[i].term->size;
+    }
+    free(words);
+    return made;
+}
+
 /* Write postings out, where there is room for them: how often each text holds each term, and what follows it there. */
 static void listed(Term **sorted, int64_t ranks, const uint32_t *ends, const Held *held, const int64_t *given,
                    int64_t *postings, int64_t *heard, int64_t *keys, int64_t *numbers, uint8_t *often, uint32_t *next)
@@ -257,20 +300,22 @@ static void listed(Term **sorted, int64_t ranks, const uint32_t *ends, const Hel
     }
 }
 
-static PyObject *written(Term **sorted, int64_t ranks, const uint32_t *ends, const Held *held, const int64_t *given)
+static PyObject *written(const Texts *texts, Term **sorted, int64_t ranks, const uint32_t *ends, const Held *held,
+                         const int64_t *given)
 {
     int64_t postings, heard;
-    PyObject *parts[4], *all = NULL;
+    PyObject *parts[5], *all = NULL;
     listed(sorted, ranks, ends, held, given, &postings, &heard, NULL, NULL, NULL, NULL);
     const Py_ssize_t sizes[4] = {8 * postings, 8 * postings, postings, 4 * heard};
     int made = 0;
     while (made < 4 && (parts[made] = PyBytes_FromStringAndSize(NULL, sizes[made])))
         made++;
-    if (made == 4) {
+    if (made == 4 && (parts[4] = in_order(texts))) {
+        made++;
         listed(sorted, ranks, ends, held, given, &postings, &heard, (int64_t *)PyBytes_AsString(parts[0]),
                (int64_t *)PyBytes_AsString(parts[1]), (uint8_t *)PyBytes_AsString(parts[2]),
                (uint32_t *)PyBytes_AsString(parts[3]));
-        all = PyTuple_Pack(4, parts[0], parts[1], parts[2], parts[3]);
+        all = PyTuple_Pack(5, parts[0], parts[1], parts[2], parts[3], parts[4]);
     }
     while (made)
         Py_DECREF(parts[--made]);
@@ -303,7 +348,7 @@ PyObject *kernel_inverted(PyObject *module, PyObject *const *arguments, Py_ssize
             ranks = ranked(&texts, sorted, begins);
             distributed(&texts, begins, held);
             Py_END_ALLOW_THREADS
-            made = written(sorted, ranks, begins, held, numbers.view.buf);
+            made = written(&texts, sorted, ranks, begins, held, numbers.view.buf);
         }
         free(sorted);
         free(begins);

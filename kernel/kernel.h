@@ -49,6 +49,9 @@ PyObject *kernel_given(PyObject *module, PyObject *const *arguments, Py_ssize_t 
 PyObject *kernel_pieces(PyObject *module, PyObject *nothing);
 PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
+/* words.c */
+PyObject *kernel_merged_words(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
 /* inversion.c */
 PyObject *kernel_inverted(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 

@@ -150,8 +150,14 @@ class Kernel(Protocol):
         What new pieces say is learned, and kept: of each its only token, or its tokens, its leaning, whether it is odd.
         """
 
+    def merged_words(self, texts: list[bytes], low: int, below: int, /) -> bytes:
+        """Merge texts of ordered words with a space between them: those with keys from `low` to below another."""
+
     def inverted(self, texts: Sequence[Sequence[str]], numbers: NDArray[np.int64], /) -> tuple[bytes, ...]:
-        """Turn tokens into postings: keys (int64), numbers (int64), frequencies (uint8), followers (uint32)."""
+        """Turn tokens into postings: keys (int64), numbers (int64), frequencies (uint8), followers (uint32).
+
+        Behind them come the different tokens in order, with a space between them.
+        """
 
 
 def _compiled() -> Kernel | None:

@@ -29,10 +29,11 @@ from whyrank.storage.sqlite.keyword import View
 from whyrank.storage.sqlite.postings import pages, pruning, segments
 from whyrank.storage.sqlite.postings.found import Part, Wide, joined
 from whyrank.storage.sqlite.postings.index import PostingsIndex
-from whyrank.storage.sqlite.postings.inversion import Inverted, Text, invert, key_of
+from whyrank.storage.sqlite.postings.inversion import Inverted, Text, invert, inverted, key_of
 from whyrank.storage.sqlite.postings.lists import followed
 from whyrank.storage.sqlite.postings.pages import Listed, list_of, one_page, read
 from whyrank.storage.sqlite.postings.sums import Given
+from whyrank.storage.sqlite.postings.vocabulary import key_for
 from whyrank.storage.sqlite.sealed import BrokenSeal, seal
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import fact
@@ -379,18 +380,25 @@ def test_a_duel_of_numbers_that_do_not_fit_is_refused() -> None:
 
 
 # Terms that are one, few and many; longer than a block of what hashes them; and letters of one to four bytes.
-TERMS = ("tea", "pot", "é", "茶", "🍵", "x" * 128, "y" * 129, "z" * 300, "")
+TERMS = ("tea", "pot", "é", "茶", "🍵", "x" * 128, "y" * 129, "z" * 300)
+
+
+WRITTEN = st.characters(exclude_categories=("Cs", "Zs"), exclude_characters="\0")
 
 
 @given(
-    st.lists(st.lists(st.one_of(st.sampled_from(TERMS), st.text(max_size=3)), max_size=8), max_size=6),
+    st.lists(
+        st.lists(st.one_of(st.sampled_from(TERMS), st.text(WRITTEN, min_size=1, max_size=9)), max_size=8), max_size=6
+    ),
     st.integers(0, 600),
 )
 @settings(deadline=None)
 def test_texts_are_inverted_alike(texts: list[list[str]], often: int) -> None:
     spoken = [*texts, ["tea"] * often, ["pot", *["tea"] * often]]  # more often than a byte holds
     numbered = [Text(3 * number, tokens, letters=True) for number, tokens in enumerate(spoken)]
-    for field, postings in invert(numbered, COMPILED).items():
+    fields, words = inverted(numbered, COMPILED)
+    assert [*words] == sorted({token for tokens in spoken for token in tokens})
+    for field, postings in fields.items():
         for one, other in zip(map(np.asarray, postings), invert(numbered, None)[field], strict=True):
             np.testing.assert_array_equal(one, other, strict=True)
 
@@ -433,3 +441,19 @@ def test_many_pieces_are_known_again() -> None:
     first = COMPILED.read(pieces, " ".join(words), lambda new: [((piece,), 1, False) for piece in new])
     again = COMPILED.read(pieces, " ".join(words), lambda new: [*new])
     assert first == again == (tuple(words), 20_000, 20_000, False)
+
+
+@given(
+    st.lists(
+        st.sets(st.one_of(st.sampled_from(["tea", "teapot", "teapots", "é", "茶", "🍵"]), st.text("ab", min_size=1)))
+    ),
+    st.sampled_from(["", "a", "b", "teapot", "é"]),
+    st.sampled_from(["", "b", "teapots", "茶"]),
+)
+def test_ordered_words_are_merged_alike(lists: list[set[str]], low: str, below: str) -> None:
+    assert COMPILED is not None
+    end = key_for(below) if below else 1 << 56
+    texts = [" ".join(sorted(words)).encode() for words in lists]
+    merged = COMPILED.merged_words(texts, key_for(low), end).decode()
+    words = sorted(word for word in set().union(*lists) if key_for(low) <= key_for(word) < end)
+    assert merged == " ".join(words)

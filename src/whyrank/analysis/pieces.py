@@ -81,7 +81,7 @@ class _Known(dict[str, tuple[str, ...]]):
         return _Read(tokens, len(pieces), leaning, not self._odd.isdisjoint(pieces))
 
     def _told(self, pieces: list[str]) -> list[Told]:
-        """Tell what new pieces say; most are plain words, which say their stems and no more, and are stemmed together."""
+        """Tell what new pieces say; most are plain words, stemmed together, and say no more than their stems."""
         if max(map(len, pieces)) > LONGEST_WORD:
             raise _TooLong
         self.count += len(pieces)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -65,26 +65,39 @@ def follower_of(term: str) -> int:
 
 def invert(texts: Sequence[Text], kernel: Kernel | None = COMPILED) -> dict[Field, Inverted]:
     """Invert texts given by ascending number."""
+    return inverted(texts, kernel)[0]
+
+
+def inverted(texts: Sequence[Text], kernel: Kernel | None = COMPILED) -> tuple[dict[Field, Inverted], Collection[str]]:
+    """Do the same, and return all their words too."""
+    postings, words = _words_by(kernel, texts) if kernel is not None else (_words(texts), words_in(texts))
     marks = [(key_of(mark), text.number) for text in texts for mark in text.marks]
     return {
-        WORDS: _words(texts) if kernel is None else _words_by(kernel, texts),
+        WORDS: postings,
         GRAMS: _gathered(*_letters([text for text in texts if text.letters])),
         DATES: _gathered(*np.array(marks, np.int64).reshape(-1, 2).T),
-    }
+    }, words
 
 
-def _words_by(kernel: Kernel, texts: Sequence[Text]) -> Inverted:
+def words_in(texts: Iterable[Text]) -> set[str]:
+    """Return the words of some texts."""
+    return set().union(*(text.tokens for text in texts))
+
+
+def _words_by(kernel: Kernel, texts: Sequence[Text]) -> tuple[Inverted, Collection[str]]:
     numbers = np.array([text.number for text in texts], np.int64)
     try:
-        keys, holders, frequencies, followers = kernel.inverted([text.tokens for text in texts], numbers)
+        *parts, words = kernel.inverted([text.tokens for text in texts], numbers)
     except UnicodeEncodeError:  # half a character, which no gate lets through
-        return _words(texts)
-    return Inverted(
+        return _words(texts), words_in(texts)
+    keys, holders, frequencies, followers = parts
+    postings = Inverted(
         np.frombuffer(keys, np.int64),
         np.frombuffer(holders, np.int64),
         np.frombuffer(frequencies, np.uint8),
         np.frombuffer(followers, np.uint32),
     )
+    return postings, words.decode().split(" ") if words else ()
 
 
 def _words(texts: Sequence[Text]) -> Inverted:
