@@ -137,10 +137,11 @@ def median(outcomes: Sequence[Outcome]) -> Outcome:
 
 def show(name: str, shape: Shape, notes: int, found: Outcome) -> None:
     whole, embedder = found
-    each = [1000 * s / notes for s in (whole.wall, whole.cpu, embedder.wall, embedder.cpu, whole.cpu - embedder.cpu)]
-    print(
-        f"{name:11}{shape:11}{notes:>7,}" + "".join(f"{ms:>10.3f}" for ms in each) + f"{whole.cpu / whole.wall:>8.2f}"
-    )
+    ours = whole.cpu - embedder.cpu
+    each = [1000 * s / notes for s in (whole.wall, whole.cpu, embedder.wall, embedder.cpu, ours)]
+    share = f"{ours / embedder.cpu:.2f} : 1" if embedder.cpu else "all ours"
+    figures = "".join(f"{ms:>10.3f}" for ms in each)
+    print(f"{name:11}{shape:11}{notes:>7,}{figures}{whole.cpu / whole.wall:>8.2f}{share:>17}")
 
 
 def main() -> None:
@@ -158,7 +159,11 @@ def main() -> None:
         with get_context("spawn").Pool(1) as child:
             outcomes[case].append(child.apply(outcome, (*case, sizes[case], given.words)))
     heads = ("wall", "CPU", "emb. wall", "emb. CPU", "ours CPU")
-    print(f"{'ms a note':11}{'as':11}{'notes':>7}" + "".join(f"{head:>10}" for head in heads) + f"{'cores':>8}")
+    print(
+        f"{'ms a note':11}{'as':11}{'notes':>7}"
+        + "".join(f"{head:>10}" for head in heads)
+        + f"{'cores':>8}{'ours : embedder':>17}"
+    )
     for case in cases:
         show(*case, sizes[case], median(outcomes[case]))
 

@@ -46,4 +46,14 @@ PyObject *kernel_best(PyObject *module, PyObject *const *arguments, Py_ssize_t c
 PyObject *kernel_top(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_given(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
+/* pieces.c */
+PyObject *kernel_pieces(PyObject *module, PyObject *nothing);
+PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* words.c */
+PyObject *kernel_merged_words(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* inversion.c */
+PyObject *kernel_inverted(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
 #endif

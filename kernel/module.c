@@ -54,6 +54,11 @@ static PyMethodDef functions[] = {
      "Find the places of the highest values."},
     {"given", (PyCFunction)(void (*)(void))kernel_given, METH_FASTCALL,
      "Write what each term gives to each of some places."},
+    {"pieces", kernel_pieces, METH_NOARGS, "Make room for what the pieces of texts say."},
+    {"read", (PyCFunction)(void (*)(void))kernel_read, METH_FASTCALL, "Read the pieces of a text."},
+    {"merged_words", (PyCFunction)(void (*)(void))kernel_merged_words, METH_FASTCALL, "Merge ordered lists of words."},
+    {"inverted", (PyCFunction)(void (*)(void))kernel_inverted, METH_FASTCALL,
+     "Turn the tokens of texts into postings."},
     {NULL, NULL, 0, NULL},
 };
 

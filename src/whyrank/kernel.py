@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _VERSION = 6  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+
+
+# What a piece of a text says: its only token; or else its tokens, how it leans, and whether it is odd.
+Told = str | tuple[tuple[str, ...], int, bool]
 
 
 class Kernel(Protocol):
@@ -141,6 +146,26 @@ class Kernel(Protocol):
         self, kinds: tuple[tuple[object, ...], ...], places: NDArray[np.int64], out: NDArray[np.float64], /
     ) -> None:
         """Write what each term (a row) of one kind of text gives to each of some places (a column)."""
+
+    def pieces(self) -> object:
+        """Make room for what the pieces of texts between two spaces say."""
+
+    def read(
+        self, pieces: object, text: str, learn: Callable[[list[str]], list[Told]], /
+    ) -> tuple[tuple[str, ...], int, int, bool]:
+        """Read the pieces of a text: their tokens, how many pieces, their leanings added up, whether one is odd.
+
+        What new pieces say is learned, and kept: of each its only token, or its tokens, its leaning, whether it is odd.
+        """
+
+    def merged_words(self, texts: list[bytes], low: int, below: int, /) -> bytes:
+        """Merge texts of ordered words with a space between them: those with keys from `low` to below another."""
+
+    def inverted(self, texts: Sequence[Sequence[str]], numbers: NDArray[np.int64], /) -> tuple[bytes, ...]:
+        """Turn tokens into postings: keys (int64), numbers (int64), frequencies (uint8), followers (uint32).
+
+        Behind them come the different tokens in order, with a space between them.
+        """
 
 
 def _compiled() -> Kernel | None:

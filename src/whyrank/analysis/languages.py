@@ -100,11 +100,16 @@ def voted(words: Sequence[str], default: str = DEFAULT_LANGUAGE) -> str:
 def has_most(language: str, voices: Sequence[str]) -> bool:
     """Tell whether no other language has more of these voices; nobody has more of none."""
     # As nearly always more speak for it than for all others together, nobody need be counted.
-    speaking, against = _sides(language)
-    if sum(map(speaking.__contains__, voices)) >= sum(map(against.__contains__, voices)):
+    if leaning(language, voices) >= 0:
         return True
     votes = _votes(voices)
     return votes.get(language) == max(votes.values())
+
+
+def leaning(language: str, voices: Sequence[str]) -> int:
+    """Return how many more of these voices speak for a language than for all others together."""
+    speaking, against = _sides(language)
+    return sum(map(speaking.__contains__, voices)) - sum(map(against.__contains__, voices))
 
 
 @lru_cache(maxsize=4)

@@ -20,6 +20,9 @@ from .words import MAX_TOKEN_LETTERS, parts_of, spoken_words
 _NOT_IN_KEY = pattern(r"[^\p{L}\p{M}\p{N}]+")
 _WORD = pattern(r"[\p{L}\p{M}\p{N}_]+(?:'[\p{L}]+)*")
 _ASCII_WORD = re.compile(r"\w+(?:'[A-Za-z]+)*", re.ASCII)
+_PLAIN_WORD = re.compile("[a-z0-9]+")
+# What makes more or less of an ASCII word than its letters and digits: a hump, or an apostrophe.
+_NOT_PLAIN = re.compile(r"\w[A-Z]|'", re.ASCII)
 
 # How specific a path is when its key is equal to the query's.
 FULL_PATH, BASENAME, STEM = 3, 2, 1
@@ -43,13 +46,15 @@ def name_key(text: str) -> str:
     """Fold a name and take out everything but letters and digits: `Remind Me`, `remind-me` and `RemindMe` meet."""
     folded = fold(text)
     if folded.isascii():
-        return folded if folded.isalnum() else "".join(filter(str.isalnum, folded))
+        return folded if folded.isalnum() else "".join(_PLAIN_WORD.findall(folded))
     return _NOT_IN_KEY.sub("", folded)
 
 
 @lru_cache(maxsize=4_096)
 def name_words(text: str) -> tuple[str, ...]:
     """Return the words of a name, identifiers split into theirs."""
+    if text.isascii() and not _NOT_PLAIN.search(text):  # as most are
+        return tuple([word[:MAX_TOKEN_LETTERS] for word in _PLAIN_WORD.findall(text.lower())])
     return _parts_of_all(_words(text))
 
 
@@ -74,14 +79,23 @@ def names_of(memory: Memory) -> tuple[Name, ...]:
     if memory.owner and memory.slug:
         written.append((f"{memory.owner}/{memory.slug}", 0))
     if memory.source and memory.kind == "chunk" and not memory.is_turn:
-        path = PurePosixPath(memory.source.path)
-        written += [(str(path), FULL_PATH), (path.name, BASENAME), (path.stem, STEM)]
+        written += _names_of_path(memory.source.path)
     found: dict[str, Name] = {}
     for text, specificity in written:
         key = name_key(text)
         if key and (key not in found or found[key].specificity < specificity):
             found[key] = Name(text, key, name_words(text), specificity)
     return tuple(found.values())
+
+
+@lru_cache(maxsize=8)  # the chunks of a file come one after the other
+def _names_of_path(stored: str) -> tuple[tuple[str, int], ...]:
+    parts = f"{stored}/"
+    if parts.startswith(("./", "//")) or "//" in parts or "/./" in parts or len(parts) == 1:
+        stored = str(PurePosixPath(stored))  # as nobody writes a path
+    base = stored[stored.rfind("/") + 1 :]
+    dot = base.rfind(".")
+    return (stored, FULL_PATH), (base, BASENAME), (base[:dot] if 0 < dot < len(base) - 1 else base, STEM)
 
 
 def probe_for(text: str, *, typos: bool = False) -> NameProbe:

@@ -6,14 +6,23 @@ all that is asked of it in one look.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import NamedTuple
 
+from ..kernel import COMPILED, Kernel, Told
 from ..memo import LONGEST_WORD, MOST_WORDS
 from .datewords import MONTH_OF, has_digit, is_dated
-from .languages import VOTERS, VOTING_WORDS, has_most, latin_language, script_language, standing_alone, voices_in
-from .stems import stem
+from .languages import (
+    VOTERS,
+    VOTING_WORDS,
+    has_most,
+    latin_language,
+    leaning,
+    script_language,
+    standing_alone,
+    voices_in,
+)
+from .stems import stem, stems
 from .stopwords import STOP_WORDS
 from .text import clean, compose
 from .words import content_in, content_of
@@ -27,77 +36,133 @@ class Reading(NamedTuple):
     may_hold_date: bool
 
 
-class _Known(dict[str, tuple[str, ...]]):
-    """The tokens of pieces, as a language has them; and of the few pieces that say more, what they say."""
+class _TooLong(Exception):
+    """A piece is longer than words are: nothing of its text comes again."""
 
-    def __init__(self, latin: str) -> None:
+
+class _Read(NamedTuple):
+    """What the pieces of a text come to: their tokens, how many there are, how they lean, and whether one is odd."""
+
+    tokens: tuple[str, ...]
+    pieces: int
+    leaning: int
+    has_odd: bool
+
+
+class _Known(dict[str, tuple[str, ...]]):
+    """The tokens of pieces, as a language has them; and of the few pieces that say more, what they say.
+
+    A piece leans to the language by as many of its voices as speak for it more than for others; one that is odd is
+    looked at again. Where there is a kernel it keeps the tokens.
+    """
+
+    def __init__(self, latin: str, kernel: Kernel | None) -> None:
         super().__init__()
         self.latin = latin
-        self.voices: dict[str, tuple[str, ...]] = {}
-        self.dated: set[str] = set()
-        self.dated_beside_numbers: set[str] = set()
-        self.of_several_words: set[str] = set()
+        self.count = 0
+        self._kernel = kernel
+        self._pieces = None if kernel is None else kernel.pieces()
+        self._leanings: dict[str, int] = {}
+        self._odd: set[str] = set()
+        self._voices: dict[str, tuple[str, ...]] = {}
+        self._dated: set[str] = set()
+        self._dated_beside_numbers: set[str] = set()
+        self._of_several_words: set[str] = set()
         self._stop_words = STOP_WORDS.get(latin, frozenset())
+        self._telling = VOTERS.keys() | MONTH_OF.keys() | self._stop_words
+
+    def read(self, composed: str) -> _Read:
+        """Look the pieces of a composed text up, and work out those that are new."""
+        if self._kernel is not None:
+            return _Read(*self._kernel.read(self._pieces, composed, self._told))
+        pieces = composed.split()
+        tokens = tuple(chain.from_iterable([*map(self.__getitem__, pieces)]))
+        leaning = sum(map(self._leanings.get, pieces, repeat(0)))
+        return _Read(tokens, len(pieces), leaning, not self._odd.isdisjoint(pieces))
+
+    def _told(self, pieces: list[str]) -> list[Told]:
+        """Tell what new pieces say; most are plain words, stemmed together, and say no more than their stems."""
+        if max(map(len, pieces)) > LONGEST_WORD:
+            raise _TooLong
+        self.count += len(pieces)
+        told: list[Told] = [*stems(pieces, self.latin)]
+        for place, piece in enumerate(pieces):
+            if piece in self._telling or not _is_plain(piece):
+                told[place] = self._content(piece), self._leanings.get(piece, 0), piece in self._odd
+        return told
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        if piece.isascii() and piece.isalpha() and piece.islower():
-            content: tuple[str, ...] = () if piece in self._stop_words else (stem(piece, self.latin),)
-            if piece in VOTERS or piece in MONTH_OF:
-                self._look_at(piece, (piece,))
-        else:
-            content = content_of(piece, self.latin)
-            self._look_at(piece, standing_alone(piece))
-        self[piece] = content
+        if len(piece) > LONGEST_WORD:
+            raise _TooLong
+        self.count += 1
+        content = self[piece] = self._content(piece)
         return content
+
+    def _content(self, piece: str) -> tuple[str, ...]:
+        if not _is_plain(piece):
+            self._look_at(piece, standing_alone(piece))
+            return content_of(piece, self.latin)
+        if piece in self._telling:
+            self._look_at(piece, (piece,))
+        return () if piece in self._stop_words else (stem(piece, self.latin),)
 
     def _look_at(self, piece: str, words: tuple[str, ...]) -> None:
         if voices := voices_in(words):
-            self.voices[piece] = tuple(voices)
+            self._voices[piece] = tuple(voices)
+            self._leanings[piece] = leaning(self.latin, voices)
         if len(words) > 1:
-            self.of_several_words.add(piece)
+            self._of_several_words.add(piece)
         dated = is_dated(piece)
         if dated is not False:
-            (self.dated if dated else self.dated_beside_numbers).add(piece)
+            (self._dated if dated else self._dated_beside_numbers).add(piece)
+        if len(words) > 1 or dated is not False:
+            self._odd.add(piece)
 
-    def may_hold_date(self, pieces: Sequence[str]) -> bool:
-        """Tell whether a text of these pieces may name a date."""
-        if not self.dated.isdisjoint(pieces):
+    def may_hold_date(self, composed: str) -> bool:
+        """Tell whether a text with an odd piece may name a date."""
+        pieces = composed.split()
+        if not self._dated.isdisjoint(pieces):
             return True
-        return not self.dated_beside_numbers.isdisjoint(pieces) and has_digit(" ".join(pieces))
+        return not self._dated_beside_numbers.isdisjoint(pieces) and has_digit(composed)
+
+    def is_plainly(self, composed: str, read: _Read) -> bool:
+        """Tell whether a text is short, and nothing in it speaks more for another language than for the one at hand."""
+        if read.pieces > VOTING_WORDS or (read.has_odd and not self._of_several_words.isdisjoint(composed.split())):
+            return False
+        # As nearly always more speak for it than for all others together, nobody need be counted.
+        if read.leaning >= 0:
+            return True
+        return has_most(self.latin, [*chain.from_iterable(filter(None, map(self._voices.get, composed.split())))])
 
 
-_by_language: dict[str, _Known] = {}
+def _is_plain(piece: str) -> bool:
+    return piece.isalpha() and piece.isascii() and piece.islower()
 
 
-def _known(latin: str) -> _Known:
+_by_language: dict[tuple[str, bool], _Known] = {}
+
+
+def _known(latin: str, kernel: Kernel | None) -> _Known:
     """Return what is known as a language has it; a new one where that is too much, for others may read the old one."""
-    known = _by_language.get(latin)
-    if known is None or len(known) + len(known.dated) >= MOST_WORDS:
-        known = _by_language[latin] = _Known(latin)
+    known = _by_language.get((latin, kernel is None))
+    if known is None or known.count >= MOST_WORDS:
+        known = _by_language[latin, kernel is None] = _Known(latin, kernel)
     return known
 
 
-def reading_of(text: str, default_language: str) -> Reading:
+def reading_of(text: str, default_language: str, kernel: Kernel | None = COMPILED) -> Reading:
     """Read a text."""
-    composed = compose(clean(text).text)
-    pieces, known = composed.split(), _known(default_language)
-    if len(composed) > LONGEST_WORD and max(map(len, pieces), default=0) > LONGEST_WORD:
-        return _read_at_once(text, composed, default_language)  # nothing of it comes again
-    contents = [*map(known.__getitem__, pieces)]
-    latin = default_language if _is_plainly(known, pieces) else latin_language(composed, default_language)
-    tokens = tuple(chain.from_iterable(contents)) if latin == default_language else ()
+    composed, known = compose(clean(text).text), _known(default_language, kernel)
+    try:
+        read = known.read(composed)
+    except _TooLong:
+        return _read_at_once(text, composed, default_language)
+    latin = default_language if known.is_plainly(composed, read) else latin_language(composed, default_language)
+    tokens = read.tokens if latin == default_language else ()
     language = script_language(text) or latin
-    return Reading(tokens or content_in(composed, latin), language, known.may_hold_date(pieces))
+    return Reading(tokens or content_in(composed, latin), language, read.has_odd and known.may_hold_date(composed))
 
 
 def _read_at_once(text: str, composed: str, default_language: str) -> Reading:
     latin = latin_language(composed, default_language)
     return Reading(content_in(composed, latin), script_language(text) or latin, may_hold_date=True)
-
-
-def _is_plainly(known: _Known, pieces: Sequence[str]) -> bool:
-    """Tell whether a text is short, and nothing in it speaks more for another language than for the one at hand."""
-    if len(pieces) > VOTING_WORDS or not known.of_several_words.isdisjoint(pieces):
-        return False
-    voices = chain.from_iterable(filter(None, map(known.voices.get, pieces)))
-    return has_most(known.latin, [*voices])

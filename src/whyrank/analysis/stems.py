@@ -32,32 +32,40 @@ _IDLE: dict[str, list[Any]] = {algorithm: [] for algorithm in _ALGORITHMS.values
 def is_stub(word: str, language: str) -> bool:
     """Tell whether a folded word, or its stem, is so short that it stands for too many words."""
     algorithm = _ALGORITHMS.get(language)
-    stemmed = _stemmed(word, algorithm) if algorithm else word
+    stemmed = _stemmed([word], algorithm)[0] if algorithm else word
     return min(len(word), len(stemmed)) <= STUB_LETTERS
 
 
 def stem(word: str, language: str) -> str:
     """Return the stem of a folded word; where that would be a stub, the word without its last letter, or the word."""
-    if len(word) <= STUB_LETTERS:
-        return word
+    return stems([word], language)[0]
+
+
+def stems(words: list[str], language: str) -> list[str]:
+    """Return the stems of folded words."""
     algorithm = _ALGORITHMS.get(language)
     if algorithm is None:
-        return word
-    stemmed = _stemmed(word, algorithm)
-    if len(stemmed) > STUB_LETTERS:
-        return stemmed
+        return words
+    stemmed = _stemmed(words, algorithm)
+    for place, found in enumerate(stemmed):
+        if len(found) <= STUB_LETTERS or len(words[place]) <= STUB_LETTERS:
+            stemmed[place] = _unstemmed(words[place])
+    return stemmed
+
+
+def _unstemmed(word: str) -> str:
     # "aws" and "ads" are asked for as they are: a word that nobody could find would be worse than one that finds less.
     return word[:-1] if len(word) - 1 > STUB_LETTERS else word
 
 
-def _stemmed(word: str, algorithm: str) -> str:
-    """Return the stem as it comes, by a stemmer of one's own: it keeps its state while it works."""
+def _stemmed(words: list[str], algorithm: str) -> list[str]:
+    """Return the stems as they come, by a stemmer of one's own: it keeps its state while it works."""
     idle = _IDLE[algorithm]
     try:
         stemmer = idle.pop()
     except IndexError:  # the first word, or one more thread at a time than ever before
         stemmer = snowballstemmer.stemmer(algorithm)
         stemmer.maxCacheSize = 0  # words are remembered further up
-    stemmed: str = stemmer.stemWord(word)
+    stemmed: list[str] = stemmer.stemWords(words)
     idle.append(stemmer)
     return stemmed

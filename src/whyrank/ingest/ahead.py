@@ -7,7 +7,7 @@ an embedder that fails is asked once and then left to those who know how long.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -78,16 +78,32 @@ def _asked(embedder: Embedder, texts: Mapping[str, str]) -> Future[Given]:
 
 
 def embedded_ahead(desk: Desk | None, batches: Iterable[Changes]) -> Generator[Changes, None, None]:
-    """Yield batches in their order, with the vectors of their texts where there is more than one batch."""
-    waiting = iter(batches)
+    """Yield batches in their order, with the vectors of their texts where there is more than one batch.
+
+    Where no further batch can be made, those that were made come first, and then the error.
+    """
+    failures: list[Exception] = []
+    waiting = _to_the_first_failure(batches, failures)
     first, second = next(waiting, None), next(waiting, None)
     if desk is None or second is None:  # nothing to be done meanwhile
         yield from (one for one in (first, second) if one is not None)
         yield from waiting
-        return
-    ahead = _Ahead(desk)
+    else:
+        yield from _with_vectors(_Ahead(desk), chain((first, second), waiting))
+    for error in failures:
+        raise error
+
+
+def _to_the_first_failure(batches: Iterable[Changes], failures: list[Exception]) -> Iterator[Changes]:
+    try:
+        yield from batches
+    except Exception as error:  # it is raised when all before it is written
+        failures.append(error)
+
+
+def _with_vectors(ahead: _Ahead, batches: Iterable[Changes | None]) -> Iterator[Changes]:
     before: _Begun | None = None
-    for changes in chain((first, second), waiting):
+    for changes in batches:
         assert changes is not None
         begun = ahead.begin(changes)  # when those before are embedded: one batch at a time
         if before is not None:

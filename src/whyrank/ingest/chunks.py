@@ -58,6 +58,25 @@ class _Piece(NamedTuple):
 
 def chunk(document: ParsedText, size: ChunkSize) -> list[Chunk]:
     """Cut a document into chunks."""
+    whole = _whole(document, size)
+    return packed(document, size) if whole is None else [whole]
+
+
+def _whole(document: ParsedText, size: ChunkSize) -> Chunk | None:
+    """Return the only chunk of a short document, as many are; None if it has marks, or headings but its first."""
+    blocks = document.blocks
+    if not blocks or document.marks or any(block.level for block in blocks[1:]):
+        return None
+    start, end = blocks[0].start, blocks[-1].end
+    text = "\n".join(document.lines[start:end])
+    # Less than full by one: two parts of it, each rounded up, are estimated at one more than both together.
+    if estimated_tokens(text) >= size.tokens or not text.strip():
+        return None
+    return Chunk(text.strip("\n"), start + 1, max(end, start + 1), (blocks[0].title,) if blocks[0].title else ())
+
+
+def packed(document: ParsedText, size: ChunkSize) -> list[Chunk]:
+    """Do the same block by block, whatever the document is like."""
     packer = _Packer(document.lines, size)
     for piece in _pieces(document, size):
         packer.add(piece)

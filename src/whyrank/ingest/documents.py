@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..analysis.text import clean
+from ..analysis.text import clean, is_clean
+from ..making import Draft, finished
 from ..types import Document, Memory, Source
 from .chunks import Chunk, ChunkSize, chunk
 from .dates import parse_date
@@ -15,7 +16,8 @@ from .markdown import parse_plain
 
 def memories_of(document: Document, size: ChunkSize, now: float, position: int) -> Iterator[Memory]:
     """Return the memories of a document; turns of one session are ordered by their positions."""
-    document = replace(document, id=clean(document.id).text, title=clean(document.title).text)
+    if not (is_clean(document.id) and is_clean(document.title)):
+        document = replace(document, id=clean(document.id).text, title=clean(document.title).text)
     if document.session and document.speaker:
         yield _turn(document, position, now)
     else:
@@ -44,7 +46,7 @@ def _chunks(document: Document, size: ChunkSize, now: float) -> Iterator[Memory]
     pieces = chunk(parse_plain(clean(document.text).text), size) or _title_only(document.title)
     numbered = occurrences(piece.text for piece in pieces)
     for piece, (text, occurrence) in zip(pieces, numbered, strict=True):
-        yield Memory(
+        draft = Draft(
             id=id_for(document.scope, document.id, text, occurrence),
             text=text,
             kind="chunk",
@@ -58,6 +60,7 @@ def _chunks(document: Document, size: ChunkSize, now: float) -> Iterator[Memory]
             date=parse_date(document.date),
             trust="ingested",
         )
+        yield finished(draft)
 
 
 def _title_only(title: str) -> list[Chunk]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -64,7 +63,8 @@ _EVERYBODYS, _FIRST = _place(GLOBAL, ""), _number(0)  # as nearly all facts have
 
 def occurrences(texts: Iterable[str]) -> Iterable[tuple[str, int]]:
     """Number equal texts, so that each gets an id of its own."""
-    seen: Counter[str] = Counter()
+    seen: dict[str, int] = {}
     for text in texts:
-        yield text, seen[text]
-        seen[text] += 1
+        number = seen.get(text, 0)
+        yield text, number
+        seen[text] = number + 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..analysis.text import clean
+from ..making import Draft, finished
 from ..places import stored_place
 from ..types import Memory, Scope, Source
 from ..wording import counted
@@ -63,7 +64,7 @@ def _chunk_memories(
     chunks = chunk(document, size) or _summary_only(summary or name)
     numbered = occurrences(piece.text for piece in chunks)
     for number, (piece, (text, occurrence)) in enumerate(zip(chunks, numbered, strict=True)):
-        memory = Memory(
+        draft = Draft(
             id=id_for(scope, path, text, occurrence),
             text=text,
             kind="chunk",
@@ -80,6 +81,7 @@ def _chunk_memories(
             trust="ingested",
         )
         said = lasting(section_fields(piece.marks).over(whole.values), mtime)
+        memory = finished(draft)
         yield memory if said == _NOTHING_SAID else replace(memory, **said)
 
 

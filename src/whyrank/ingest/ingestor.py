@@ -221,19 +221,25 @@ class Ingestor:
                 self._write(changes, desk, report)
 
     def _batches(self, plans: Iterable[FilePlan], total: int, report: Report) -> Iterator[Changes]:
+        """Yield what plans come to; where one fails, those before it are written before anybody hears of it."""
         batch: list[FilePlan] = []
         done, chunks = 0, 0
-        for plan in plans:
-            report.count(plan)
-            done += 1
-            self.progress(done + report.unchanged + len(report.skipped), max(total, done), plan.path)
-            if report.dry_run:
-                continue
-            batch.append(plan)
-            chunks += len(plan.entries)
-            if chunks >= _CHUNKS_PER_TRANSACTION:
+        try:
+            for plan in plans:
+                report.count(plan)
+                done += 1
+                self.progress(done + report.unchanged + len(report.skipped), max(total, done), plan.path)
+                if report.dry_run:
+                    continue
+                batch.append(plan)
+                chunks += len(plan.entries)
+                if chunks >= _CHUNKS_PER_TRANSACTION:
+                    full, batch, chunks = batch, [], 0
+                    yield _changes(full)
+        except Exception:
+            if batch:
                 yield _changes(batch)
-                batch, chunks = [], 0
+            raise
         if batch:
             yield _changes(batch)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,6 +18,9 @@ _FENCE_ENDS = ("---", "...")
 # What a value that does not fit its tag makes of PyYAML, beside its own errors.
 _YAML_ERRORS = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError)
 _WHOLE = frozenset({"fence", "code_block", "table_open"})
+# Headings and paragraphs are told by how a line begins, if all lines begin so: with a letter, or with signs for a
+# heading and none behind them. No letter begins a list, a quote, code, HTML, a table's rule or a link's definition.
+_PLAIN_LINE = re.compile(r"[^\W\d_]|(#{1,6})[ \t]([^#]*)\Z")
 
 
 class Block(NamedTuple):
@@ -50,9 +54,38 @@ def parse_markdown(text: str) -> ParsedText:
     """Read a markdown file."""
     lines = tuple(text.split("\n"))
     fields, body_start, problem = _front_matter(lines)
+    # What the parser takes for the end of a line, or puts something else for, is left to it.
+    blocks = None if "\r" in text or "\0" in text else _plain_blocks(lines, body_start)
+    if blocks is None:
+        blocks = tuple(parsed_blocks(lines, body_start))
+    return _unmarked(ParsedText(lines, blocks, fields, problem))
+
+
+def _plain_blocks(lines: Sequence[str], body_start: int) -> tuple[Block, ...] | None:
+    """Return the blocks of a file of nothing but headings and paragraphs, as the parser would; None for any other."""
+    blocks: list[Block] = []
+    start = -1  # of a paragraph, if one is open
+    for number in range(body_start, len(lines)):
+        line = lines[number]
+        plain = _PLAIN_LINE.match(line)
+        if plain is None and line.strip(" \t"):
+            return None
+        if plain is not None and plain[1] is None:
+            start = number if start < 0 else start
+            continue
+        if start >= 0:
+            blocks.append(Block(start, number))
+            start = -1
+        if plain is not None:
+            blocks.append(Block(number, number + 1, len(plain[1]), " ".join(plain[2].split())))
+    return (*blocks, *([Block(start, len(lines))] if start >= 0 else ()))
+
+
+def parsed_blocks(lines: Sequence[str], body_start: int) -> Iterator[Block]:
+    """Yield the blocks of a file as the parser finds them, whatever it holds."""
     body = "\n".join(lines[body_start:])
     blocks = (block._replace(start=block.start + body_start, end=block.end + body_start) for block in _blocks(body))
-    return _unmarked(ParsedText(lines, tuple(_without_gaps(lines, body_start, blocks)), fields, problem))
+    return _without_gaps(lines, body_start, blocks)
 
 
 def _unmarked(document: ParsedText) -> ParsedText:

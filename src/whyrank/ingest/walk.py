@@ -23,6 +23,7 @@ IGNORE_FILES = (".gitignore", ".whyrankignore")
 _TOPS = (".git", ".whyrank")
 _NEVER = frozenset({"node_modules", "__pycache__"})
 _BINARY_PROBE_BYTES = 8_192
+_BYTES_AT_A_TIME = 1_048_576  # of a file that has grown since its size was asked for
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -181,9 +182,12 @@ def _bytes_of(path: Path, max_bytes: int) -> bytes | None:
     # Opening a pipe without O_NONBLOCK would hang for ever, and the path may have become one since we looked.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             return None
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(max_bytes + 1)
+        parts = [os.read(descriptor, min(status.st_size, max_bytes) + 1)]
+        while parts[-1] and (room := max_bytes + 1 - sum(map(len, parts))) > 0:
+            parts.append(os.read(descriptor, min(room, _BYTES_AT_A_TIME)))
+        return b"".join(parts)
     finally:
         os.close(descriptor)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from whyrank.analysis.names import (
     BASENAME,
@@ -226,3 +230,17 @@ def test_a_turn_of_a_log_is_not_called_after_its_file() -> None:
     turn = Memory("m_1", "hoots", kind="chunk", source=Source("chat.jsonl", 1, 1), session="s1")
 
     assert names_of(turn) == ()
+
+
+@given(st.one_of(st.text(st.sampled_from("aZ9_-'./ é"), max_size=12), st.text("aB_9", min_size=60, max_size=70)))
+def test_a_name_has_the_words_that_a_question_for_it_has(text: str) -> None:
+    assert name_words(text) == probe_for(text).words
+    assert name_key(text) == "".join(filter(str.isalnum, text.lower()))
+
+
+@given(st.text(st.sampled_from("./a"), max_size=7))
+def test_the_names_of_a_path_are_those_of_its_parts(path: str) -> None:
+    place = PurePosixPath(path)
+    texts = {name.text for name in names_of(Memory("m", "tea", kind="chunk", source=Source(path)))}
+    assert texts <= {str(place), place.name, place.stem}
+    assert {name_key(text) for text in texts} == {name_key(t) for t in (str(place), place.name, place.stem)} - {""}

@@ -30,6 +30,7 @@ texts = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SPACES)), ma
 @given(st.one_of(texts, st.text()), st.sampled_from(["en", "de"]))
 def test_a_text_read_piece_by_piece_says_what_it_says_as_a_whole(text: str, default: str) -> None:
     read = reading_of(text, default)
+    assert read == reading_of(text, default, kernel=None)
     assert read.tokens == tokens_of(text, default)
     assert read.language == language_of(text, default)
     assert read.may_hold_date or asked_dates(text) == ()

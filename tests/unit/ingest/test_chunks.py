@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from whyrank.analysis.text import estimated_tokens
 from whyrank.errors import ConfigError
-from whyrank.ingest.chunks import Chunk, ChunkSize, chunk
+from whyrank.ingest.chunks import Chunk, ChunkSize, chunk, packed
 from whyrank.ingest.markdown import parse_markdown, parse_plain
 
 SMALL = ChunkSize(tokens=40, overlap=8)
@@ -209,3 +211,16 @@ def test_a_file_without_text_has_no_chunks(text: str) -> None:
 
 def test_chunks_of_the_same_file_are_the_same_every_time() -> None:
     assert markdown_chunks(paragraphs(20)) == markdown_chunks(paragraphs(20))
+
+
+@given(
+    st.lists(st.sampled_from(["", "# Tea", "## Pot", "a", "bc", "def ghi", "東京", "```", " ", "x" * 20]), max_size=9),
+    st.sampled_from([16, 17, 24]),
+    st.booleans(),
+)
+def test_a_document_that_is_one_chunk_is_the_same_chunk_block_by_block(
+    lines: list[str], tokens: int, is_plain: bool
+) -> None:
+    document = (parse_plain if is_plain else parse_markdown)("\n".join(lines))
+    size = ChunkSize(tokens, 4)
+    assert chunk(document, size) == packed(document, size)

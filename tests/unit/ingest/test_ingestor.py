@@ -500,3 +500,18 @@ def test_a_skill_is_stored_under_its_name_and_slug(desk: Desk) -> None:
         "Tells the tides",
         "Ask.",
     )
+
+
+@pytest.mark.parametrize("embed", [False, True])
+@pytest.mark.parametrize("failing", [0, 3, 256 + 3, 2 * 256 + 3])  # of 600 files, 256 a transaction
+def test_what_was_planned_before_an_error_is_written(desk: Desk, embed: bool, failing: int) -> None:
+    def stumble(done: int, total: int, label: str) -> None:
+        if done > failing:
+            raise IngestError("no further")
+
+    for number in range(600):
+        desk.put(f"{number:03d}.md", f"tea {number}")
+    with pytest.raises(IngestError, match="no further"):
+        replace(desk.ingestor(embed=embed), progress=stumble).ingest([desk.root], USER)
+    assert sorted(desk.store.manifest(USER)) == [f"{number:03d}.md" for number in range(failing)]
+    assert len(desk.embedder.texts) == (failing if embed else 0)

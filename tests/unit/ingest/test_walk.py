@@ -171,6 +171,14 @@ def test_a_file_of_exactly_the_cap_is_read(tmp_path: Path) -> None:
     assert item.text == "x" * CAP
 
 
+def test_a_file_that_grew_since_it_was_found_is_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_bytes(b"tea" * 300)
+    item = read(Found(path, 0, 0), CAP)
+    assert isinstance(item, Content)
+    assert item.data == b"tea" * 300
+
+
 def test_a_file_that_grew_over_the_cap_since_it_was_found_is_passed_over(tmp_path: Path) -> None:
     put(tmp_path, "a.md", text="x" * 50)
 

@@ -1,15 +1,16 @@
-"""From texts to postings: which term stands in which memory, how often, and what follows it; all in numpy."""
+"""From texts to postings: which term stands in which memory, how often, and what follows it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....kernel import COMPILED, Kernel
 from ....memo import Memo
 from ...fields import DATES, GRAMS, WORDS, Field, grams_of
 
@@ -62,18 +63,49 @@ def follower_of(term: str) -> int:
     return key_of(term) & 0xFFFFFFFF
 
 
-def invert(texts: Sequence[Text]) -> dict[Field, Inverted]:
+def invert(texts: Sequence[Text], kernel: Kernel | None = COMPILED) -> dict[Field, Inverted]:
     """Invert texts given by ascending number."""
+    return inverted(texts, kernel)[0]
+
+
+def inverted(texts: Sequence[Text], kernel: Kernel | None = COMPILED) -> tuple[dict[Field, Inverted], Collection[str]]:
+    """Do the same, and return all their words too."""
+    postings, words = _words_by(kernel, texts) if kernel is not None else (_words(texts), words_in(texts))
+    marks = [(key_of(mark), text.number) for text in texts for mark in text.marks]
+    return {
+        WORDS: postings,
+        GRAMS: _gathered(*_letters([text for text in texts if text.letters])),
+        DATES: _gathered(*np.array(marks, np.int64).reshape(-1, 2).T),
+    }, words
+
+
+def words_in(texts: Iterable[Text]) -> set[str]:
+    """Return the words of some texts."""
+    return set().union(*(text.tokens for text in texts))
+
+
+def _words_by(kernel: Kernel, texts: Sequence[Text]) -> tuple[Inverted, Collection[str]]:
+    numbers = np.array([text.number for text in texts], np.int64)
+    try:
+        *parts, words = kernel.inverted([text.tokens for text in texts], numbers)
+    except UnicodeEncodeError:  # half a character, which no gate lets through
+        return _words(texts), words_in(texts)
+    keys, holders, frequencies, followers = parts
+    postings = Inverted(
+        np.frombuffer(keys, np.int64),
+        np.frombuffer(holders, np.int64),
+        np.frombuffer(frequencies, np.uint8),
+        np.frombuffer(followers, np.uint32),
+    )
+    return postings, words.decode().split(" ") if words else ()
+
+
+def _words(texts: Sequence[Text]) -> Inverted:
     lengths = [len(text.tokens) for text in texts]
     tokens = chain.from_iterable([text.tokens for text in texts])
     keys = np.fromiter(map(_KEYS.__getitem__, tokens), np.int64, sum(lengths))
     holders = np.repeat(np.array([text.number for text in texts], np.int64), lengths)
-    marks = [(key_of(mark), text.number) for text in texts for mark in text.marks]
-    return {
-        WORDS: _gathered(keys, holders, _followers(keys, lengths)),
-        GRAMS: _gathered(*_letters([text for text in texts if text.letters])),
-        DATES: _gathered(*np.array(marks, np.int64).reshape(-1, 2).T),
-    }
+    return _gathered(keys, holders, _followers(keys, lengths))
 
 
 def _followers(keys: NDArray[np.int64], lengths: Sequence[int]) -> NDArray[np.uint32]:

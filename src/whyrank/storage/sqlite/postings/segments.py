@@ -16,7 +16,7 @@ from ...fields import WORDS
 from ..connection import Connection
 from ..sealed import BrokenSeal
 from . import vocabulary
-from .inversion import INDEXED, Inverted, Text, invert, key_of, merged, only
+from .inversion import INDEXED, Inverted, Text, inverted, key_of, merged, only, words_in
 from .pages import MAX_SPAN, pages, postings_of, read
 from .texts import pack, stored_texts
 
@@ -137,14 +137,10 @@ def renumber(connection: Connection, scope: str, moves: Sequence[tuple[int, str,
 
 def write(connection: Connection, segment: Segment, texts: Sequence[Text]) -> None:
     """Write all pages of a segment."""
-    for field, postings in invert(texts).items():
+    fields, words = inverted(texts)
+    for field, postings in fields.items():
         _write_pages(connection, segment, field.number, postings)
-    vocabulary.write(connection, segment.segment, words_in(texts))
-
-
-def words_in(texts: Iterable[Text]) -> set[str]:
-    """Return the words of some texts."""
-    return set().union(*(text.tokens for text in texts))
+    vocabulary.write(connection, segment.segment, words)
 
 
 def _write_pages(connection: Connection, segment: Segment, field: int, postings: Inverted) -> None:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....analysis.spellings import accented_in
+from ....kernel import COMPILED, Kernel
 from ..connection import Connection
 from ..sealed import BrokenSeal, seal, unseal
 
@@ -24,6 +26,7 @@ PAGE_WORDS = 1_024  # some four kilobytes; a beginning of three letters is found
 PAGES_PER_STEP = 48  # what one step of a merge may read: some tens of milliseconds
 _QUICK = 1  # of zlib: a tenth larger than its usual 6, in half the time
 _KEY_BYTES = 7  # of a word's beginning, so that a key is positive and keys are ordered as words are
+_NO_KEY = 1 << 8 * _KEY_BYTES  # above all keys
 
 IsLiving = Callable[[Sequence[str]], NDArray[np.bool_]]
 
@@ -60,10 +63,17 @@ def beginning(connection: Connection, segment: int, start: str) -> list[str]:
 
 def accented(connection: Connection, segment: int) -> list[str]:
     """Return the words of a listed segment that have accents."""
-    return [word for blob in _blobs(connection, segment, 0, None) for word in accented_in(_text(blob))]
+    return [word for blob in _blobs(connection, segment, 0, None) for word in accented_in(_decoded(_unpacked(blob)))]
 
 
-def merge(connection: Connection, sources: Sequence[int], target: int, key: int, is_living: IsLiving) -> int | None:
+def merge(
+    connection: Connection,
+    sources: Sequence[int],
+    target: int,
+    key: int,
+    is_living: IsLiving,
+    kernel: Kernel | None = COMPILED,
+) -> int | None:
     """List the next words of merged segments that are still said; return where to go on, None at the end."""
     marks = ", ".join("?" * len(sources))
     firsts = connection.execute(
@@ -72,14 +82,23 @@ def merge(connection: Connection, sources: Sequence[int], target: int, key: int,
         (*sources, FIELD, max(key, FIRST), PAGES_PER_STEP),
     ).fetchone()
     below: int | None = firsts[0] if firsts else None
-    start = max(key, 0)
-    words = sorted(
-        set().union(*(page for source in sources for page in _pages_between(connection, source, start, below)))
-    )
-    _write_pages(connection, target, [words[place] for place in np.flatnonzero(is_living(words)).tolist()])
+    words = _merged(connection, sources, max(key, 0), below, kernel)
+    kept = is_living(words)
+    _write_pages(connection, target, words if kept.all() else compress(words, kept.tolist()))
     if below is None:
         close(connection, target)
     return below
+
+
+def _merged(
+    connection: Connection, sources: Sequence[int], low: int, below: int | None, kernel: Kernel | None
+) -> list[str]:
+    """Return the words of segments with keys from `low` to below another, in order."""
+    if kernel is None:
+        pages = (page for source in sources for page in _pages_between(connection, source, low, below))
+        return sorted(set().union(*pages))
+    texts = [b" ".join(filter(None, map(_unpacked, _blobs(connection, source, low, below)))) for source in sources]
+    return _split(kernel.merged_words(texts, low, _NO_KEY if below is None else below))
 
 
 def _pages_between(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[list[str]]:
@@ -91,7 +110,7 @@ def _pages_between(connection: Connection, segment: int, low: int, below: int | 
 
 def _listed(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[list[str]]:
     """Yield the words of the pages that hold some with keys from `low` to below another."""
-    return (text.split(" ") if (text := _text(blob)) else [] for blob in _blobs(connection, segment, low, below))
+    return (_split(_unpacked(blob)) for blob in _blobs(connection, segment, low, below))
 
 
 def _blobs(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[bytes]:
@@ -136,8 +155,19 @@ def _packed(words: Iterable[str]) -> bytes:
     return seal(zlib.compress(" ".join(words).encode("utf-8", errors="replace"), _QUICK))
 
 
-def _text(blob: bytes) -> str:
+def _split(words: bytes) -> list[str]:
+    return _decoded(words).split(" ") if words else []
+
+
+def _decoded(words: bytes) -> str:
     try:
-        return zlib.decompress(unseal(blob)).decode("utf-8")
-    except (zlib.error, UnicodeDecodeError) as error:
+        return words.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BrokenSeal from error
+
+
+def _unpacked(blob: bytes) -> bytes:
+    try:
+        return zlib.decompress(unseal(blob))
+    except zlib.error as error:
         raise BrokenSeal from error

@@ -1,0 +1,364 @@
+/* Texts read piece by piece: what stands between two spaces is looked up, and worked out by the caller where it is new.
+
+   A dictionary of Python does the same, with an object for every piece of every text, and a look at four places in
+   memory for each; here it is two. */
+
+#include "kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME "whyrank.pieces"
+#define FIRST_SLOTS 4096
+#define SEVERAL UINT16_MAX
+
+/* A piece that is known. */
+typedef struct {
+    uint64_t hash;
+    PyObject *tokens; /* its only token, or a tuple of several, or NULL */
+    uint32_t at;      /* where its letters begin */
+    int32_t leaning;
+    uint16_t size;
+    uint16_t count; /* of its tokens: none, one, or SEVERAL */
+    int32_t is_odd;
+} Piece;
+
+/* Where a piece stands, and enough of its hash to tell it from most others. */
+typedef struct {
+    uint32_t hash;
+    uint32_t number; /* counted from 1 */
+} Slot;
+
+typedef struct {
+    Piece *pieces;
+    uint32_t count, room;
+    char *letters;
+    size_t used, letters_room;
+    Slot *slots;
+    size_t mask;
+    uint64_t seed;
+} Table;
+
+/* Tokens on their way into a tuple, borrowed from a table, which never lets any go. */
+typedef struct {
+    PyObject **tokens;
+    Py_ssize_t count, room;
+} Tokens;
+
+static void table_freed(PyObject *capsule)
+{
+    Table *table = PyCapsule_GetPointer(capsule, NAME);
+    if (!table)
+        return;
+    for (uint32_t i = 0; i < table->count; i++)
+        Py_XDECREF(table->pieces[i].tokens);
+    free(table->pieces);
+    free(table->letters);
+    free(table->slots);
+    free(table);
+}
+
+PyObject *kernel_pieces(PyObject *module, PyObject *nothing)
+{
+    (void)module, (void)nothing;
+    PyObject *name = PyUnicode_FromString(NAME);
+    if (!name)
+        return NULL;
+    Table *table = calloc(1, sizeof *table);
+    Slot *slots = calloc(FIRST_SLOTS, sizeof *slots);
+    if (!table || !slots) {
+        Py_DECREF(name);
+        free(table);
+        free(slots);
+        return PyErr_NoMemory();
+    }
+    table->slots = slots;
+    table->mask = FIRST_SLOTS - 1;
+    table->seed = (uint64_t)PyObject_Hash(name); /* another one in every process, so that nobody can plan for it */
+    Py_DECREF(name);
+    PyObject *capsule = PyCapsule_New(table, NAME, table_freed);
+    if (!capsule) {
+        free(slots);
+        free(table);
+    }
+    return capsule;
+}
+
+static uint64_t hash_of(const char *letters, size_t size, uint64_t seed)
+{
+    uint64_t hash = seed ^ size, word;
+    for (; size >= 8; letters += 8, size -= 8) {
+        memcpy(&word, letters, 8);
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+        hash ^= hash >> 32;
+    }
+    word = 0;
+    memcpy(&word, letters, size);
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+    return hash ^ hash >> 29;
+}
+
+/* Return the number of a piece, counted from 1, or 0 if it is not known. */
+static uint32_t found(const Table *table, const char *letters, size_t size, uint64_t hash)
+{
+    for (size_t slot = hash & table->mask; table->slots[slot].number; slot = (slot + 1) & table->mask) {
+        if (table->slots[slot].hash != (uint32_t)(hash >> 32))
+            continue;
+        const Piece *piece = &table->pieces[table->slots[slot].number - 1];
+        if (piece->hash == hash && piece->size == size && !memcmp(table->letters + piece->at, letters, size))
+            return table->slots[slot].number;
+    }
+    return 0;
+}
+
+static void file(Slot *slots, size_t mask, uint64_t hash, uint32_t number)
+{
+    size_t slot = hash & mask;
+    while (slots[slot].number)
+        slot = (slot + 1) & mask;
+    slots[slot] = (Slot){(uint32_t)(hash >> 32), number};
+}
+
+/* Make room for one more piece of so many letters. */
+static int widened(Table *table, size_t size)
+{
+    if (table->count == table->room) {
+        uint32_t room = table->room ? 2 * table->room : FIRST_SLOTS / 2;
+        Piece *pieces = realloc(table->pieces, room * sizeof *pieces);
+        if (!pieces)
+            return -1;
+        table->pieces = pieces;
+        table->room = room;
+    }
+    if (table->used + size > table->letters_room) {
+        size_t room = 2 * (table->letters_room + size);
+        char *letters = room < UINT32_MAX ? realloc(table->letters, room) : NULL;
+        if (!letters)
+            return -1;
+        table->letters = letters;
+        table->letters_room = room;
+    }
+    if (2 * (size_t)(table->count + 1) > table->mask) {
+        size_t mask = 2 * table->mask + 1;
+        Slot *slots = calloc(mask + 1, sizeof *slots);
+        if (!slots)
+            return -1;
+        for (uint32_t i = 0; i < table->count; i++)
+            file(slots, mask, table->pieces[i].hash, i + 1);
+        free(table->slots);
+        table->slots = slots;
+        table->mask = mask;
+    }
+    return 0;
+}
+
+/* Read what was told of a piece: its only token, or its tokens, how it leans and whether it is odd. */
+static int told_of(PyObject *told, Piece *piece)
+{
+    PyObject *tokens;
+    if (PyUnicode_Check(told)) {
+        piece->count = 1;
+        piece->tokens = told;
+        return 0;
+    }
+    if (!PyTuple_Check(told)) {
+        PyErr_SetString(PyExc_TypeError, "this is not what a piece says");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(told, "O!ip", &PyTuple_Type, &tokens, &piece->leaning, &piece->is_odd))
+        return -1;
+    Py_ssize_t count = PyTuple_Size(tokens);
+    piece->count = count > 1 ? SEVERAL : (uint16_t)count;
+    piece->tokens = count == 1 ? PyTuple_GetItem(tokens, 0) : count ? tokens : NULL;
+    return 0;
+}
+
+/* Remember what was told of a piece, unless it is known by now. */
+static int remembered(Table *table, PyObject *text, PyObject *told)
+{
+    Py_ssize_t size;
+    const char *letters = PyUnicode_AsUTF8AndSize(text, &size);
+    if (!letters)
+        return -1;
+    uint64_t hash = hash_of(letters, (size_t)size, table->seed);
+    Piece piece = {.hash = hash, .size = (uint16_t)size};
+    if (found(table, letters, (size_t)size, hash))
+        return 0;
+    if (size >= UINT16_MAX)
+        return PyErr_SetString(PyExc_ValueError, "a piece is too long to be remembered"), -1;
+    if (told_of(told, &piece))
+        return -1;
+    if (widened(table, (size_t)size))
+        return PyErr_NoMemory(), -1;
+    Py_XINCREF(piece.tokens);
+    piece.at = (uint32_t)table->used;
+    memcpy(table->letters + table->used, letters, (size_t)size);
+    table->used += (size_t)size;
+    table->pieces[table->count++] = piece;
+    file(table->slots, table->mask, hash, table->count);
+    return 0;
+}
+
+/* Ask what some pieces say, all at once, and remember it. */
+static int learned(Table *table, PyObject *texts, PyObject *learn)
+{
+    PyObject *told = PyObject_CallFunctionObjArgs(learn, texts, NULL);
+    if (!told)
+        return -1;
+    Py_ssize_t count = PyList_Size(texts);
+    int failed = !PyList_Check(told) || PyList_Size(told) != count;
+    if (failed)
+        PyErr_SetString(PyExc_TypeError, "a list is wanted of what each piece says");
+    for (Py_ssize_t i = 0; !failed && i < count; i++)
+        failed = remembered(table, PyList_GetItem(texts, i), PyList_GetItem(told, i)) < 0;
+    Py_DECREF(told);
+    return failed ? -1 : 0;
+}
+
+static int added(Tokens *tokens, PyObject *token)
+{
+    if (tokens->count == tokens->room) {
+        Py_ssize_t room = 2 * tokens->room + 256;
+        PyObject **wider = realloc(tokens->tokens, (size_t)room * sizeof *wider);
+        if (!wider)
+            return PyErr_NoMemory(), -1;
+        tokens->tokens = wider;
+        tokens->room = room;
+    }
+    tokens->tokens[tokens->count++] = token;
+    return 0;
+}
+
+/* Return how many bytes a space takes here, or 0 for what is none: all that `str.split` splits at. */
+static int space_at(const unsigned char *at, size_t left)
+{
+    if (at[0] == ' ' || (at[0] >= '\t' && at[0] <= '\r') || (at[0] >= 0x1c && at[0] <= 0x1f))
+        return 1;
+    if (at[0] < 0x80 || left < 2)
+        return 0;
+    if (at[0] == 0xc2)
+        return at[1] == 0x85 || at[1] == 0xa0 ? 2 : 0;
+    if (left < 3)
+        return 0;
+    if (at[0] == 0xe1)
+        return at[1] == 0x9a && at[2] == 0x80 ? 3 : 0;
+    if (at[0] == 0xe3)
+        return at[1] == 0x80 && at[2] == 0x80 ? 3 : 0;
+    if (at[0] != 0xe2)
+        return 0;
+    if (at[1] == 0x81)
+        return at[2] == 0x9f ? 3 : 0;
+    return at[1] == 0x80 && (at[2] <= 0x8a || at[2] == 0xa8 || at[2] == 0xa9 || at[2] == 0xaf) ? 3 : 0;
+}
+
+/* Where a piece stands in a text, and its number in the table, counted from 1, or 0. */
+typedef struct {
+    size_t begin, size;
+    uint64_t hash;
+    uint32_t number;
+} Spot;
+
+typedef struct {
+    Spot *spots;
+    size_t count, room;
+} Spots;
+
+static int spotted(Spots *spots, Spot spot)
+{
+    if (spots->count == spots->room) {
+        size_t room = 2 * spots->room + 512;
+        Spot *wider = realloc(spots->spots, room * sizeof *wider);
+        if (!wider)
+            return PyErr_NoMemory(), -1;
+        spots->spots = wider;
+        spots->room = room;
+    }
+    spots->spots[spots->count++] = spot;
+    return 0;
+}
+
+/* Look up the pieces of a text one after the other, and list those that are not known. */
+static int looked_up(const Table *table, const char *text, size_t size, Spots *spots, PyObject *unknown)
+{
+    size_t begin = 0, end;
+    int space;
+    while (begin < size) {
+        if ((space = space_at((const unsigned char *)text + begin, size - begin))) {
+            begin += (size_t)space;
+            continue;
+        }
+        for (end = begin + 1; end < size && !space_at((const unsigned char *)text + end, size - end); end++)
+            ;
+        uint64_t hash = hash_of(text + begin, end - begin, table->seed);
+        Spot spot = {begin, end - begin, hash, found(table, text + begin, end - begin, hash)};
+        if (spotted(spots, spot))
+            return -1;
+        if (!spot.number) {
+            PyObject *piece = PyUnicode_DecodeUTF8(text + begin, (Py_ssize_t)(end - begin), NULL);
+            int failed = piece ? PyList_Append(unknown, piece) : -1;
+            Py_XDECREF(piece);
+            if (failed)
+                return -1;
+        }
+        begin = end;
+    }
+    return 0;
+}
+
+/* Put together what the pieces of a text say, which are all known by now. */
+static int put_together(const Table *table, const char *text, const Spots *spots, Tokens *tokens, int64_t told[2])
+{
+    for (size_t at = 0; at < spots->count; at++) {
+        Spot spot = spots->spots[at];
+        uint32_t number = spot.number ? spot.number : found(table, text + spot.begin, spot.size, spot.hash);
+        if (!number)
+            return PyErr_SetString(PyExc_ValueError, "a piece was told by another name"), -1;
+        const Piece *piece = &table->pieces[number - 1];
+        told[0] += piece->leaning;
+        told[1] |= piece->is_odd;
+        if (piece->count == 1 && added(tokens, piece->tokens))
+            return -1;
+        for (Py_ssize_t i = 0; piece->count == SEVERAL && i < PyTuple_Size(piece->tokens); i++)
+            if (added(tokens, PyTuple_GetItem(piece->tokens, i)))
+                return -1;
+    }
+    return 0;
+}
+
+static PyObject *as_tuple(const Tokens *tokens)
+{
+    PyObject *made = PyTuple_New(tokens->count);
+    for (Py_ssize_t i = 0; made && i < tokens->count; i++) {
+        Py_INCREF(tokens->tokens[i]);
+        PyTuple_SetItem(made, i, tokens->tokens[i]);
+    }
+    return made;
+}
+
+PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3)
+        return PyErr_Format(PyExc_TypeError, "read takes pieces, a text and what tells of a new piece");
+    Table *table = PyCapsule_GetPointer(arguments[0], NAME);
+    Py_ssize_t size;
+    const char *text = table ? PyUnicode_AsUTF8AndSize(arguments[1], &size) : NULL;
+    if (!text)
+        return NULL;
+    Spots spots = {0};
+    Tokens tokens = {0};
+    int64_t told[2] = {0, 0};
+    PyObject *read = NULL, *unknown = PyList_New(0);
+    if (unknown && !looked_up(table, text, (size_t)size, &spots, unknown)
+        && !(PyList_Size(unknown) && learned(table, unknown, arguments[2]))
+        && !put_together(table, text, &spots, &tokens, told)) {
+        PyObject *made = as_tuple(&tokens);
+        read = made ? Py_BuildValue("NnLN", made, (Py_ssize_t)spots.count, (long long)told[0],
+                                    PyBool_FromLong(told[1] != 0))
+                    : NULL;
+    }
+    Py_XDECREF(unknown);
+    free(spots.spots);
+    free(tokens.tokens);
+    return read;
+}
