@@ -91,6 +91,7 @@ _ADDED = record(
 )  # fmt: skip
 _SHOWN = record(
     history=listing(record(changed=ANY, was=table(ANY))), replaced=listing(record(id=IDENTITY, text=TEXT)),
+    notices=listing(named("Notice")),
 )  # fmt: skip
 _CONTRAST = record(
     query=TEXT, id=IDENTITY, over=IDENTITY, outcome=TEXT, summary=TEXT, first=or_null(IDENTITY),

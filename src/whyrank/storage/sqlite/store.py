@@ -292,7 +292,8 @@ class SqliteStore(Listing):
     def _left_out(self, view: View, where: Where) -> tuple[Notice, ...]:
         """Say what a run could not see: because it waits to be indexed and cannot be now, or cannot be read."""
         is_whole = not (self._database.is_behind or self._database.has_lost)
-        return () if is_whole else arrivals.left_out(view.connection, where.scopes)
+        lost = () if is_whole else arrivals.left_out(view.connection, where.scopes)
+        return (*lost, *view.unlisted(where))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
