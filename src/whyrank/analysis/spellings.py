@@ -100,6 +100,11 @@ def by_plain_spelling(tokens: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
+def typed_beginning(known: Mapping[str, tuple[str, ...]], beginning: str) -> set[str]:
+    """Return the tokens with accents, known by how they are typed without, that begin so when they are typed."""
+    return {token for plain, tokens in known.items() if plain.startswith(beginning) for token in tokens}
+
+
 def typed_as(token: str) -> tuple[str, ...]:
     """Return the plain spellings that a token of a question may be one of: itself, or those of its letters."""
     return (token,) if token.isascii() else (token, *plain_spellings(token))

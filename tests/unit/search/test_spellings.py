@@ -87,7 +87,9 @@ def test_other_spellings_are_those_of_what_may_be_seen(engine: whyrank.Engine) -
     ("query", "texts"),
     [
         ("cafe AND town", {1}), ("cafe AND station", {0}), ("resume NOT film", {2}), ('"sao paulo"', {8, 9}),
-        ("Jean-Rene AND chess", {10}), ("Mueller AND bank", {12}),
+        ("Jean-Rene AND chess", {10}), ("Mueller AND bank", {12}), ("cafe*", {0, 1}), ("café*", {0}), ("gote*", {15}),
+        ("goete*", {15}), ("lod*", {17}), ("(station OR town) NOT cafe", set()), ("town NOT café", set()),
+        ("(station OR town) NOT cafe*", set()), ("town NOT café*", {1}),
     ],
 )  # fmt: skip
 def test_the_advanced_syntax_knows_other_spellings(engine: whyrank.Engine, query: str, texts: set[int]) -> None:

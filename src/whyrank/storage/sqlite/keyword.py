@@ -158,7 +158,7 @@ class KeywordIndex(Protocol):
         """Return the places of a shelf whose own texts hold a term."""
 
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+        """Return the terms of what the scopes may see that begin so as typed, and how many memories hold each."""
 
     def spelled(self, view: View, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
         """Return terms of what the scopes may see, or saw, that are these without accents."""

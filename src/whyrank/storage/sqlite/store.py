@@ -240,7 +240,7 @@ class SqliteStore(Listing):
             return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit, repeats), where)
 
     def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+        """Return the terms of what the scopes may see that begin so as typed, and how many memories hold each."""
         with self.view() as view:
             return view.keyword.beginning(view, beginning, scopes)
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from ....analysis.datewords import is_mark
+from ....analysis.spellings import typed_beginning
 from ....columns import Column, MemoryId
 from ....kernel import COMPILED, Kernel
 from ....trail import TermTable
@@ -131,7 +132,7 @@ class PostingsIndex:
         return self._list(view, shelf).postings(view.connection, WORDS, term).places
 
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+        """Return the terms of what the scopes may see that begin so as typed, and how many memories hold each."""
         shelves = view.shelves(scopes)
         asked = (_moment(shelves), beginning)
         last = self._begun
@@ -152,7 +153,9 @@ class PostingsIndex:
 
     def _beginning(self, view: View, shelves: Sequence[Shelf], beginning: str) -> dict[str, int]:
         lists = self._lists(view, shelves)
-        words = sorted({word for scope in lists for word in scope.beginning(view.connection, beginning)})
+        accented = [table for scope in lists for table in scope.accented(view.connection)]
+        written = {word for scope in lists for word in scope.beginning(view.connection, beginning)}
+        words = sorted(written.union(*(typed_beginning(table, beginning) for table in accented)))
         if not words:
             return {}
         held = sum((scope.counts(view.connection, words) for scope in lists), np.zeros(len(words), np.int64))
