@@ -102,9 +102,10 @@ class _Settling:
             self.notices.append(Notice("beginning-unknown", f"no word in these memories begins with {leaf.beginning}"))
         terms = terms[:MAX_WORDS]
         unlike = [term for term in terms if not term.startswith(leaf.beginning)]
-        others = typed_beginning(by_plain_spelling(unlike), leaf.beginning)
-        asked = several(leaf.asked, (term for term in terms if term not in others))
-        return spelled(asked, sorted(others), is_known=len(others) < len(terms)) if others else asked
+        typed = typed_beginning(by_plain_spelling(unlike), leaf.beginning)
+        others = [term for term in terms if term in typed]
+        asked = several(leaf.asked, (term for term in terms if term not in typed))
+        return spelled(asked, others, is_known=len(others) < len(terms)) if others else asked
 
     def _written(self, spellings: Sequence[str], stems: Sequence[str]) -> dict[str, int]:
         """Return the terms that are known of those that begin in some way or are these stems, with their counts."""
