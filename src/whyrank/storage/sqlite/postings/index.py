@@ -53,7 +53,7 @@ class PostingsIndex:
         self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
         self._unread = Unread()
         self._turn = threading.Lock()
-        self._listing_is_planned = False
+        self._is_planned = False
 
     def only(self, fields: Sequence[Field]) -> PostingsIndex:
         """Return an index that asks some fields alone, and shares the pages this one has read."""
@@ -104,10 +104,11 @@ class PostingsIndex:
         segments.renumber(connection, scope, moves, numbers)
 
     def is_due(self, connection: Connection) -> bool:
-        """Tell whether a segment is broken, or a merge or a list of words is due."""
-        if not self._listing_is_planned:
+        """Tell whether a segment is broken, or a merge or a list of words is due; at first look what others left."""
+        if not self._is_planned:
             segments.plan_listing(connection)
-            self._listing_is_planned = True
+            _plan_merges(connection)
+            self._is_planned = True
         return bool(self._pages.broken) or segments.is_due(connection)
 
     def scrub(self, connection: Connection) -> None:
@@ -279,6 +280,14 @@ class PostingsIndex:
             "for this answer the texts were read instead, and writing to this store mends it"
         )
         return [Notice("index-damaged", message)]
+
+
+def _plan_merges(connection: Connection) -> None:
+    """Make the merges due that whoever wrote many memories was killed before."""
+    several = "SELECT scope FROM posting_segments WHERE state = ? GROUP BY scope HAVING count(*) > 1"
+    for (scope,) in connection.execute(several, (segments.LIVE,)).fetchall():
+        if segments.to_merge(segments.live_segments(connection, scope), 1):
+            connection.execute("UPDATE posting_scopes SET due = 1 WHERE scope = ?", (scope,))
 
 
 def _text(placed: Placed) -> Text:
