@@ -146,7 +146,10 @@ def show_spaces(states: Sequence[SpaceState]) -> None:
 
 
 def show_backlog(behind: Backlog) -> None:
-    """Print what waits for a vector, and why."""
+    """Print what waits for a vector, and why; and what never gets one."""
+    if behind.nowhere:
+        texts = f"{counted(behind.nowhere, 'text')} the model knows no part of"
+        say(f"without a vector: {texts} (words find {'it' if behind.nowhere == 1 else 'them'})")
     if not behind.waiting:
         return
     refused = f", {behind.refused} of them refused" if behind.refused else ""
