@@ -109,8 +109,10 @@ def heading(memory: Memory) -> str:
 
 
 def place(memory: Memory) -> str:
-    """Return where a memory comes from."""
-    return str(memory.source) if memory.source and memory.source.path else f"{memory.kind} in {memory.scope}"
+    """Return where a memory comes from, on one line whatever its file is called."""
+    if not memory.source or not memory.source.path:
+        return f"{memory.kind} in {memory.scope}"
+    return str(memory.source).replace("\n", "\ufffd")
 
 
 def show_notices(notices: tuple[Notice, ...]) -> None:
