@@ -10,6 +10,7 @@ from .analysis.documents import embedded_text
 from .facts import Keys, new_fact
 from .ingest.entries import fingerprints
 from .ingest.filling import Attempt, Desk
+from .lifetimes import NEVER
 from .lives import Living
 from .ports import Arrival, Failure, Vector, Written
 from .serving import NOTE
@@ -91,7 +92,8 @@ class Arriving(Living):
                 self._footing = Footing(language=language)
             elif roles is not None:
                 dimension = self._store.dimensions(embedder.fingerprint)
-                is_usual = dimension is not None and not self._store.failures(embedder.fingerprint)
+                failures = self._store.failures(embedder.fingerprint)
+                is_usual = dimension is not None and all(failure.next_try >= NEVER for failure in failures)
                 desk = Desk(self._store, embedder, self._clock, dimension)
                 self._footing = Footing(desk, desk.space, (NOTE, roles), language) if is_usual else None
         return self._footing

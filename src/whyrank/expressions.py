@@ -16,6 +16,7 @@ from typing import TypeVar
 _BETWEEN = "|"
 _OTHERWISE = "~"
 OTHERWISE_COUNTS = 0.5  # of what a word counts that stands in a text as it was asked for, where any text has it so
+_SPELLINGS_NAMED = 3  # of those a term stands for; `cafe*` may stand for a thousand, and a trail is read by people
 T = TypeVar("T")
 
 
@@ -73,7 +74,10 @@ def label_of(term: str) -> str:
 def label_as(term: str, is_asked: bool) -> str:
     """Return how a trail names a term that was found as it was asked for, or else in another spelling."""
     others = [] if is_asked else spellings(term)[1]
-    return f"{label_of(term)} as {'/'.join(others)}" if others else label_of(term)
+    if not others:
+        return label_of(term)
+    more = f" and {len(others) - _SPELLINGS_NAMED} more" if len(others) > _SPELLINGS_NAMED else ""
+    return f"{label_of(term)} as {'/'.join(others[:_SPELLINGS_NAMED])}{more}"
 
 
 @dataclass(frozen=True, slots=True)

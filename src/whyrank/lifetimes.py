@@ -21,6 +21,8 @@ LIFETIMES: dict[str, float | None] = {
 # What is of use is kept; what was meant for a session or a few hours is not, however often it is looked at.
 REFRESHED = frozenset({"durable", "stable", "normal", "active"})
 
+NEVER = 253_402_300_799.0  # the last second of the year 9999: what waits until then is not tried again
+
 
 def expiry(decay: str, moment: float) -> float | None:
     """Return when a memory of a class expires that was written at a moment; None for never, or for no class."""

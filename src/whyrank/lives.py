@@ -94,14 +94,16 @@ class Living(Rereading):
         where = filters_of(Listing, filters).where(self._clock())
         return self._store.browse(where, min(limit, MAX_LISTED), min(offset, MAX_LISTED), sort, after)
 
-    def unlisted(self, shown: Iterable[Memory] = (), *, scope: Scopes = None) -> tuple[Notice, ...]:
-        """Say what a list of these scopes cannot show: facts in rows that were damaged before they were indexed.
+    def unlisted(self, shown: Iterable[Memory] = (), **filters: Any) -> tuple[Notice, ...]:
+        """Say what a list by these filters cannot show: facts in rows that were damaged before they were indexed.
 
-        Of what it has `shown`, say how much could not be read whole.
+        Also what is left out because the tags it is asked for were damaged; and of what it has `shown`, how much could
+        not be read whole.
         """
-        asked_nothing = self._store.keyword((), Where(visible(scopes_of(scope)), now=self._clock()), 1)
+        where = filters_of(Listing, filters).where(self._clock())
+        asked_nothing = self._store.keyword((), where, 1)
         lost = tuple(notice for notice in asked_nothing.notices if notice.code == UNREADABLE)
-        damaged = self._damaged(shown, visible(scopes_of(scope)))
+        damaged = self._damaged(shown, where.scopes)
         return (*lost, _shown_in_part(damaged)) if damaged else lost
 
     def _damaged(self, memories: Iterable[Memory], scopes: frozenset[Scope]) -> int:
@@ -230,14 +232,16 @@ class Living(Rereading):
         only = frozenset({owner})
         where = Where(only, include_superseded=True, include_expired=True, now=self._clock())
         with self._store.reading():
-            total, done, damaged = self._store.statistics((), only).total, 0, 0
+            total, done, damaged, lost = self._store.statistics((), only).total, 0, 0, list[Former]()
             for part in _portions(self._store.each(where)):
                 told = self._store.history([memory.id for memory in part], only)
                 yield from (as_record(memory, told.get(memory.id, ())) for memory in part)
+                lost += (former for formers in told.values() for former in formers if not former.was)
                 done, damaged = done + len(part), damaged + self._damaged(part, only)
                 progress(done, max(total, done), "")  # what waits to be indexed is in no statistics
         if damaged:
             notices.append(_shown_in_part(damaged))
+        notices.extend(lost_past(lost))
 
 
 def _shown_in_part(count: int) -> Notice:
@@ -245,6 +249,15 @@ def _shown_in_part(count: int) -> Notice:
     they = f"{counted(count, 'memory', 'memories')} of these {which(count, 'was', 'were')} damaged"
     told = f"{they}, and {which(count, 'is', 'are')} here as far as {which(count, 'it', 'they')} can be read"
     return Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is damaged, and `--repair` mends it")
+
+
+def lost_past(history: Iterable[Former]) -> tuple[Notice, ...]:
+    """Say of how many changes nobody knows any more what stood there before."""
+    lost = sum(not former.was for former in history)
+    if not lost:
+        return ()
+    told = f"what stood there before {counted(lost, 'change')} was damaged and cannot be read"
+    return (Notice(UNREADABLE, f"{told}; a backup made before may hold it (`whyrank doctor` counts what is lost)"),)
 
 
 def _put_off(memory: Memory, now: float) -> float | None:

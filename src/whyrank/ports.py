@@ -231,7 +231,7 @@ class Store(Protocol):
         """Return the best by word score, up to `limit` distinct sources (None: all); `repeats` change no coverage."""
 
     def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+        """Return terms of what the scopes may see that begin so, accents or none, and how many memories hold each."""
 
     def spelled(self, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
         """Return terms of what the scopes may see, or saw, that are these without accents (`by_plain_spelling`)."""

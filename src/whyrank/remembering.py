@@ -263,7 +263,7 @@ class Remembering(Arriving):
         vector = done.vectors.get(entry.embed_hash)
         near, notices = self._nearest_facts(vector, space, memory.scope, self._config["dedup.cosine"], now)
         others = [one for one in near if one.memory.id not in apart]
-        return _Found(tuple(others[:_NEAR_TOLD]), space, done.vectors, notices=notices)
+        return _Found(tuple(others[:_NEAR_TOLD]), space, done.vectors, done.failures, notices)
 
     def _nearest_facts(
         self, vector: Vector | None, space: str, scope: Scope, least: float, now: float

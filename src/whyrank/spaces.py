@@ -11,6 +11,7 @@ from .background import Background
 from .calibrations import Calibrating
 from .embedding.missing import MissingModel
 from .errors import ConfigError, NotFound, ProviderUnavailable
+from .lifetimes import NEVER
 from .ports import Changes, Embedder
 from .search.calibration import calibrated_owners
 from .serving import Roles, Space
@@ -40,13 +41,14 @@ class SpaceState(NamedTuple):
 
 
 class Backlog(NamedTuple):
-    """What waits for a vector in the space that answers, and why."""
+    """What waits for a vector in the space that answers, and why; and how many texts the model knows nothing of."""
 
     waiting: int = 0
     refused: int = 0
     attempts: int = 0
     error: str = ""
     next_try: float | None = None
+    nowhere: int = 0
 
 
 class ModelChange(NamedTuple):
@@ -141,13 +143,15 @@ class Spaces(Calibrating):
         space, share = self.space, share_of(scope)
         if not space:
             return Backlog()
-        waiting = self._store.status(space, share).without_vector
-        failures = self._store.failures(space, share)
+        without, known = self._store.status(space, share).without_vector, self._store.failures(space, share)
+        failures = [failure for failure in known if failure.next_try < NEVER]
+        nowhere = len(known) - len(failures)
+        waiting = max(0, without - nowhere)
         if not failures or (share is not None and not waiting):
-            return Backlog(waiting)
+            return Backlog(waiting, nowhere=nowhere)
         last = max(failures, key=lambda failure: (not failure.hash, failure.failed))
         refused = sum(bool(failure.hash) for failure in failures)
-        return Backlog(waiting, refused, last.attempts, last.error, last.next_try)
+        return Backlog(waiting, refused, last.attempts, last.error, last.next_try, nowhere)
 
     def waiting_notices(self, *, scope: Scopes = None) -> tuple[Notice, ...]:
         """Say that something waits for its vector because the embedder failed; nothing where it did not."""
@@ -155,7 +159,7 @@ class Spaces(Calibrating):
             return ()
         behind = self.backlog(scope=scope)
         text = f"stored and found by words; {behind.waiting} wait for a vector: {behind.error}"
-        return (Notice("waiting", f"{text}; `whyrank embed` tries again"),) if behind.waiting else ()
+        return (Notice("waiting", f"{text}; `whyrank embed` tries again"),) if behind.waiting and behind.error else ()
 
     # -- changing the model ----------------------------------------------------------------------------------
 
@@ -173,8 +177,10 @@ class Spaces(Calibrating):
         return [self._state(name, *known.get(name, ("kept", "")), vectors.get(name, 0), share) for name in names]
 
     def _state(self, name: str, role: str, provider: str, vectors: int, share: frozenset[Scope] | None) -> SpaceState:
-        waiting = self._store.status(name, share).without_vector
-        failure = next(iter(self._store.failures(name, share)), None) if waiting or share is None else None
+        without, failures = self._store.status(name, share).without_vector, self._store.failures(name, share)
+        waiting = max(0, without - sum(failure.next_try >= NEVER for failure in failures))
+        told = (failure for failure in failures if failure.next_try < NEVER)
+        failure = next(told, None) if waiting or share is None else None
         return SpaceState(name, provider, role, vectors, waiting, failure.error if failure else "")
 
     def change_model(

@@ -152,10 +152,10 @@ class Memory:
 
 
 class Former(NamedTuple):
-    """What a memory was before a change: the fields that were changed, as they stood until then."""
+    """What a memory was before a change: the fields that were changed, as they stood until then; none if damaged."""
 
     memory: MemoryId
-    changed: float
+    changed: float | None
     was: Mapping[str, object]
 
 

@@ -425,6 +425,13 @@ def test_broken_front_matter_is_a_remark_and_the_text_is_kept(call: Run, odd: Pa
     assert found[0]["path"] == "odd/front.md"
 
 
+def test_a_file_with_a_line_in_its_name_is_listed_on_one(call: Run, odd: Path) -> None:
+    (odd / "two\nlines.md").write_text("The marmalade is on the top shelf.\n", encoding="utf-8")
+    call("ingest", "odd", "--embedding", "none")
+    assert "odd/two\ufffdlines.md:1-1" in call("list", "--embedding", "none").out
+    assert "odd/two\ufffdlines.md:1-1" in call("search", "marmalade", "--embedding", "none").out
+
+
 def test_lines_of_a_log_that_are_no_turns_are_counted(call: Run, odd: Path) -> None:
     (odd / "log.jsonl").write_text('{"text": "The bell rang twice."}\nnot json\n[1]\n{"text": 5}\n', encoding="utf-8")
     done = call("ingest", "odd", "--embedding", "none")

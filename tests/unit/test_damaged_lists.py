@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,14 @@ from tests.damage import told
 from whyrank.types import Notice
 
 WHOLE, BROKEN = "coffee is black", "tea is green"
+LEFT_OUT = (
+    "the tags of 1 memory were damaged, so nobody knows whether it says what is asked for; "
+    "`whyrank doctor` names what is damaged, and `--repair` mends it"
+)
+
+
+def codes_of(results: whyrank.Results) -> list[str]:
+    return [notice.code for notice in results.notices if notice.code == "facts-damaged"]
 
 
 @pytest.fixture
@@ -48,3 +57,36 @@ def test_an_export_goes_on_and_says_so(engine: whyrank.Engine) -> None:
 def test_tags_that_are_none_do_not_stop_those_who_look_for_others(engine: whyrank.Engine) -> None:
     assert [memory.text for memory in engine.list(tags=["drink"])] == [WHOLE]
     assert [hit.memory.text for hit in engine.search("tea coffee", tags=["drink"])] == [WHOLE]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"query": "tea coffee", "tags": ["drink"]}, {"query": "(tea OR coffee) AND tag:drink", "syntax": "advanced"}],
+)
+def test_a_search_says_whose_tags_nobody_knows(engine: whyrank.Engine, asked: dict[str, Any]) -> None:
+    results = engine.search(**asked)
+    assert [hit.memory.text for hit in results] == [WHOLE]
+    assert [notice.message for notice in results.notices if notice.code == "facts-damaged"] == [LEFT_OUT]
+
+
+def test_a_list_says_whose_tags_nobody_knows(engine: whyrank.Engine) -> None:
+    found = engine.list(tags=["drink"])
+    assert [notice.message for notice in engine.unlisted(found, tags=["drink"])] == [LEFT_OUT]
+
+
+def test_what_other_filters_leave_out_is_not_told_of(engine: whyrank.Engine) -> None:
+    assert engine.unlisted((), tags=["drink"], kind="chunk") == ()
+    assert engine.unlisted((), tags=["drink"], scope="user:1") != ()  # who sees the global scope as well
+    assert codes_of(engine.search("coffee AND tag:drink", syntax="advanced")) == []
+    told = engine.search("tea OR tag:drink", syntax="advanced").notices  # it is found, by another word
+    assert [notice.message[:32] for notice in told if notice.code == "facts-damaged"] == [
+        "1 memory that answers was damage"
+    ]
+
+
+@pytest.mark.parametrize("stored", ["5", '{"drink": 1}', '["drink", 1]', "[", ""])
+def test_whatever_is_no_list_of_texts_is_told(engine: whyrank.Engine, tmp_path: Path, stored: str) -> None:
+    told(tmp_path / "memory.db", "UPDATE memories SET tags = ? WHERE text = ?", stored, BROKEN)
+    found = engine.list(tags=["else"])
+    assert found == []
+    assert [notice.message for notice in engine.unlisted(found, tags=["else"])] == [LEFT_OUT]

@@ -13,10 +13,12 @@ from whyrank.expressions import (
     Not,
     Says,
     is_several,
+    label_as,
     label_of,
     meant,
     refusal,
     several,
+    spelled,
     valued,
     wanted,
 )
@@ -64,3 +66,17 @@ def test_a_term_may_stand_for_several_and_for_none() -> None:
     assert (label_of(term), meant(term), is_several(term)) == ("deploy*", ["deploy", "deployment"], True)
     assert (meant(several("x*", [])), is_several(several("x*", []))) == ([], True)
     assert (label_of("tea"), meant("tea"), is_several("tea")) == ("tea", ["tea"], False)
+
+
+@pytest.mark.parametrize(
+    ("others", "label"),
+    [
+        (["café"], "cafe as café"),
+        (["cafè", "café", "cafê"], "cafe as cafè/café/cafê"),
+        (["cafè", "café", "cafê", "cafë", "cäfe"], "cafe as cafè/café/cafê and 2 more"),
+    ],
+)
+def test_a_trail_names_a_few_other_spellings_and_counts_the_rest(others: list[str], label: str) -> None:
+    term = spelled("cafe", others, is_known=True)
+    assert label_as(term, is_asked=False) == label
+    assert label_as(term, is_asked=True) == "cafe"

@@ -281,13 +281,51 @@ def test_what_cannot_be_embedded_is_stored_and_the_next_write_takes_it_along(ope
     with failing(large, ProviderUnavailable("nobody there", "wait")):
         added = engine.add("green tea")
     assert engine.search("tea")[0].id == added.id
-    assert engine.backlog() == (1, 0, 1, "nobody there (wait)", 1001.0)
+    assert engine.backlog() == (1, 0, 1, "nobody there (wait)", 1001.0, 0)
     [notice] = engine.waiting_notices()
     assert "1 wait for a vector: nobody there" in notice.message
     clock.now += 2
     engine.add("black tea")
-    assert engine.backlog() == (0, 0, 0, "", None)
+    assert engine.backlog() == (0, 0, 0, "", None, 0)
     assert engine.waiting_notices() == ()
+
+
+def test_what_the_model_knows_no_part_of_is_asked_for_once_and_waits_for_nothing(opened: Open, tmp_path: Path) -> None:
+    model = Speechless()
+    engine = opened("large", large=model)
+    engine.add("black tea")  # the first of a space
+    for folder in ("notes", "notes/more"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "odd.md").write_text(f"odd {folder}\n", encoding="utf-8")
+    for number in range(40):
+        (tmp_path / "notes" / f"{number}.md").write_text(f"tea number {number}\n", encoding="utf-8")
+    asked: list[int] = []
+    for _ in range(2):
+        model.odd.clear()
+        report = engine.ingest(tmp_path / "notes")
+        asked.append(len(model.odd))
+        assert report.without_vector == 2
+    assert asked == [2, 0]
+    engine.add("an odd fact")
+    engine.update(engine.add("one more fact").id, text="one more odd fact")
+    assert engine.backlog() == (0, 0, 0, "", None, 4)
+    assert engine.waiting_notices() == ()
+    assert [(state.waiting, state.error) for state in engine.spaces()] == [(0, "")]
+    assert engine.status().without_vector == 4
+    assert len(engine.search("odd fact")) >= 2
+
+
+class Speechless(WordDirections):
+    """Knows nothing of texts that say odd, and remembers who asked for these."""
+
+    def __init__(self) -> None:
+        super().__init__(48, "large")
+        self.odd: list[str] = []
+
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = super().documents(texts)
+        self.odd += [text for text in texts if "odd" in text]
+        return np.array([row * ("odd" not in text) for row, text in zip(rows, texts, strict=True)])
 
 
 def test_the_queue_of_others_is_no_news_to_whoever_does_not_see_it(opened: Open) -> None:
@@ -297,12 +335,12 @@ def test_the_queue_of_others_is_no_news_to_whoever_does_not_see_it(opened: Open)
     engine.add("black tea")
     with failing(large, ProviderUnavailable("nobody there", "wait")):
         engine.add("green tea", scope="user:7")
-    assert engine.backlog(scope=["user:42"]) == engine.backlog(scope=[]) == (0, 0, 0, "", None)
+    assert engine.backlog(scope=["user:42"]) == engine.backlog(scope=[]) == (0, 0, 0, "", None, 0)
     assert engine.waiting_notices(scope=["user:42"]) == ()
     [state] = engine.spaces(scope=["user:42"])
     assert (state.vectors, state.waiting, state.error) == (1, 0, "")
     assert engine.status(scope="user:42").without_vector == 0
-    assert engine.backlog(scope="user:7") == engine.backlog() == (1, 0, 1, "nobody there (wait)", 1001.0)
+    assert engine.backlog(scope="user:7") == engine.backlog() == (1, 0, 1, "nobody there (wait)", 1001.0, 0)
     assert engine.waiting_notices(scope="user:7") == engine.waiting_notices()
     assert engine.spaces(scope="user:7") == engine.spaces()
 

@@ -14,7 +14,7 @@ from .languages import DEFAULT_LANGUAGE, latin_language
 from .patterns import pattern
 from .readings import term_for
 from .text import clean, compose
-from .words import runs_in, tokens_of
+from .words import content_of, runs_in, tokens_of
 
 _AROUND = "\"'“”„«»‹›()[]{}<>.,;:!?#`"  # signs that stand around a code and are none of it
 _DIGIT = re.compile(r"\d")
@@ -77,7 +77,7 @@ def _code(code: str, tokens: frozenset[str], latin: str) -> Code:
     parts = {tuple(dict.fromkeys(tokens_of(" ".join(cut), latin))) for cut in (pieces, re.split(r"[\W_]+", code))}
     digits = sum(map(len, filter(str.isdigit, pieces)))
     is_bare = digits >= _MANY_DIGITS or len("".join(pieces)) == digits + 1
-    is_told_whole = all(tokens_of(piece, latin) for piece in pieces)
+    is_told_whole = all(content_of(piece, latin) for piece in pieces)
     return Code(code, term, ((term,), (plural,), *sorted(parts)), tokens, is_bare and " " not in code, is_told_whole)
 
 

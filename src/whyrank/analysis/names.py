@@ -13,7 +13,7 @@ from ..matches import NameMatch, NameProbe, NameRelation
 from ..ports import Name
 from ..types import Memory
 from .patterns import pattern
-from .spellings import plain_spellings
+from .spellings import are_spellings, bare_spelling, plain_spellings
 from .text import compose, fold
 from .words import MAX_TOKEN_LETTERS, parts_of, spoken_words
 
@@ -152,6 +152,7 @@ def match_in_any_spelling(probe: NameProbe, names: Sequence[Name]) -> NameMatch 
     asked = () if probe.key.isascii() else plainly(probe)
     matches = [match for plain in asked for name in names if (match := _in_accents(plain, name))]
     matches += [match for name in names for plain in _plain_names(name) if (match := _in_accents(probe, plain))]
+    matches += [match for name in names if (same := _as_asked(name, probe)) and (match := _in_accents(probe, same))]
     return min([*matches, *([found] if found else [])], key=match_order, default=None)
 
 
@@ -181,6 +182,29 @@ def _plain_names(name: Name) -> Iterator[Name]:
     if not name.key.isascii():
         for way, key in enumerate(plain_spellings(name.key)[:_WAYS]):
             yield name._replace(key=key, words=_typed(name.words, way))
+
+
+def _as_asked(name: Name, probe: NameProbe) -> Name | None:
+    """Return a name with its words spelled as a query spells them, each in its own way; None if it has none of them."""
+    if name.key.isascii() and probe.key.isascii():
+        return None
+    keys, words = _by_bare_spelling(probe)
+    key = next((one for one in keys.get(bare_spelling(name.key), ()) if are_spellings(one, name.key)), name.key)
+    asked = tuple(
+        next((one for one in words.get(bare_spelling(word), ()) if are_spellings(one, word)), word)
+        for word in name.words
+    )
+    return name._replace(key=key, words=asked) if (key, asked) != (name.key, name.words) else None
+
+
+@lru_cache(maxsize=8)
+def _by_bare_spelling(probe: NameProbe) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return the keys that a query may name something by, and its words, by what they have in common with others."""
+    found: tuple[dict[str, list[str]], dict[str, list[str]]] = {}, {}
+    for known, texts in zip(found, ((probe.key, *windows_by_key(probe)), probe.words), strict=True):
+        for text in texts:
+            known.setdefault(bare_spelling(text), []).append(text)
+    return found
 
 
 def _in_accents(probe: NameProbe, name: Name) -> NameMatch | None:

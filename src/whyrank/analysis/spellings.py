@@ -22,6 +22,7 @@ _MARKED = ((0xC0, 0x250), (0x1E00, 0x1F00), (0x386, 0x3CF), (0x1F00, 0x2000))  #
 _MARKS = range(0x300, 0x370)  # that stand behind their letters where there is no letter with the mark
 # A letter that may have an accent; the letters of Greek that have none are many.
 _ACCENT = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1fffάέήίόύώϊϋΐΰё]")
+_TWO_LETTERS = re.compile("([aou])e|aa")  # what umlauts and å are typed as
 
 
 @lru_cache(maxsize=1)
@@ -52,6 +53,37 @@ def plain_spellings(word: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def may_hold_umlauts(word: str) -> bool:
+    """Tell whether a folded word has two letters that may have been typed for one."""
+    return _TWO_LETTERS.search(word) is not None
+
+
+@lru_cache(maxsize=4_096)
+def bare_spelling(word: str) -> str:
+    """Return what a folded word has in common with all its spellings: no marks, and one letter where two may be one."""
+    return _TWO_LETTERS.sub(lambda two: two[1] or "a", word.translate(_tables()[0]))
+
+
+def are_spellings(one: str, other: str) -> bool:
+    """Tell whether two folded words are one, each of their accents left away, or typed as one letter or as two.
+
+    `Baeckerei Muller` is `Bäckerei Müller`; but `Moller` is not `Moeller`, for neither has an accent.
+    """
+    if bare_spelling(one) != bare_spelling(other):
+        return False
+    return any(
+        _typed(a).fullmatch(b) for a, b in ((one, other), (other, one), *((one, b) for b in plain_spellings(other)))
+    )
+
+
+@lru_cache(maxsize=1_024)
+def _typed(word: str) -> re.Pattern[str]:
+    """Return what matches a word however each of its accents is typed."""
+    plain, apart = _tables()
+    ways = (dict.fromkeys((letter, letter.translate(plain), letter.translate(apart))) for letter in word)
+    return re.compile("".join("|".join(map(re.escape, way)).join(("(?:", ")")) for way in ways))
+
+
 def accented_in(text: str) -> list[str]:
     """Return the tokens of a text, with spaces between them, that are typed otherwise without accents, or nearly so."""
     if text.isascii() or not _ACCENT.search(text):
@@ -66,6 +98,11 @@ def by_plain_spelling(tokens: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         for plain in plain_spellings(token):
             found[plain] = (*found.get(plain, ()), token)
     return found
+
+
+def typed_beginning(known: Mapping[str, tuple[str, ...]], beginning: str) -> set[str]:
+    """Return the tokens with accents, known by how they are typed without, that begin so when they are typed."""
+    return {token for plain, tokens in known.items() if plain.startswith(beginning) for token in tokens}
 
 
 def typed_as(token: str) -> tuple[str, ...]:

@@ -136,6 +136,8 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
         except (ValueError, RecursionError) as error:
             said = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else "too deep"
             raise BadDataset(f"{file}:{number} is no JSON: {said}", _EACH_LINE) from error
+        if isinstance(row, dict) and "id" not in row and "_id" in row:  # as the sets of BEIR have it
+            row["id"] = row["_id"]
         if (wrong := _slip(row)) is not None:
             raise BadDataset(f"{file}:{number} {wrong}", _EACH_LINE)
         yield row

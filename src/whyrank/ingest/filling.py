@@ -7,12 +7,13 @@ text that a provider will not take, or (under an empty hash) for a provider that
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..analysis.entries import content_hash
 from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch
+from ..lifetimes import NEVER
 from ..ports import Changes, Embedder, Failure, Store, Vector
 from ..unitvectors import lone_row, unit_rows
 
@@ -31,6 +32,7 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
 FIRST_WAIT_FOR_A_TEXT_S, LONGEST_WAIT_FOR_A_TEXT_S = 60.0, 86_400.0
 REFUSALS_OF_EVERYBODY = frozenset({401, 402, 403, 404})  # the key, the account, the model
 _ERROR_LETTERS = 500
+NO_DIRECTION = "the embedder knows no part of the text"  # which is no failure, and no reason to ask again
 
 
 class Embedded(NamedTuple):
@@ -51,8 +53,9 @@ class Attempt(NamedTuple):
 
     @property
     def wrong(self) -> str:
-        """Say what went wrong first, if something did."""
-        return self.error or next((failure.error for failure in self.failures.values() if failure), "")
+        """Say what went wrong first, if something did; that a text has no direction is nothing wrong."""
+        failures = (failure for failure in self.failures.values() if failure and failure.next_try < NEVER)
+        return self.error or next((failure.error for failure in failures), "")
 
 
 class Given(NamedTuple):
@@ -88,7 +91,7 @@ class Desk:
         if not texts:
             return Attempt()
         try:
-            return Attempt(self._vectors(texts))
+            return self._placed(texts, self._vectors(texts))
         except Exception as error:  # whatever a provider throws, the texts must be stored
             return self._after(error, texts)
 
@@ -102,19 +105,27 @@ class Desk:
                 seen.update(hashes)
             if given.error is not None:
                 raise given.error
-            return Attempt(vectors)
+            return self._placed(texts, vectors)
         except Exception as error:  # as above
             rest = self._after(error, {text_hash: text for text_hash, text in texts.items() if text_hash not in seen})
-            return Attempt({**vectors, **rest.vectors}, rest.failures, rest.error)
+            done = self._placed(seen, vectors)
+            return Attempt({**vectors, **rest.vectors}, {**done.failures, **rest.failures}, rest.error)
 
     def attempt_one(self, text: str) -> Vector | Attempt:
         """Embed one text; its vector comes alone where it is fit to be stored as it is."""
         try:
             rows = self.embedder.documents([text])
             row = lone_row(rows, self.dimension)
-            return Attempt(self._looked_at({content_hash(text): text}, rows)) if row is None else row
+            asked = {content_hash(text): text}
+            return self._placed(asked, self._looked_at(asked, rows)) if row is None else row
         except Exception as error:  # as above
             return self._after(error, {content_hash(text): text})
+
+    def _placed(self, asked: Iterable[str], vectors: Mapping[str, Vector]) -> Attempt:
+        """Write down, once for all, which of the texts that were asked for have no direction in this space."""
+        now = self.clock()
+        nowhere = {key: Failure(key, 1, NO_DIRECTION, now, NEVER) for key in asked if key not in vectors}
+        return Attempt(vectors, nowhere)
 
     def _after(self, error: Exception, texts: Mapping[str, str]) -> Attempt:
         """Find out whom a failure is about, and write it down."""
@@ -128,8 +139,8 @@ class Desk:
         taken = False
         for text_hash, text in texts.items():
             try:
-                vectors |= self._vectors({text_hash: text})
-                taken = True
+                done = self._placed([text_hash], self._vectors({text_hash: text}))
+                vectors, failures, taken = {**vectors, **done.vectors}, {**failures, **done.failures}, True
             except Exception as error:  # as above
                 if not _is_about_a_text(error) or (not taken and len(failures) + 1 >= REFUSALS_IN_A_ROW):
                     stopped = self._failed(PROVIDER, error, known)
@@ -173,9 +184,11 @@ class Desk:
         """Look which of the texts that are put have no vector, and what has failed in this space."""
         texts = {entry.embed_hash: entry.embed_text for entry in changes.put}
         with self.store.reading():
+            failures = self.store.failures(self.space)
             known = self.store.known_vectors(texts, self.space) | changes.vectors.keys() | changes.failures.keys()
+            known |= {failure.hash for failure in failures if failure.next_try >= NEVER}
             missing = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
-            return Lack(missing, self.store.failures(self.space))
+            return Lack(missing, [failure for failure in failures if failure.next_try < NEVER])
 
     def store_with_vectors(self, changes: Changes, lack: Lack | None = None) -> Attempt:
         """Embed what is put and has no vector, then write it all; what got none waits and is stored all the same."""
@@ -201,14 +214,21 @@ class Desk:
         return done._replace(vectors=vectors)
 
     def fill(
-        self, progress: Progress = lambda *_: None, *, most: int | None = None, all_texts: bool = True
+        self,
+        progress: Progress = lambda *_: None,
+        *,
+        most: int | None = None,
+        all_texts: bool = True,
+        again: bool = False,
     ) -> Embedded:
         """Embed what waits, batch by batch, each in a transaction of its own; stopped, it goes on when called again.
 
-        Unless all texts are asked for, those that failed wait for their time. A provider that fails ends it.
+        Unless all texts are asked for, those that failed wait for their time; those without a direction are asked for
+        `again` only by whoever says so. A provider that fails ends it.
         """
         total = self.store.status(self.space).without_vector if most is None else most
-        made, left, after, due = 0, 0, 0, None if all_texts else self.clock()
+        made, left, after, nowhere = 0, 0, 0, 0 if again else self._nowhere()
+        due = None if again else (NEVER - 1 if all_texts else self.clock())
         while most is None or made + left < most:
             waiting = self.store.without_vector(self.space, TEXTS_PER_TRANSACTION, after, due)
             if not waiting:
@@ -221,7 +241,11 @@ class Desk:
             progress(min(made, total), total, "")
             if done.error:
                 return Embedded(self.space, made, max(left, self.store.status(self.space).without_vector), done.error)
-        return Embedded(self.space, made, left)
+        return Embedded(self.space, made, left + nowhere)
+
+    def _nowhere(self) -> int:
+        """Count the texts that are known to have no direction in this space."""
+        return sum(failure.next_try >= NEVER for failure in self.store.failures(self.space))
 
     def _recover(self) -> None:
         """Nothing waits any more, so the provider's failure is over."""
@@ -232,7 +256,7 @@ class Desk:
 def embed_all(store: Store, embedder: Embedder, progress: Progress, clock: Clock = time.time) -> Embedded:
     """Embed whatever is missing in the embedder's space, vectors that are damaged among it."""
     store.drop_damaged_vectors(embedder.fingerprint)
-    return Desk(store, embedder, clock).fill(progress)
+    return Desk(store, embedder, clock).fill(progress, again=True)
 
 
 def _of_the_provider(failures: Sequence[Failure]) -> Failure | None:

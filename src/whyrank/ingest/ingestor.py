@@ -28,6 +28,7 @@ Action = Literal["new", "changed", "renamed", "touched", "deleted"]
 _CHUNKS_PER_TRANSACTION = 256
 _NANOSECONDS = 1e9
 _WAITING = "failed, the words can be searched meanwhile: {}"
+_PASSED_OVER = "it is there, but folders pass it over now, so what was read of it goes; name it to have it read"
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class Ingestor:
             raise IngestError(f"{first.path}: {first.reason}", "check the path and its permissions")
         manifest = self.store.manifest(scope)
         deleted = self._deleted(roots, scope, {self._name(file.path) for file in found}, manifest, report.failed)
+        report.remarks += ((path, _PASSED_OVER) for path in deleted if (self.settings.workspace / path).is_file())
         plans = self._plans(found, scope, manifest, deleted, report)
         self._apply(plans, len(found) + len(deleted), report)
         if not dry_run:

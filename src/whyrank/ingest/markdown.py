@@ -125,10 +125,18 @@ def _front_matter(lines: tuple[str, ...]) -> tuple[dict[str, Any], int, str]:
     try:
         fields = yaml.safe_load("\n".join(lines[1:end])) or {}
     except _YAML_ERRORS as error:
-        return {}, 0, f"front matter could not be read: {(str(error) or repr(error)).splitlines()[0]}"
+        return {}, 0, f"front matter could not be read: {_slip(error)}"
     if not isinstance(fields, dict):
         return {}, 0, ""
     return {key.lower(): value for key, value in fields.items() if isinstance(key, str)}, end + 1, ""
+
+
+def _slip(error: Exception) -> str:
+    """Say what is wrong with front matter, and in which line of its file, where that is known."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None or not problem:
+        return (str(error) or repr(error)).splitlines()[0]
+    return f"{problem} in line {mark.line + 2}"  # counted from one, behind the first fence
 
 
 def _blocks(body: str) -> Iterator[Block]:

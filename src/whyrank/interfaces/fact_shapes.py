@@ -7,7 +7,7 @@ from typing import Any
 
 from ..exporting import as_change
 from ..facts import Added, Changed, Near
-from ..lives import Forgotten
+from ..lives import Forgotten, lost_past
 from ..types import Former, Memory
 from .shapes import FORMAT, memory, notices
 
@@ -33,12 +33,14 @@ def shown(found: Memory, history: Sequence[Former], replaced: Sequence[Memory]) 
         **memory(found),
         "history": [as_change(one) for one in history],
         "replaced": [{"id": one.id, "text": one.text} for one in replaced],
+        "notices": notices(lost_past(history)),
     }
 
 
 def changed(done: Changed, history: Sequence[Former], replaced: Sequence[Memory]) -> dict[str, Any]:
     """Return a fact that was changed, with its past, and what is to be said of the change."""
-    return {**shown(done.memory, history, replaced), "notices": notices(done.notices)}
+    told = notices((*done.notices, *lost_past(history)))
+    return {**shown(done.memory, history, replaced), "notices": told}
 
 
 def forgotten(ids: Sequence[str], scope: str | None, done: Forgotten) -> dict[str, Any]:

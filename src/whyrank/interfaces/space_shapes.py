@@ -35,6 +35,7 @@ def backlog(behind: Backlog) -> dict[str, Any]:
         "attempts": behind.attempts,
         "error": behind.error or None,
         "next_try": moment(behind.next_try),
+        "nowhere": behind.nowhere,
     }
 
 

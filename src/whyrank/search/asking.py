@@ -9,9 +9,10 @@ from ..analysis.advanced import asked_for, other_terms
 from ..analysis.endings import foreign_spellings, foreign_stems_beginning
 from ..analysis.query import analyse
 from ..analysis.sayings import FIELDS, is_said
+from ..analysis.spellings import by_plain_spelling, typed_beginning
 from ..analysis.strict import long_terms
 from ..analysis.words import german_stems
-from ..expressions import Begins, Expression, Holds, Leaf, Says, refusal, rewritten, several, wanted
+from ..expressions import Begins, Expression, Holds, Leaf, Says, refusal, rewritten, several, spelled, wanted
 from ..ports import Store
 from ..types import Analysis, Memory, Notice, Query, Scope
 from .joints import with_further_joints
@@ -99,7 +100,12 @@ class _Settling:
             self.notices.append(Notice("beginning-cut", message))
         if not terms:
             self.notices.append(Notice("beginning-unknown", f"no word in these memories begins with {leaf.beginning}"))
-        return several(leaf.asked, terms[:MAX_WORDS])
+        terms = terms[:MAX_WORDS]
+        unlike = [term for term in terms if not term.startswith(leaf.beginning)]
+        typed = typed_beginning(by_plain_spelling(unlike), leaf.beginning)
+        others = [term for term in terms if term in typed]
+        asked = several(leaf.asked, (term for term in terms if term not in typed))
+        return spelled(asked, others, is_known=len(others) < len(terms)) if others else asked
 
     def _written(self, spellings: Sequence[str], stems: Sequence[str]) -> dict[str, int]:
         """Return the terms that are known of those that begin in some way or are these stems, with their counts."""

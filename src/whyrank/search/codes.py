@@ -66,7 +66,8 @@ def codes_asked(
         share, alone = (own / whole, one / (whole - own + one)) if own else (0.0, 0.0)
         near = _who_may_hold(code, store, where)
         holders = _who_says(code, near, store, where)
-        is_missing = code.stands_alone and not (near if code.is_told_whole else holders)
+        # Where more hold what there is to ask for than were read, one of the others may say it.
+        is_missing = code.stands_alone and not holders and len(near) <= (0 if code.is_told_whole else LOOKED_AT)
         found.append(
             Held(code.text, code.term, share, alone, frequency[code.term], holders, is_missing, statistics.total)
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from ..analysis.names import plainly
+from ..analysis.spellings import may_hold_umlauts
 from ..columns import Candidate, MemoryId
 from ..expressions import spellings
 from ..ports import Store
@@ -33,6 +34,6 @@ def with_accented_names(runs: tuple[Run, ...], analysis: Analysis, store: Store,
     """
     named = [store.named(probe, where, _NAMED_OTHERWISE) for probe in plainly(analysis.probe)]
     further = [identity for run in named for identity in run.ids]
-    if any(spellings(term)[1] for term in analysis.terms):
+    if may_hold_umlauts(analysis.probe.key) or any(spellings(term)[1] for term in analysis.terms):
         further += [identity for run in runs if run.name == "keyword" for identity in islice(run.ids, _NAMED_OTHERWISE)]
     return also_proposed(runs, further) if further else runs

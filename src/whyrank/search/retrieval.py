@@ -273,7 +273,9 @@ def _name_matches(
             continue
         match = match_in_any_spelling(analysis.probe, names_of(memory_of(memories[identity])))
         if match is not None:
-            matches[identity] = match._replace(words=tokens_of(" ".join(match.words), language))
+            # Words that only the name spells so are asked for in its spelling.
+            said = match.words if match.name.isascii() else (*match.words, match.name)
+            matches[identity] = match._replace(words=tokens_of(" ".join(said), language))
     return matches
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..analysis.names import probe_for
+from ..lifetimes import NEVER
 from ..ports import Arrival, Changes, Failure, Store, Written
 from ..types import Memory
 from .store_setting import MINE, NOW, OTHER, USER, StoreSetting, fact, ids
@@ -75,6 +76,9 @@ class ArrivalContract(StoreSetting):
         assert not store.take_in(sound._replace(vector=sound.vector[:5]))
         assert not store.take_in(sound._replace(vector=sound.vector * 0))
         assert not store.take_in(sound._replace(space="testing/new@1"))
+        nowhere = {"h_1": Failure("h_1", 1, "no direction", NOW, NEVER)}  # which is nobody's failure
+        store.write(Changes(space=self.embedder.fingerprint, failures=nowhere))
+        assert store.take_in(self.arrival(fact("m_2", "black tea")))
         failed = {"": Failure("", 1, "away", NOW, NOW + 1)}
         store.write(Changes(space=self.embedder.fingerprint, failures=failed))
         assert not store.take_in(sound)

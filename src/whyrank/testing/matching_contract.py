@@ -55,6 +55,20 @@ class MatchingContract(StoreContract):
             "cafe": ("cafè",), "cafe7": ("café7",), "muller": ("müller",), "mueller": ("müller",),
         }  # fmt: skip
 
+    def test_a_beginning_is_that_of_words_with_accents_as_well(self, tmp_path: Path) -> None:
+        """Whoever types no accents means words with them; whoever types one means it."""
+        many = [fact(f"m_{i}", f"café{i} text", scope=USER) for i in range(150)]
+        store = self.filled(
+            tmp_path, [*many, fact("m_x", "cafeteria, École", scope=USER), fact("m_z", "cafè", scope=OTHER)]
+        )
+        store.write(Changes(remove=[f"m_{i}" for i in range(1, 150)]))
+        self.put(store, [fact("m_y", "cafés", scope=USER)])
+        assert dict(store.beginning("cafe", MINE)) == {"cafeteria": 1, "café": 1, "café0": 1}
+        assert dict(store.beginning("ecol", MINE)) == {"école": 1}
+        assert dict(store.beginning("café", MINE)) == {"café": 1, "café0": 1}
+        assert self.passing(store, "cafe*", ["m_0", "m_x", "m_y"]) == {"m_0", "m_x", "m_y"}
+        assert self.passing(store, "NOT cafe*", ["m_0", "m_x", "m_y"]) == set()
+
     def test_a_spelling_that_was_not_asked_for_counts_half_and_is_told(self, tmp_path: Path) -> None:
         """Both spellings are one term: as telling, the one that was asked for twice as often."""
         texts = ["café pot", "cafe pot", "café café", "green tea"]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ..analysis.entries import entry_for
 from ..columns import MemoryId
+from ..lifetimes import NEVER
 from ..ports import Arrival, Changes, Entry, Store
 
 
@@ -17,7 +18,8 @@ def changes_of(arrival: Arrival, entries: Mapping[MemoryId, Entry], store: Store
     is_said = bool(store.with_text(memory.text, memory.scope))
     if is_taken or is_said or any(store.written(*place) for place in keys):
         return None
-    if store.failures(arrival.space) or (arrival.note and store.note(arrival.note[0]) != arrival.note[1]):
+    has_failed = any(failure.next_try < NEVER for failure in store.failures(arrival.space))
+    if has_failed or (arrival.note and store.note(arrival.note[0]) != arrival.note[1]):
         return None
     if vector is not None and (store.dimensions(arrival.space) != vector.size or not vector.any()):
         return None

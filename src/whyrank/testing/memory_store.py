@@ -204,12 +204,6 @@ class MemoryStore(MemoryReaders):
                 scored.append(with_tie(lexical.word_score(tuple(found)), entry.memory))
         return Run("keyword", best(scored, limit))
 
-    def beginning(self, beginning: str, scopes: frozenset[Scope]) -> dict[str, int]:
-        """Return the terms that begin so, and how many memories hold each."""
-        seen = [set(entry.tokens) for entry in self._seen(scopes)]
-        terms = {token for tokens in seen for token in tokens if token.startswith(beginning)}
-        return {term: sum(term in tokens for tokens in seen) for term in sorted(terms)}
-
     def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
         """Return those of these memories that may answer."""
         return {identity for identity in ids if identity in self._entries and passes(self._entries[identity], where)}

@@ -119,6 +119,14 @@ def test_a_broken_set_says_where(folder: Path, file: str, content: str, said: st
         load_set(folder)
 
 
+def test_ids_may_be_written_as_the_sets_of_beir_have_them(folder: Path) -> None:
+    for name in ("corpus.jsonl", "queries.jsonl"):
+        file = folder / name
+        file.write_text(file.read_text(encoding="utf-8").replace('"id":', '"_id":'), encoding="utf-8")
+        assert '"_id"' in file.read_text(encoding="utf-8")
+    assert [question.id for question in load_set(folder).questions][:2] == ["q1", "q2"]
+
+
 @pytest.mark.parametrize(
     "header", ["query-id\tdoc-id\trelevance\n", "", "\ufeff", "\ufeffquery\tdocument\tgain\n", "\n"]
 )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from whyrank.errors import ProviderRefused, ProviderTimeout, ProviderUnavailable
 from whyrank.ingest.entries import entry_for
-from whyrank.ingest.filling import Desk, Embedded, embed_all
+from whyrank.ingest.filling import NO_DIRECTION, Desk, Embedded, embed_all
 from whyrank.ports import Changes, Entry
 from whyrank.testing.embedder import WordDirections
 from whyrank.testing.memory_store import MemoryStore
@@ -68,14 +68,37 @@ def test_nothing_to_do_is_done_at_once(store: MemoryStore) -> None:
     assert (done.embedded, done.without_vector) == (0, 0)
 
 
-def test_a_text_without_direction_is_counted_and_does_not_stop_the_others(store: MemoryStore) -> None:
-    class Speechless(WordDirections):
-        def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-            rows = super().documents(texts)
-            return np.array([row * (not text.endswith("7")) for row, text in zip(rows, texts, strict=True)])
+class Speechless(Counting):
+    """Knows nothing of texts that end with a 7."""
 
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = super().documents(texts)
+        return np.array([row * (not text.endswith("7")) for row, text in zip(rows, texts, strict=True)])
+
+
+def test_a_text_without_direction_is_counted_and_does_not_stop_the_others(store: MemoryStore) -> None:
     # 7, 17, … 147: fifteen of them
     assert embed_all(store, Speechless(), lambda *told: None)[1:3] == (NOTES - 15, 15)
+
+
+def test_a_text_without_direction_is_written_down_with_its_reason_and_asked_for_once(store: MemoryStore) -> None:
+    embedder = Speechless()
+    desk = Desk(store, embedder, lambda: 1_000.0)
+    assert desk.fill()[1:3] == (NOTES - 15, 15)
+    assert {(one.attempts, one.error) for one in store.failures(desk.space)} == {(1, NO_DIRECTION)}
+    embedder.embedded.clear()
+    assert desk.fill()[1:3] == (0, 15)
+    again = entry_for(Memory("m_7", "note number 7", importance=5), "en")
+    assert desk.store_with_vectors(Changes(put=[again])).wrong == ""
+    assert (embedder.embedded, desk.is_due(), desk.failure()) == ([], False, None)
+    assert embed_all(store, embedder, lambda *told: None)[1:3] == (0, 15)  # who says so asks again
+    assert len(embedder.embedded) == 15
+
+
+def test_a_text_that_has_a_direction_after_all_is_no_longer_written_down(store: MemoryStore) -> None:
+    Desk(store, Speechless()).fill()
+    assert embed_all(store, WordDirections(), lambda *told: None)[1:3] == (15, 0)
+    assert store.failures(WordDirections().fingerprint) == []
 
 
 # -- what fails, and what waits ----------------------------------------------------------------------------------------

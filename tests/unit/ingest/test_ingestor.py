@@ -262,9 +262,18 @@ def test_a_file_that_is_ignored_from_now_on_is_gone(desk: Desk) -> None:
     desk.ingest()
     desk.put(".whyrankignore", "a.md\n")
 
-    desk.ingest()
+    report = desk.ingest()
 
     assert desk.texts() == ["blue boat"]
+    assert [(path, remark[:28]) for path, remark in report.remarks] == [("a.md", "it is there, but folders pas")]
+
+
+def test_a_file_that_is_gone_is_no_news(desk: Desk) -> None:
+    gone = desk.put("a.md", "red boat\n")
+    desk.ingest()
+    gone.unlink()
+    report = desk.ingest()
+    assert (report.files, report.remarks) == ({"deleted": 1}, [])
 
 
 def test_ignored_files_are_not_stored(desk: Desk) -> None:

@@ -85,6 +85,11 @@ def test_broken_front_matter_is_said_and_the_body_read(broken: str) -> None:
     assert texts(document)[-1] == "body"
 
 
+def test_what_is_wrong_with_front_matter_is_said_with_its_line_of_the_file() -> None:
+    problem = parse_markdown("---\ntitle: Tea\ntags: [kitchen, drinks\ndate: today\n---\nbody\n").problem
+    assert problem == "front matter could not be read: expected ',' or ']', but got ':' in line 4"
+
+
 def test_empty_front_matter_is_no_problem() -> None:
     document = parse_markdown("---\n---\nbody\n")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from whyrank.errors import ConfigError
 from whyrank.interfaces.cli.grammar.parts import Parser
 from whyrank.interfaces.cli.main import _VERBS
-from whyrank.interfaces.cli.parser import FAMILIES, build
+from whyrank.interfaces.cli.parser import FAMILIES, build, parse
 
 
 def verbs_of(parser: Parser) -> tuple[str, ...]:
@@ -17,6 +18,12 @@ def verbs_of(parser: Parser) -> tuple[str, ...]:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family_has_the_verbs_that_are_said_of_it(family: str) -> None:
     assert verbs_of(build(family)) == FAMILIES[family]
+
+
+def test_a_new_text_without_its_option_is_told_where_it_goes() -> None:
+    with pytest.raises(ConfigError, match="unknown here") as caught:
+        parse(["update", "m_1", "Suzy prefers tea"])
+    assert caught.value.hint == "a new text goes behind --text; `whyrank update --help` shows what can be typed"
 
 
 def test_the_whole_parser_has_every_verb_that_is_done() -> None:

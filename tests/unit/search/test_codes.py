@@ -156,6 +156,24 @@ def test_nobody_is_lifted_for_a_code_that_is_another_one_or_none(desk: whyrank.E
     assert found.evidence < 1.0
 
 
+@pytest.mark.parametrize("asked", ["SO-2024-0017", "IT-2024-0017", "what is SO-2024-0017?"])
+def test_a_code_that_begins_with_a_function_word_is_not_answered_by_its_neighbour(
+    desk: whyrank.Engine, asked: str
+) -> None:
+    desk.add("Order PO-2024-0017 for desks was paid")
+    assert desk.search(asked).verdict == "nothing"
+    said = desk.add(f"{asked[-13:].strip(' ?')} is on its way")
+    found = desk.search(asked)
+    assert (found[0].id, found.verdict) == (said.id, "found")
+
+
+def test_where_more_hold_its_numbers_than_are_read_nobody_knows_that_a_code_is_missing(desk: whyrank.Engine) -> None:
+    for letter in "ABCDEFGHJ":  # nine, and eight are read
+        desk.add(f"Order {letter}X-2024-0017 for desks was paid")
+    assert desk.search("SO-2024-0017").evidence > 0.0
+    assert desk.search("ZX-2024-0017").evidence == 0.0  # its letters are looked for, and stand nowhere
+
+
 def test_a_code_that_is_replaced_or_filtered_out_is_held_by_nobody(desk: whyrank.Engine) -> None:
     old = desk.add("The licence check reports ERR-4011", tags=["work"])
     assert desk.search("ERR-4011", tags=["work"]).verdict == "found"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import whyrank
-from whyrank.analysis.spellings import plain_spellings
+from whyrank.analysis.spellings import are_spellings, plain_spellings
 from whyrank.analysis.words import foreign_stems, german_stems
 from whyrank.types import Memory
 
@@ -87,7 +87,9 @@ def test_other_spellings_are_those_of_what_may_be_seen(engine: whyrank.Engine) -
     ("query", "texts"),
     [
         ("cafe AND town", {1}), ("cafe AND station", {0}), ("resume NOT film", {2}), ('"sao paulo"', {8, 9}),
-        ("Jean-Rene AND chess", {10}), ("Mueller AND bank", {12}),
+        ("Jean-Rene AND chess", {10}), ("Mueller AND bank", {12}), ("cafe*", {0, 1}), ("café*", {0}), ("gote*", {15}),
+        ("goete*", {15}), ("lod*", {17}), ("(station OR town) NOT cafe", set()), ("town NOT café", set()),
+        ("(station OR town) NOT cafe*", set()), ("town NOT café*", {1}),
     ],
 )  # fmt: skip
 def test_the_advanced_syntax_knows_other_spellings(engine: whyrank.Engine, query: str, texts: set[int]) -> None:
@@ -116,7 +118,9 @@ def test_a_common_spelling_stays_before_a_rare_one(tmp_path_factory: pytest.Temp
         assert texts.index("Note no 99 on the café of the town") == 30
 
 
-NAMES = ("Café Roma", "Cafe Milano", "Müller & Söhne", "Schroeder GmbH", "Mueller", "Müller")
+NAMES = (
+    "Café Roma", "Cafe Milano", "Müller & Söhne", "Schroeder GmbH", "Mueller", "Müller", "Bäckerei Öztürk",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -127,6 +131,10 @@ NAMES = ("Café Roma", "Cafe Milano", "Müller & Söhne", "Schroeder GmbH", "Mue
         ("Mueller & Soehne", 2, "accents: 'Müller & Söhne'"), ("Muller Sohne", 2, "accents: 'Müller & Söhne'"),
         ("Schröder GmbH", 3, "accents: 'Schroeder GmbH'"), ("Mueller", 4, "equal: 'Mueller'"),
         ("Müller", 5, "equal: 'Müller'"),
+        ("Baeckerei Oeztuerk", 6, "accents: 'Bäckerei Öztürk'"), ("Backerei Ozturk", 6, "accents: 'Bäckerei Öztürk'"),
+        ("Baeckerei Ozturk", 6, "accents: 'Bäckerei Öztürk'"), ("Bäckerei Oeztürk", 6, "accents: 'Bäckerei Öztürk'"),
+        ("Oztuerk Baeckerei", 6, "same words: 'Bäckerei Öztürk'"),
+        ("where is Baeckerei Oztuerk?", 6, "'Bäckerei Öztürk' stands in the question, 1.00 of its weight"),
         ("where is Cafe Roma?", 0, "'Café Roma' stands in the question, 1.00 of its weight"),
     ],
 )  # fmt: skip
@@ -166,6 +174,13 @@ def called(tmp_path_factory: pytest.TempPathFactory) -> Iterator[whyrank.Engine]
         memories: list[Memory] = [engine.add(f"Firm no {number}", name=name) for number, name in enumerate(NAMES)]
         assert len(memories) == len(NAMES)
         yield engine
+
+
+def test_words_are_one_however_each_accent_is_typed_but_not_where_none_is() -> None:
+    alike = (("bäckereimüller", "baeckereimuller"), ("baeckereimüller", "bäckereimueller"), ("ålborg", "aalborg"))
+    apart = (("moller", "moeller"), ("müller", "mullere"), ("café", "coffee"))
+    assert [are_spellings(*pair) for pair in (*alike, *apart)] == [True, True, True, False, False, False]
+    assert all(are_spellings(other, one) == are_spellings(one, other) for one, other in (*alike, *apart))
 
 
 def test_marks_are_left_away_of_letters_that_are_typed_without() -> None:

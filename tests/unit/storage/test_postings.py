@@ -261,6 +261,30 @@ def test_segments_of_a_bulk_are_merged_many_at_once(tmp_path: Path, monkeypatch:
     store.close()
 
 
+def test_segments_of_a_bulk_that_was_killed_are_merged_by_the_next_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "BULK_MEMORIES", 3)
+    store = SqliteStore(tmp_path / "memory.db")
+    for start in range(0, 12, 3):
+        put = [entry_for(fact(f"m_{number}", f"tea number{number}"), "en") for number in range(start, start + 3)]
+        store.write(Changes(put=put))  # and nobody settles it
+    store.close()
+    assert live_sizes(tmp_path / "memory.db") == [3, 3, 3, 3]
+    for _ in range(50):  # whoever writes merges a little, here five postings of some 150
+        store = SqliteStore(tmp_path / "memory.db")
+        store.write(Changes())
+        store.close()
+    assert live_sizes(tmp_path / "memory.db") == [12]
+
+
+def live_sizes(path: Path) -> list[int]:
+    store = SqliteStore(path)
+    sizes = [segment.memories for segment in segments.live_segments(store._database.reader(), "global")]
+    store.close()
+    return sizes
+
+
 def test_a_few_memories_are_no_reason_to_rewrite_many(tmp_path: Path) -> None:
     store = filled(tmp_path / "memory.db", 45)
     store.settle([GLOBAL])

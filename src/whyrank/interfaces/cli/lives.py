@@ -12,7 +12,7 @@ from typing import Any
 from ...arguments import scope_of
 from ...engine import Engine
 from ...errors import ConfigError
-from ...lives import Forgotten
+from ...lives import Forgotten, lost_past
 from ...types import Memory, Notice
 from ...wording import counted
 from .. import fact_shapes, shapes
@@ -24,7 +24,7 @@ from .verbs import open_existing, suggesting
 
 _PRUNED_SHOWN = 20
 _MICROSECONDS = re.compile(r"(?<=:\d\d)\.\d{6}Z$")
-_APART = ("text", "format", "history", "replaced", "superseded_by", "superseded_at")
+_APART = ("text", "format", "history", "replaced", "notices", "superseded_by", "superseded_at")
 
 
 def show(asked: argparse.Namespace) -> int:
@@ -35,6 +35,7 @@ def show(asked: argparse.Namespace) -> int:
             memory = engine.get(wanted, scope=asked.scope)
         history = engine.history(memory.id, scope=asked.scope)
         data = fact_shapes.shown(memory, history, engine.replaced(memory.id, scope=asked.scope))
+    notices = lost_past(history)
     if asked.json:
         output.say_json(data)
         return OK
@@ -44,6 +45,7 @@ def show(asked: argparse.Namespace) -> int:
     _say_past(memory, data)
     output.say()
     output.say(memory.text)
+    output.show_notices(notices)
     return OK
 
 
@@ -54,7 +56,8 @@ def _say_past(memory: Memory, data: dict[str, Any]) -> None:
         output.say(f"replaced: {one['id']}  {_line(one['text'])}")
     for change in data["history"]:
         was = "; ".join(f"{name}: {_plainly(value)}" for name, value in change["was"].items())
-        output.say(f"until {str(change['changed'])[:19]}: {was}")
+        until = str(change["changed"])[:19] if change["changed"] else "a time that was damaged"
+        output.say(f"until {until}: {was or 'damaged'}")
 
 
 def _plainly(value: Any) -> str:

@@ -109,8 +109,10 @@ def heading(memory: Memory) -> str:
 
 
 def place(memory: Memory) -> str:
-    """Return where a memory comes from."""
-    return str(memory.source) if memory.source and memory.source.path else f"{memory.kind} in {memory.scope}"
+    """Return where a memory comes from, on one line whatever its file is called."""
+    if not memory.source or not memory.source.path:
+        return f"{memory.kind} in {memory.scope}"
+    return str(memory.source).replace("\n", "\ufffd")
 
 
 def show_notices(notices: tuple[Notice, ...]) -> None:
@@ -146,7 +148,10 @@ def show_spaces(states: Sequence[SpaceState]) -> None:
 
 
 def show_backlog(behind: Backlog) -> None:
-    """Print what waits for a vector, and why."""
+    """Print what waits for a vector, and why; and what never gets one."""
+    if behind.nowhere:
+        texts = f"{counted(behind.nowhere, 'text')} the model knows no part of"
+        say(f"without a vector: {texts} (words find {'it' if behind.nowhere == 1 else 'them'})")
     if not behind.waiting:
         return
     refused = f", {behind.refused} of them refused" if behind.refused else ""

@@ -38,7 +38,9 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
         words += rest[1:]
         rest = []
     if rest:
-        raise ConfigError(f"{rest[0]!r} is unknown here", f"`whyrank {asked.verb} --help` shows what can be typed")
+        meant = "a new text goes behind --text; " if asked.verb == "update" else ""
+        hint = f"{meant}`whyrank {asked.verb} --help` shows what can be typed"
+        raise ConfigError(f"{rest[0]!r} is unknown here", hint)
     return asked
 
 

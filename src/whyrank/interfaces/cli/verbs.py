@@ -138,8 +138,9 @@ def list_memories(asked: argparse.Namespace) -> int:
     with open_existing(asked) as engine:
         limit = 50 if asked.limit is None else asked.limit
         lives = {"superseded": asked.superseded, "expired": asked.expired}
-        found = engine.list(limit=limit, offset=asked.offset, sort=asked.sort, **lives, **_filters(asked, engine))
-        notices = engine.unlisted(found, scope=asked.scope)
+        filters = {**lives, **_filters(asked, engine)}
+        found = engine.list(limit=limit, offset=asked.offset, sort=asked.sort, **filters)
+        notices = engine.unlisted(found, **filters)
         is_empty = not found and not engine.status(scope=asked.scope or ()).memories
     if asked.json:
         memories = [shapes.memory(memory) for memory in found]

@@ -76,7 +76,7 @@ def listed(door: Door, values: Values) -> Answer:
     found = engine.list(limit=limit + 1, sort=sort, after=behind, **asked)
     page = found[:limit]
     following = cursor_of(page[-1], sort) if len(found) > limit and page else None
-    memories, notices = [shapes.memory(one) for one in page], engine.unlisted(page, scope=door.seen(values))
+    memories, notices = [shapes.memory(one) for one in page], engine.unlisted(page, **asked)
     told = {"memories": memories, "next": following, "notices": shapes.notices(notices), "format": shapes.FORMAT}
     return Answer(told)
 
@@ -106,7 +106,8 @@ def updated(door: Door, values: Values) -> Answer:
     fields = {name: value for name, value in values.items() if name not in ("id", "scope")}
     _refuse_others(door, engine.get(values["id"], scope=seen), values, "changed")
     done = engine.revise(values["id"], scope=seen, **fields)
-    return Answer({**_shown(engine, values["id"], seen), "notices": shapes.notices(done.notices)})
+    told = _shown(engine, values["id"], seen)
+    return Answer({**told, "notices": [*shapes.notices(done.notices), *told["notices"]]})
 
 
 def forgotten(door: Door, values: Values) -> Answer:

@@ -91,6 +91,7 @@ _ADDED = record(
 )  # fmt: skip
 _SHOWN = record(
     history=listing(record(changed=ANY, was=table(ANY))), replaced=listing(record(id=IDENTITY, text=TEXT)),
+    notices=listing(named("Notice")),
 )  # fmt: skip
 _CONTRAST = record(
     query=TEXT, id=IDENTITY, over=IDENTITY, outcome=TEXT, summary=TEXT, first=or_null(IDENTITY),
@@ -101,7 +102,8 @@ _WHY = record(
     score=or_null(NUMBER), trail=listing(named("Step")), format=FORMAT,
 )  # fmt: skip
 _BACKLOG = record(
-    waiting=WHOLE, refused=WHOLE, attempts=WHOLE, error=or_null(TEXT), next_try=or_null(MOMENT)
+    waiting=WHOLE, refused=WHOLE, attempts=WHOLE, error=or_null(TEXT), next_try=or_null(MOMENT),
+    nowhere=WHOLE,
 )  # fmt: skip
 _SPACE = record(space=TEXT, model=or_null(TEXT), role=TEXT, vectors=WHOLE, waiting=WHOLE, error=or_null(TEXT))
 _STATUS = record(

@@ -19,6 +19,7 @@ from ...analysis.entries import entry_for
 from ...analysis.text import text_key
 from ...columns import MemoryId
 from ...errors import StoreDamaged
+from ...lifetimes import NEVER
 from ...ports import NOT_INDEXED, UNREADABLE, Arrival, Entry, Vector
 from ...types import Memory, Notice, Scope
 from ...wording import counted, which
@@ -46,7 +47,7 @@ SELECT coalesce(max(0, (SELECT max(entry) FROM arrivals)), 0) + 1, ?1, ?2, ?3, ?
 WHERE NOT EXISTS (SELECT 1 FROM memories WHERE id = ?1)
     AND NOT EXISTS (SELECT 1 FROM memories WHERE scope = ?2 AND text_key = ?7 AND text_key <> '')
     AND NOT EXISTS (SELECT 1 FROM memories WHERE supersedes = ?1)
-    AND NOT EXISTS (SELECT 1 FROM embedding_failures WHERE space = ?10)
+    AND NOT EXISTS (SELECT 1 FROM embedding_failures WHERE space = ?10 AND next_try < {NEVER})
     AND NOT EXISTS (SELECT 1 FROM write_keys WHERE scope = ?2 AND key = ?12)
     AND (SELECT value FROM meta WHERE key = ?13) IS ?14
     AND (?11 IS NULL OR (SELECT value FROM meta WHERE key = ?15) = ?16)

@@ -21,6 +21,7 @@ from .database import Database
 from .indexes import INDEXES, index_in
 from .judging import FIELDS, Judged, has_sound_embedding, judged, memory_rows, missing
 from .layout import layout
+from .past import was_in
 from .readers import KEY as READERS
 from .readers import stretches_in
 from .salvaging import UNREADABLE, Rows, columns_of, is_as_defined, known_of, lenient
@@ -260,10 +261,7 @@ def _is_told(table: str, row: tuple[object, ...]) -> bool:
     values = row[1:] if table == "history" else row
     if not all(column.fits(value) for column, value in zip(layout(table), values, strict=False)):
         return False
-    try:
-        return table != "history" or bool(json.loads(str(row[-1])))
-    except ValueError:
-        return False
+    return table != "history" or was_in(row[-1]) is not None
 
 
 # -- what is derived -------------------------------------------------------------------------------------------------

@@ -9,6 +9,11 @@ from ...types import USUAL_IMPORTANCE, Scope, Where
 
 # Tags that were damaged say nothing; they must not stop those who look for others'.
 _TAGGED = "EXISTS (SELECT 1 FROM json_each(iif(json_valid(m.tags), m.tags, '[]')) WHERE value = ?)"
+# A list of texts that was damaged, as `rows` judges it; by far the most lists hold nothing.
+_ILLEGIBLE = (
+    "CASE WHEN m.{0} = '[]' THEN FALSE WHEN NOT json_valid(m.{0}) THEN TRUE WHEN json_type(m.{0}) <> 'array' THEN TRUE "
+    "ELSE EXISTS (SELECT 1 FROM json_each(m.{0}) WHERE type <> 'text') END"
+)
 
 
 class Clause(NamedTuple):
@@ -26,6 +31,11 @@ def clause_for(where: Where) -> Clause:
 def choice(where: Where) -> Clause:
     """Translate a filter without its times of life: scope, kind, tags, path and dates."""
     return _all_of([in_scopes(where.scopes), *_choices(where)])
+
+
+def illegible(column: str, scope: str) -> Clause:
+    """Return the rows of a scope whose list in a column is none."""
+    return Clause(f"m.scope = ? AND {_ILLEGIBLE.format(column)}", (scope,))
 
 
 def _choices(where: Where) -> list[Clause]:

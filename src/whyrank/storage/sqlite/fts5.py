@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from ...analysis.datewords import is_mark
-from ...analysis.spellings import accented_in, by_plain_spelling
+from ...analysis.spellings import accented_in, by_plain_spelling, typed_beginning
 from ...columns import MemoryId
 from ...expressions import meant
 from ...types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
@@ -138,21 +138,23 @@ class Fts5Index:
         return inside
 
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the terms that begin so, read off the texts FTS5 finds, and how many memories hold each."""
-        wall = in_scopes(scopes)
+        """Return the terms that begin so as typed, read off the texts FTS5 finds, and how many memories hold each."""
+        wall, typed = in_scopes(scopes), typed_beginning(self._accented(view, scopes), beginning)
         found = view.connection.execute(
             "SELECT words.tokens FROM words JOIN memories AS m ON m.row = words.rowid "
             f"WHERE words MATCH ? AND {wall.sql}",
-            (f"{_quoted(beginning)}*", *wall.parameters),
+            (" OR ".join([f"{_quoted(beginning)}*", *map(_quoted, sorted(typed))]), *wall.parameters),
         )
-        return Counter(token for (tokens,) in found for token in {*tokens.split()} if token.startswith(beginning))
+        words = (token for (tokens,) in found for token in {*tokens.split()})
+        return Counter(token for token in words if token in typed or token.startswith(beginning))
 
     def spelled(self, view: View, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
         """Return terms of what the scopes may see that are these without accents, read off the texts once."""
-        known = self._counts.of(view.generation, scopes).accented(
-            partial(_accented, view.connection, in_scopes(scopes))
-        )
+        known = self._accented(view, scopes)
         return {word: known[word] for word in plain if word in known}
+
+    def _accented(self, view: View, scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
+        return self._counts.of(view.generation, scopes).accented(partial(_accented, view.connection, in_scopes(scopes)))
 
     def run(
         self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ...columns import MemoryId
-from ...ports import Entry
+from ...ports import UNREADABLE, Entry
 from ...types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
+from ...wording import counted, which
 from .catalogue import Catalogue, Flags, Integers, Shelf
 from .connection import Connection
 from .filters import Clause, clause_for
 from .masks import Masks
-from .matching import matching
+from .matching import Said, lists_wanted, matching
 from .selection import Rows
 
 
@@ -40,10 +42,35 @@ class View(NamedTuple):
             return masks
         return [both(mask, self._matching(shelf, where)) for mask, shelf in zip(masks, shelves, strict=True)]
 
-    def _matching(self, shelf: Shelf, where: Where) -> Flags:
+    def _matching(self, shelf: Shelf, where: Where, besides: Flags | None = None) -> Flags:
+        """Tell of which places the expression of a filter is true; those `besides` say whatever they are asked for."""
         assert where.matching is not None
         holders = partial(self.keyword.holders, self, shelf)
-        return matching(shelf, where.matching, holders, partial(self.masks.saying, self.connection, shelf))
+        said: Said = partial(self.masks.saying, self.connection, shelf)
+        return matching(shelf, where.matching, holders, said if besides is None else lambda leaf: said(leaf) | besides)
+
+    def unlisted(self, where: Where) -> tuple[Notice, ...]:
+        """Say what a filter leaves out because a list that it asks about was damaged, and maybe for nothing else."""
+        columns = lists_wanted(where.matching) | ({"tags"} if where.tags else set())
+        if not columns:
+            return ()
+        left = sum(self._unlisted(shelf, columns, where) for shelf in self.shelves(where.scopes))
+        if not left:
+            return ()
+        said = f"the {' and '.join(sorted(columns))} of {counted(left, 'memory', 'memories')} were damaged"
+        told = f"{said}, so nobody knows whether {which(left, 'it says', 'they say')} what is asked for"
+        return (Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is damaged, and `--repair` mends it"),)
+
+    def _unlisted(self, shelf: Shelf, columns: Collection[str], where: Where) -> int:
+        broken = [self.masks.illegible(self.connection, shelf, column) for column in columns]
+        left = np.logical_or.reduce(broken)
+        if not left.any():
+            return 0
+        may = both(self.masks.allowed(self.connection, shelf, replace(where, tags=frozenset())), left)
+        if where.matching is not None:
+            may = may & self._matching(shelf, where, left)
+        [passing] = self.allowed([shelf], where)
+        return int(np.count_nonzero(may & ~both(passing, may)))
 
     def rows_matching(self, where: Where) -> set[int] | None:
         """Return the rows of which the expression of a filter is true; None without one."""
@@ -131,7 +158,7 @@ class KeywordIndex(Protocol):
         """Return the places of a shelf whose own texts hold a term."""
 
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+        """Return the terms of what the scopes may see that begin so as typed, and how many memories hold each."""
 
     def spelled(self, view: View, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
         """Return terms of what the scopes may see, or saw, that are these without accents."""

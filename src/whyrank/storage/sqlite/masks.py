@@ -13,7 +13,7 @@ from ...expressions import Says
 from ...types import Scope, Where
 from .catalogue import Flags, Shelf
 from .connection import Connection
-from .filters import choice, clause_for
+from .filters import Clause, choice, clause_for, illegible
 from .matching import saying
 
 _MASKS_KEPT = 32
@@ -48,17 +48,18 @@ class Masks:
         asked = replace(where, now=now, scopes=frozenset({Scope.parse(shelf.scope)}), matching=None)
 
         def found() -> Flags:
-            clause = clause_for(asked) if _asks_about_lives(where) else choice(asked)
-            numbers = connection.execute(f"SELECT m.number FROM memories AS m WHERE {clause.sql}", clause.parameters)
-            flags = np.zeros(len(shelf), np.bool_)
-            flags[[number for (number,) in numbers.fetchall()]] = True
-            return flags
+            return _of(connection, shelf, clause_for(asked) if _asks_about_lives(where) else choice(asked))
 
         return self._remembered((shelf.scope, shelf.changed, asked), found)
 
     def saying(self, connection: Connection, shelf: Shelf, leaf: Says) -> Flags:
         """Tell which places of a shelf say something in a field."""
         return self._remembered((shelf.scope, shelf.changed, leaf), lambda: saying(connection, shelf, leaf))
+
+    def illegible(self, connection: Connection, shelf: Shelf, column: str) -> Flags:
+        """Tell at which places of a shelf the list in a column was damaged."""
+        clause = illegible(column, shelf.scope)
+        return self._remembered((shelf.scope, shelf.changed, column), lambda: _of(connection, shelf, clause))
 
     def _remembered(self, key: tuple[object, ...], find: Callable[[], Flags]) -> Flags:
         with self._turn:
@@ -68,6 +69,13 @@ class Masks:
                 while len(self._known) > _MASKS_KEPT:
                     self._known.popitem(last=False)
             return known
+
+
+def _of(connection: Connection, shelf: Shelf, clause: Clause) -> Flags:
+    numbers = connection.execute(f"SELECT m.number FROM memories AS m WHERE {clause.sql}", clause.parameters)
+    flags = np.zeros(len(shelf), np.bool_)
+    flags[[number for (number,) in numbers.fetchall()]] = True
+    return flags
 
 
 def _asks_about_lives(where: Where) -> bool:

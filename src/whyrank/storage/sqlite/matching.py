@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import numpy as np
 
 from ...analysis.sayings import headings_in, is_said
-from ...expressions import Expression, Holds, Leaf, Says, valued
+from ...expressions import Expression, Holds, Leaf, Says, valued, wanted
 from .catalogue import Flags, Integers, Shelf
 from .connection import Connection
+from .rows import legible
 
 Holders = Callable[[str], Integers]
 Said = Callable[[Says], Flags]
@@ -55,7 +55,13 @@ def saying(connection: Connection, shelf: Shelf, leaf: Says) -> Flags:
         values = (*headings_in(stored[0]), stored[1]) if leaf.field == "heading" else tuple(stored)
         is_so = known.get(values)
         if is_so is None:
-            spread = (*values[:-1], *json.loads(values[-1])) if listed else values
+            spread = (*values[:-1], *legible(values[-1])) if listed else values
             is_so = known[values] = is_said(leaf, spread)
         flags[number] = is_so
     return flags
+
+
+def lists_wanted(expression: Expression | None) -> set[str]:
+    """Return the columns of lists that an expression would have say something."""
+    leaves = wanted(expression) if expression is not None else ()
+    return {_COLUMNS[leaf.field][1] for leaf in leaves if isinstance(leaf, Says)} - {""}

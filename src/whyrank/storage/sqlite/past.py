@@ -126,8 +126,22 @@ def history_of(connection: Connection, ids: Sequence[MemoryId]) -> dict[MemoryId
         for identity, changed, was in connection.execute(
             f"SELECT memory, changed, was FROM history WHERE memory IN ({marks}) ORDER BY entry", part
         ):
-            found.setdefault(identity, []).append(Former(identity, changed, json.loads(was)))
+            found.setdefault(identity, []).append(_former(identity, changed, was))
     return found
+
+
+def _former(identity: MemoryId, changed: object, was: object) -> Former:
+    """Return what a memory was; of what was damaged nothing, so that the rest can be told."""
+    return Former(identity, float(changed) if isinstance(changed, float | int) else None, was_in(was) or {})
+
+
+def was_in(stored: object) -> dict[str, object] | None:
+    """Return the fields a memory had, as they are stored; None if that says none, as no change does."""
+    try:
+        read = json.loads(stored) if isinstance(stored, str) else None
+    except ValueError:
+        return None
+    return read if read and isinstance(read, dict) else None
 
 
 def take_keys(connection: Connection, keys: Mapping[tuple[Scope, str], Written]) -> None:

@@ -146,15 +146,20 @@ def _legible(row: Row) -> Row:
     mended = list(row)
     for name in _LISTS:
         place = COLUMNS.index(name)
-        try:
-            _texts(row[place])
-        except _SENSELESS:
-            mended[place] = _NOTHING
+        mended[place] = row[place] if legible(row[place]) else _NOTHING
     try:
         _scope(row[1])
     except _SENSELESS:
         mended[1] = str(GLOBAL)
     return tuple(mended)
+
+
+def legible(stored: str) -> tuple[str, ...]:
+    """Return a list of texts; of one that was damaged nothing."""
+    try:
+        return _texts(stored)
+    except _SENSELESS:
+        return ()
 
 
 def _damaged(row: Row, error: Exception) -> StoreDamaged:

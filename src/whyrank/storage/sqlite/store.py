@@ -240,7 +240,7 @@ class SqliteStore(Listing):
             return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit, repeats), where)
 
     def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+        """Return the terms of what the scopes may see that begin so as typed, and how many memories hold each."""
         with self.view() as view:
             return view.keyword.beginning(view, beginning, scopes)
 
@@ -292,7 +292,8 @@ class SqliteStore(Listing):
     def _left_out(self, view: View, where: Where) -> tuple[Notice, ...]:
         """Say what a run could not see: because it waits to be indexed and cannot be now, or cannot be read."""
         is_whole = not (self._database.is_behind or self._database.has_lost)
-        return () if is_whole else arrivals.left_out(view.connection, where.scopes)
+        lost = () if is_whole else arrivals.left_out(view.connection, where.scopes)
+        return (*lost, *view.unlisted(where))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from ....analysis.datewords import is_mark
+from ....analysis.spellings import typed_beginning
 from ....columns import Column, MemoryId
 from ....kernel import COMPILED, Kernel
 from ....trail import TermTable
@@ -52,7 +53,7 @@ class PostingsIndex:
         self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
         self._unread = Unread()
         self._turn = threading.Lock()
-        self._listing_is_planned = False
+        self._is_planned = False
 
     def only(self, fields: Sequence[Field]) -> PostingsIndex:
         """Return an index that asks some fields alone, and shares the pages this one has read."""
@@ -103,10 +104,11 @@ class PostingsIndex:
         segments.renumber(connection, scope, moves, numbers)
 
     def is_due(self, connection: Connection) -> bool:
-        """Tell whether a segment is broken, or a merge or a list of words is due."""
-        if not self._listing_is_planned:
+        """Tell whether a segment is broken, or a merge or a list of words is due; at first look what others left."""
+        if not self._is_planned:
             segments.plan_listing(connection)
-            self._listing_is_planned = True
+            _plan_merges(connection)
+            self._is_planned = True
         return bool(self._pages.broken) or segments.is_due(connection)
 
     def scrub(self, connection: Connection) -> None:
@@ -131,7 +133,7 @@ class PostingsIndex:
         return self._list(view, shelf).postings(view.connection, WORDS, term).places
 
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the terms of what the scopes may see that begin so, and how many memories hold each."""
+        """Return the terms of what the scopes may see that begin so as typed, and how many memories hold each."""
         shelves = view.shelves(scopes)
         asked = (_moment(shelves), beginning)
         last = self._begun
@@ -152,7 +154,9 @@ class PostingsIndex:
 
     def _beginning(self, view: View, shelves: Sequence[Shelf], beginning: str) -> dict[str, int]:
         lists = self._lists(view, shelves)
-        words = sorted({word for scope in lists for word in scope.beginning(view.connection, beginning)})
+        accented = [table for scope in lists for table in scope.accented(view.connection)]
+        written = {word for scope in lists for word in scope.beginning(view.connection, beginning)}
+        words = sorted(written.union(*(typed_beginning(table, beginning) for table in accented)))
         if not words:
             return {}
         held = sum((scope.counts(view.connection, words) for scope in lists), np.zeros(len(words), np.int64))
@@ -276,6 +280,14 @@ class PostingsIndex:
             "for this answer the texts were read instead, and writing to this store mends it"
         )
         return [Notice("index-damaged", message)]
+
+
+def _plan_merges(connection: Connection) -> None:
+    """Make the merges due that whoever wrote many memories was killed before."""
+    several = "SELECT scope FROM posting_segments WHERE state = ? GROUP BY scope HAVING count(*) > 1"
+    for (scope,) in connection.execute(several, (segments.LIVE,)).fetchall():
+        if segments.to_merge(segments.live_segments(connection, scope), 1):
+            connection.execute("UPDATE posting_scopes SET due = 1 WHERE scope = ?", (scope,))
 
 
 def _text(placed: Placed) -> Text:

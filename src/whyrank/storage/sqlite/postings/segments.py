@@ -117,7 +117,7 @@ def flush(connection: Connection, scope: str, numbers: int, newest: Sequence[Tex
 def _is_worth_merging(segments: Sequence[Segment]) -> bool:
     """Tell whether there are enough segments of a kind, now that there is one more."""
     is_bulk = bool(segments) and segments[-1].memories >= BULK_MEMORIES
-    return len(_to_merge(segments, 1)) >= (BULK_SEGMENTS if is_bulk else 2)
+    return len(to_merge(segments, 1)) >= (BULK_SEGMENTS if is_bulk else 2)
 
 
 def _fresh_texts(connection: Connection, scope: str, begin: int, end: int, newest: Sequence[Text]) -> list[Text]:
@@ -238,14 +238,14 @@ def settle(connection: Connection, scope: str) -> None:
 
 def _begin_merge(connection: Connection, scope: str, larger: int = 1) -> bool:
     """Name the segment to be made, if there are some to make it from."""
-    together = _to_merge(live_segments(connection, scope), larger)
+    together = to_merge(live_segments(connection, scope), larger)
     if together:
         memories = sum(part.memories for part in together)
         _new_segment(connection, scope, together[0].first, together[-1].last, memories, MAKING)
     return bool(together)
 
 
-def _to_merge(segments: Sequence[Segment], larger: int) -> list[Segment]:
+def to_merge(segments: Sequence[Segment], larger: int) -> list[Segment]:
     """Return the newest segment with those before it that are at most so many times larger than all behind them.
 
     With once, every segment is larger than all newer ones together: there are few, and a posting is rewritten only
