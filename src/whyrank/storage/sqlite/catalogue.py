@@ -106,9 +106,10 @@ class Shelf:
 
     @cached_property
     def files(self) -> Files:
-        """Number the files of chunks."""
+        """Number the files of chunks in the order they came, so that those of ascending places mostly ascend."""
         chunks = np.flatnonzero(self.units == Unit.CHUNK)
-        codes, numbers = np.unique(self.groups[chunks], return_inverse=True)
+        codes, firsts, numbers = np.unique(self.groups[chunks], return_index=True, return_inverse=True)
+        numbers = firsts.argsort().argsort()[numbers]
         of = np.full(len(self), len(codes))
         of[chunks] = numbers
         lengths = {

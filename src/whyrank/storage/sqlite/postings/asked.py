@@ -145,9 +145,10 @@ def _only(found: Postings, kept: Flags) -> Postings:
 
 def _in_files(shelf: Shelf, own: Postings) -> Postings:
     """Return the files that hold a term, and how often."""
-    files = shelf.files.of[own.places]
+    places, frequencies = own.joined
+    files = shelf.files.of[places]
     inside = files < shelf.files.count
-    return summed(files[inside], own.frequencies[inside])
+    return summed(files, frequencies) if inside.all() else summed(files[inside], frequencies[inside])
 
 
 def _in_windows(shelf: Shelf, own: Postings) -> Postings:
@@ -164,7 +165,7 @@ def summed(numbers: Integers, values: Floats) -> Postings:
     if (numbers[1:] < numbers[:-1]).any():
         order = np.argsort(numbers, kind="stable")
         numbers, values = numbers[order], values[order]
-    starts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
+    starts = np.concatenate(((0,), (numbers[1:] != numbers[:-1]).nonzero()[0] + 1))
     return Postings((Wide(numbers[starts], np.add.reduceat(values, starts)),))
 
 
