@@ -11,6 +11,7 @@ import pytest
 
 import whyrank
 from tests.damage import told
+from whyrank.ports import UNREADABLE
 from whyrank.types import Notice
 
 WHOLE, BROKEN = "coffee is black", "tea is green"
@@ -48,3 +49,12 @@ def test_an_export_goes_on_and_says_so(engine: whyrank.Engine) -> None:
 def test_tags_that_are_none_do_not_stop_those_who_look_for_others(engine: whyrank.Engine) -> None:
     assert [memory.text for memory in engine.list(tags=["drink"])] == [WHOLE]
     assert [hit.memory.text for hit in engine.search("tea coffee", tags=["drink"])] == [WHOLE]
+
+
+@pytest.mark.parametrize("recipe", ["default", "hybrid-mem", "clawhub", "clawhub-266", "openvault"])
+def test_a_search_goes_on_and_says_so_also_where_stages_read_every_candidate(
+    engine: whyrank.Engine, recipe: str
+) -> None:
+    found = engine.search("tea", recipe=recipe)
+    assert [hit.memory.text for hit in found] == [BROKEN]
+    assert UNREADABLE in {notice.code for notice in found.notices}

@@ -25,7 +25,7 @@ def fetched(memory: Memory, made: list[str], *, is_timeless: bool = True) -> Fet
         made.append(row[0])
         return memory
 
-    return Fetched(memory.id, str(memory.scope), is_timeless, (memory.id,), make)
+    return Fetched(memory.content_key, str(memory.scope), memory.text, is_timeless, (memory.id,), make)
 
 
 def test_a_memory_is_made_once_and_only_when_somebody_looks() -> None:

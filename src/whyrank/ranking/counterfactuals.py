@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Protocol
 
 from ..columns import Listed, MemoryId, by_id
-from ..hits import Context, Hit, Ranking, memory_of, origins_of
+from ..hits import Context, Hit, Ranking, content_keys_of, origins_of, text_of
 from ..trail import Key
 from ..types import Run, Signal
 from .diversity import MMR
@@ -99,7 +99,7 @@ class Pool:
     @cached_property
     def ground(self) -> Ground:
         """Return what does not change however the pool is ranked."""
-        return self.whole.ground if self.whole else Ground(listed_by(self.runs), self.context)
+        return self.whole.ground if self.whole else Ground(self.listed, self.context)
 
     def ground_of(self, pair: Collection[MemoryId]) -> Ground:
         """Return as much of it as has a say in how two memories stand."""
@@ -111,16 +111,28 @@ class Pool:
 
     def beside(self, pair: Collection[MemoryId]) -> list[MemoryId]:
         """Return two memories with those that may stand in their stead: chunks of their files, and equal texts."""
-        stages, memories = self.recipe.stages, self.context.memories
-        listed, few = listed_by(self.runs), {*pair}
+        stages, listed, few = self.recipe.stages, self.listed, {*pair}
         if any(isinstance(stage, GroupBySource) for stage in stages):
-            theirs = {memories[identity].origin for identity in pair}
-            origins = zip(listed, origins_of(memories, listed), strict=True)
-            few |= {identity for identity, origin in origins if origin in theirs}
+            theirs = {*origins_of(self.context.memories, [*pair])}
+            few |= {identity for identity, origin in zip(listed, self._origins, strict=True) if origin in theirs}
         if any(isinstance(stage, Dedup) for stage in stages):
-            twins = same_texts(memory_of(memories[identity]) for identity in listed)
-            few |= {identity for same in twins if not few.isdisjoint(same) for identity in same}
+            few |= {identity for same in self._twins if not few.isdisjoint(same) for identity in same}
         return [identity for identity in listed if identity in few]
+
+    @cached_property
+    def listed(self) -> list[MemoryId]:
+        """Return every candidate, once."""
+        return listed_by(self.runs)
+
+    @cached_property
+    def _origins(self) -> Sequence[object]:
+        """Return the source of each candidate."""
+        return origins_of(self.context.memories, self.listed)
+
+    @cached_property
+    def _twins(self) -> list[list[MemoryId]]:
+        """Return the candidates whose text another one has as well, those of one text together."""
+        return same_texts(self.listed, (text_of(self.context.memories[identity]) for identity in self.listed))
 
     def without(self, term: str, words: Signal) -> Pool:
         """Return the pool as it is when a word is not asked for, and the words say this instead of what they said."""
@@ -138,20 +150,16 @@ class Pool:
 
 
 def _reranked(run: Run, signal: Signal, context: Context, by_rank: bool) -> Run:
-    """Return what a run listed with other scores, where the rank counts in their order; what scores nothing is gone.
-
-    Memories are read to break ties.
-    """
+    """Return what a run listed with other scores, where the rank counts in their order; what scores nothing is gone."""
     values = by_id(signal.values)
     listed = [key for key in run.ids if values.get(key, 0.0) > 0.0]
     if by_rank:
-        tied = Counter(values[key] for key in listed)
-
-        def place(key: MemoryId) -> tuple[object, ...]:
-            value = values[key]
-            return -value, memory_of(context.memories[key]).content_key if tied[value] > 1 else ()
-
-        listed.sort(key=place)
+        listed.sort(key=values.__getitem__, reverse=True)
+        held = Counter(values[key] for key in listed)
+        if len(held) < len(listed):
+            tied = [key for key in listed if held[values[key]] > 1]
+            turns = dict(zip(tied, content_keys_of(context.memories, tied), strict=True))
+            listed.sort(key=lambda key: (-values[key], turns.get(key, ())))
     return Run(run.name, Listed(listed, [values[key] for key in listed]), run.notices)
 
 

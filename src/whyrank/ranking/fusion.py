@@ -19,7 +19,7 @@ from ..hits import Context, Held, Hit, Ranking, content_keys_of, origins_of
 from ..trail import Later, Part, Step
 from ..types import Run, Signal
 from .lineup import Lineup
-from .normalisers import BatchMax, Normaliser, Theoretical
+from .normalisers import BatchMax, Columnar, Normaliser
 
 if TYPE_CHECKING:
     import numpy as np
@@ -268,7 +268,7 @@ class SignalColumn:
 
 def _normalised(vote: Vote, signal: Signal, run: Run, ids: Sequence[MemoryId]) -> SignalColumn:
     exact = array_of(signal.values, ids)
-    if exact is not None and len(exact) and isinstance(vote.normaliser, Theoretical):
+    if exact is not None and len(exact) and isinstance(vote.normaliser, Columnar):
         best = float(exact.max())
         placed = vote.normaliser.over(exact, best)
         return SignalColumn(vote.signal, vote.weight or 0.0, (), signal, ids, run, best, placed)

@@ -34,6 +34,10 @@ class Hits(Lazily[Hit]):
         """Return the memories, where that can be without making a hit."""
         return [hit.held for hit in self]
 
+    def origins(self) -> list[object]:
+        """Return what each hit's source is, where that can be without making a hit."""
+        return [held.origin for held in self.held()]
+
     def behind(self) -> dict[MemoryId, tuple[int, int]]:
         """Return what stands beside a hit: the place of the hit, and how far behind it."""
         return _behind([[held.id for held in hit.beside] for hit in self])
@@ -92,6 +96,8 @@ class Lineup(Hits):
 
     def held(self) -> list[Held]:
         """Return the memories without making a hit."""
+        if isinstance(self._memories, HeldMemories) and self._memories.ids == self._ids:
+            return self._memories.at(self._places)
         return [self._memories[self._ids[place]] for place in self._places]
 
     def tiers(self) -> list[int]:
@@ -178,6 +184,11 @@ class Chosen(Hits):
         held = held_by(self._hits)
         return [held[index] for index in self._indices]
 
+    def origins(self) -> list[object]:
+        """Return what the source of each is."""
+        origins = origins_of(self._hits)
+        return [origins[index] for index in self._indices]
+
     def behind(self) -> dict[MemoryId, tuple[int, int]]:
         """Return what stands beside those chosen."""
         places = {index: place for place, index in enumerate(self._indices)}
@@ -259,6 +270,10 @@ class Stepped(Hits):
         """Return the memories without making a hit."""
         return held_by(self._hits)
 
+    def origins(self) -> list[object]:
+        """Return what each hit's source is, without making a hit."""
+        return origins_of(self._hits)
+
     def behind(self) -> dict[MemoryId, tuple[int, int]]:
         """Return what stands beside a hit: a step puts nothing there."""
         return behind_of(self._hits)
@@ -316,6 +331,11 @@ def tiers_of(hits: Sequence[Hit]) -> Sequence[int]:
 def scores_of(hits: Sequence[Hit]) -> Sequence[float]:
     """Return the scores of hits, made or not."""
     return hits.scores() if isinstance(hits, Hits) else [hit.score for hit in hits]
+
+
+def origins_of(hits: Sequence[Hit]) -> list[object]:
+    """Return what the source of each of some hits is, made or not."""
+    return hits.origins() if isinstance(hits, Hits) else [hit.held.origin for hit in hits]
 
 
 def behind_of(hits: Sequence[Hit]) -> dict[MemoryId, tuple[int, int]]:
