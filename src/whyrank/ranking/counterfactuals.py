@@ -7,19 +7,18 @@ value is searched for. Stages that nothing is known of rank the whole pool at ev
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import combinations
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ..columns import Listed, MemoryId, by_id
-from ..hits import Context, Hit, Ranking, content_keys_of, origins_of, text_of
+from ..columns import Listed, MemoryId, array_of, column_of
+from ..hits import Context, Hit, Ranking, origins_of, text_of
 from ..trail import Key
 from ..types import Run, Signal
 from .diversity import MMR
-from .fusion import listed_by
+from .fusion import by_content, listed_by, placed_by
 from .ground import Ground
 from .knobs import Knob, knobs, turns_diversity
 from .lineup import behind_of, ids_of
@@ -28,6 +27,10 @@ from .nearest import DIGITS, Look, OneByOne, Together, along, searched
 from .recipes import Recipe, rank_pool
 from .stages import Dedup, GroupBySource, MinScore, OpenClawSelection
 from .texts import same_texts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LEVEL = 1e-9  # scores closer than this are level: rounding, and not evidence, would decide between them
 _JUST = 1e-3  # how far before and behind a crossing is looked, as a share of the change
@@ -145,22 +148,43 @@ class Pool:
         )
         context = replace(self.context, analysis=asked, signals={**self.context.signals, words.name: words})
         by_rank = any(vote.normaliser.by_rank for vote in self.recipe.fusion.live(self.runs))
-        runs = tuple(_reranked(run, words, context, by_rank) if run.name == words.name else run for run in self.runs)
+        runs = tuple(self._reranked(run, words, by_rank) if run.name == words.name else run for run in self.runs)
         return Pool(runs, context, self.recipe, self)
 
+    def _reranked(self, run: Run, words: Signal, by_rank: bool) -> Run:
+        """Return a run with other scores, where the rank counts in their order; what scores nothing is gone."""
+        said = self._said_of(run, words)
+        kept = (said > 0.0).nonzero()[0]
+        listed, scores = run.ids, said[kept]
+        ids = [listed[place] for place in kept.tolist()]
+        if by_rank:
+            order, has_ties = placed_by(scores)
+            if has_ties:
+                order = by_content(order, scores.tolist(), ids, self.context.memories)
+            ids, scores = [ids[place] for place in order], scores[order]
+        return Run(run.name, Listed(ids, scores.tolist()), run.notices)
 
-def _reranked(run: Run, signal: Signal, context: Context, by_rank: bool) -> Run:
-    """Return what a run listed with other scores, where the rank counts in their order; what scores nothing is gone."""
-    values = by_id(signal.values)
-    listed = [key for key in run.ids if values.get(key, 0.0) > 0.0]
-    if by_rank:
-        listed.sort(key=values.__getitem__, reverse=True)
-        held = Counter(values[key] for key in listed)
-        if len(held) < len(listed):
-            tied = [key for key in listed if held[values[key]] > 1]
-            turns = dict(zip(tied, content_keys_of(context.memories, tied), strict=True))
-            listed.sort(key=lambda key: (-values[key], turns.get(key, ())))
-    return Run(run.name, Listed(listed, [values[key] for key in listed]), run.notices)
+    def _said_of(self, run: Run, signal: Signal) -> NDArray[np.float64]:
+        """Return what a signal says of all that a run lists; nothing counts as zero."""
+        import numpy as np
+
+        exact = array_of(signal.values, self._memories)
+        if exact is not None:
+            return exact[self._places[run.name]]
+        return np.array([value or 0.0 for value in column_of(signal.values, run.ids)], np.float64)
+
+    @cached_property
+    def _memories(self) -> list[MemoryId]:
+        """Return the candidates in the order that signals speak of them."""
+        return [*self.context.memories]
+
+    @cached_property
+    def _places(self) -> dict[str, NDArray[np.int64]]:
+        """Return where in that order stands what each run lists."""
+        import numpy as np
+
+        places = {identity: place for place, identity in enumerate(self._memories)}
+        return {run.name: np.array([*map(places.__getitem__, run.ids)], np.int64) for run in self.runs}
 
 
 def changes(pool: Pool, ranking: Ranking, upper: MemoryId, lower: MemoryId) -> tuple[Change, ...]:

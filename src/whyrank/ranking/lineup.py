@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import overload
 
@@ -92,6 +93,10 @@ class Lineup(Hits):
 
     def ids(self) -> list[MemoryId]:
         """Return the ids without making a hit."""
+        return self._own_ids
+
+    @cached_property
+    def _own_ids(self) -> list[MemoryId]:
         return [self._ids[place] for place in self._places]
 
     def held(self) -> list[Held]:
@@ -166,6 +171,10 @@ class Chosen(Hits):
 
     def ids(self) -> list[MemoryId]:
         """Return the ids without making a hit."""
+        return self._own_ids
+
+    @cached_property
+    def _own_ids(self) -> list[MemoryId]:
         ids = ids_of(self._hits)
         return [ids[index] for index in self._indices]
 
