@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from .columns import MemoryId
@@ -14,6 +15,9 @@ from .types import Analysis, Memory, Notice, Query, Scope, Signal, Statistics, V
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+ContentKey = tuple[str, int, str, MemoryId]
 
 
 class Unread(Protocol):
@@ -53,19 +57,22 @@ class Awaited:
 class Fetched(Awaited):
     """A memory whose row is at hand, so that it stays what it was."""
 
-    __slots__ = ("_made", "_make", "_row", "id", "is_mended", "is_timeless", "scope")
+    __slots__ = ("_made", "_make", "_row", "content_key", "id", "is_mended", "is_timeless", "scope", "text")
 
     def __init__(
         self,
-        identity: MemoryId,
+        content_key: ContentKey,
         scope: str,
+        text: str,
         is_timeless: bool,
         row: tuple[Any, ...],
         make: Callable[[tuple[Any, ...]], Memory],
         is_mended: bool = False,
     ) -> None:
-        self.id = identity
+        self.content_key = content_key  # whose last part is the id
+        self.id = content_key[-1]
         self.scope = scope
+        self.text = text
         self.is_timeless = is_timeless  # nothing limits when it is true, and nothing has replaced it
         self.is_mended = is_mended  # some of it could not be read and is blank
         self._row = row
@@ -88,7 +95,6 @@ class Fetched(Awaited):
 
 
 Held = Memory | Unread
-ContentKey = tuple[str, int, str, MemoryId]
 FORGOTTEN = "(forgotten since the search)"  # the text of what can no longer be read: its rank can be told all the same
 
 
@@ -176,9 +182,17 @@ class HeldMemories(Mapping[MemoryId, Held]):
         """Return those at some places of the order, at hand from now on."""
         return [memory_of(self._make(place)) for place in places]
 
+    def at(self, places: Sequence[int]) -> list[Held]:
+        """Return those at some places of the order."""
+        return [*map(self._make, places)]
+
+    def at_hand(self) -> HeldMemories:
+        """Return all of them at hand from now on, for those who look at every one."""
+        return HeldMemories(self.ids, self.origins, self.fetched_at(range(len(self.ids))).__getitem__)
+
     def content_keys(self, ids: Sequence[MemoryId]) -> Sequence[ContentKey]:
         """Return what breaks ties between some of them."""
-        return [memory_of(self[identity]).content_key for identity in ids]
+        return [_content_key(self[identity]) for identity in ids]
 
     def __iter__(self) -> Iterator[MemoryId]:
         return iter(self.ids)
@@ -201,12 +215,28 @@ def content_keys_of(memories: Mapping[MemoryId, Held], ids: Sequence[MemoryId]) 
     """Return what breaks ties between these memories."""
     if isinstance(memories, HeldMemories):
         return memories.content_keys(ids)
-    return [memory_of(memories[identity]).content_key for identity in ids]
+    return [_content_key(memories[identity]) for identity in ids]
+
+
+def _content_key(held: Held) -> ContentKey:
+    return held.content_key if isinstance(held, (Memory, Fetched)) else held.read().content_key
+
+
+def at_hand(memories: Mapping[MemoryId, Held]) -> Mapping[MemoryId, Held]:
+    """Return memories for those who look at every one: all read at once, whatever becomes of the store."""
+    if isinstance(memories, HeldMemories):
+        return memories.at_hand()
+    return {identity: memory_of(held) for identity, held in memories.items()}
 
 
 def memory_of(held: Held) -> Memory:
     """Return a memory that is at hand or must be read."""
     return held if isinstance(held, Memory) else held.read()
+
+
+def text_of(held: Held) -> str:
+    """Return the text of a memory, which need not be made for it where its row is at hand."""
+    return held.text if isinstance(held, (Memory, Fetched)) else held.read().text
 
 
 def are_open(memories: Iterable[Held], where: Where) -> bool:
@@ -230,12 +260,18 @@ class Ranking:
         return iter(self.hits)
 
 
-class Labels(NamedTuple):
+@dataclass(frozen=True)
+class Labels:
     """The folded words of a memory's name, slug and summary, as the words of a query are made."""
 
     name: tuple[str, ...] = ()
     slug: tuple[str, ...] = ()
     summary: tuple[str, ...] = ()
+
+    @cached_property
+    def spelled(self) -> str:
+        """Return all of them with a space before each, so that a word of a query that begins one is found at once."""
+        return " ".join(("", *self.name, *self.slug, *self.summary))
 
 
 class Alike(Protocol):

@@ -12,6 +12,7 @@ import pytest
 
 import whyrank
 from tests.damage import told
+from whyrank.ports import UNREADABLE
 from whyrank.types import Notice
 
 WHOLE, BROKEN = "coffee is black", "tea is green"
@@ -90,3 +91,12 @@ def test_whatever_is_no_list_of_texts_is_told(engine: whyrank.Engine, tmp_path: 
     found = engine.list(tags=["else"])
     assert found == []
     assert [notice.message for notice in engine.unlisted(found, tags=["else"])] == [LEFT_OUT]
+
+
+@pytest.mark.parametrize("recipe", ["default", "hybrid-mem", "clawhub", "clawhub-266", "openvault"])
+def test_a_search_goes_on_and_says_so_also_where_stages_read_every_candidate(
+    engine: whyrank.Engine, recipe: str
+) -> None:
+    found = engine.search("tea", recipe=recipe)
+    assert [hit.memory.text for hit in found] == [BROKEN]
+    assert UNREADABLE in {notice.code for notice in found.notices}

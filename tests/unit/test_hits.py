@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,19 @@ import pytest
 
 import whyrank
 from whyrank.errors import StoreError
-from whyrank.hits import Fetched, HeldMemories, Hit, Results, are_open
+from whyrank.hits import (
+    Fetched,
+    HeldMemories,
+    Hit,
+    Results,
+    are_open,
+    at_hand,
+    content_keys_of,
+    origins_of,
+    text_of,
+)
 from whyrank.interfaces import shapes
+from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.types import GLOBAL, Document, Memory, Scope, Where
 
 NOW = 1_700_000_000.0
@@ -25,7 +37,7 @@ def fetched(memory: Memory, made: list[str], *, is_timeless: bool = True) -> Fet
         made.append(row[0])
         return memory
 
-    return Fetched(memory.id, str(memory.scope), is_timeless, (memory.id,), make)
+    return Fetched(memory.content_key, str(memory.scope), memory.text, is_timeless, (memory.id,), make)
 
 
 def test_a_memory_is_made_once_and_only_when_somebody_looks() -> None:
@@ -69,6 +81,26 @@ def test_the_guard_looks_at_everything_when_asked_about_another_time() -> None:
     later = Memory("a", "tea", created=NOW)
     assert are_open([fetched(later, [])], Where(now=NOW))
     assert not are_open([fetched(later, [])], Where(now=NOW, as_of=NOW - 1))
+
+
+def test_what_is_at_hand_needs_its_store_no_more(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    with whyrank.open(store, workspace=tmp_path, embedding="none") as engine:
+        known = {memory.id: memory for memory in (engine.add("Robin drinks tea"), engine.add("Ann drinks tea"))}
+    with closing(SqliteStore(store)) as opened:
+        held = opened.held(known, frozenset({GLOBAL}))
+        read = at_hand(held)
+        assert at_hand(read) is read
+        assert origins_of(read, [*known]) == origins_of(held, [*known])
+        assert content_keys_of(read, [*known]) == content_keys_of(held, [*known])
+    assert read == known
+    assert [text_of(one) for one in read.values()] == ["Robin drinks tea", "Ann drinks tea"]
+
+
+def test_what_is_no_storage_row_is_made_at_once() -> None:
+    made: list[str] = []
+    assert at_hand({"a": fetched(Memory("a", "tea"), made)}) == {"a": Memory("a", "tea")}
+    assert made == ["a"]
 
 
 @pytest.fixture

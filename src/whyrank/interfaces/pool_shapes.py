@@ -193,7 +193,7 @@ def _names(stage: NameFirst, found: Pooled) -> dict[str, list[Any]]:
 def _texts(memories: Sequence[Memory]) -> dict[str, Any]:
     """Return which memories have the same text, and the dates that choose between them."""
     first: dict[str, int] = {}
-    same = [first.setdefault(text_key(memory), place) for place, memory in enumerate(memories)]
+    same = [first.setdefault(text_key(memory.text), place) for place, memory in enumerate(memories)]
     return {"same": same, "dates": [memory.date or 0.0 for memory in memories]}
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
+from ..columns import MemoryId
 from ..hits import Context, Labels, Ranking
 from ..trail import Step
 from ..types import Memory
@@ -55,6 +56,21 @@ def _begins(asked: str, words: Sequence[str]) -> bool:
     return any(word.startswith(asked) for word in words)
 
 
+_UNLABELLED = Labels()
+
+
+def _by_labels(context: Context, steps: Callable[[Labels], list[Step]]) -> Callable[[MemoryId], Sequence[Step]]:
+    """Return the steps of memories by their labels: none where no word of the query begins one of these, as mostly."""
+    every = "".join([labels.spelled for labels in context.labels.values()])
+    beginnings = [begun for word in context.analysis.probe.words if (begun := f" {word}") in every]
+
+    def steps_for(identity: MemoryId) -> Sequence[Step]:
+        labels = context.labels.get(identity, _UNLABELLED)
+        return steps(labels) if any(map(labels.spelled.__contains__, beginnings)) else ()
+
+    return steps_for
+
+
 @dataclass(frozen=True)
 class TokenMatch:
     """Add points for the words of the query that a memory's name, slug and summary hold."""
@@ -68,17 +84,18 @@ class TokenMatch:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add weight × points, with the words that were counted."""
+        return resteps(ranking, _by_labels(context, lambda labels: [*self._steps(labels, context)]))
 
-        def steps(memory: Memory) -> Iterator[Step]:
-            points = self.known(memory, context)
-            for number in self.numbers(points):
-                yield Step("token-match", self.op, number, f"{self.weight:g} × {points.value:g} points: {points}")
-
-        return resteps(ranking, steps)
+    def _steps(self, labels: Labels, context: Context) -> Iterator[Step]:
+        points = self._counted(labels, context)
+        for number in self.numbers(points):
+            yield Step("token-match", self.op, number, f"{self.weight:g} × {points.value:g} points: {points}")
 
     def known(self, memory: Memory, context: Context) -> TokenPoints:
         """Return what the labels of a memory have of the words of the query."""
-        labels = context.labels.get(memory.id, Labels())
+        return self._counted(context.labels.get(memory.id, _UNLABELLED), context)
+
+    def _counted(self, labels: Labels, context: Context) -> TokenPoints:
         return token_points(context.analysis.probe.words, (*labels.name, *labels.slug, *labels.summary))
 
     def numbers(self, points: TokenPoints) -> tuple[float, ...]:
@@ -118,15 +135,17 @@ class Boosts:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Add each bonus as a step of its own."""
+        return resteps(ranking, _by_labels(context, lambda labels: [*self._steps(labels, context)]))
 
-        def steps(memory: Memory) -> Iterator[Step]:
-            return (Step("boosts", self.op, *told) for told in self._bonuses(self.known(memory, context)))
-
-        return resteps(ranking, steps)
+    def _steps(self, labels: Labels, context: Context) -> Iterator[Step]:
+        return (Step("boosts", self.op, *told) for told in self._bonuses(self._standing(labels, context)))
 
     def known(self, memory: Memory, context: Context) -> Labelled:
         """Return how the words of the query stand in the labels of a memory."""
-        asked, labels = context.analysis.probe.words, context.labels.get(memory.id, Labels())
+        return self._standing(context.labels.get(memory.id, _UNLABELLED), context)
+
+    def _standing(self, labels: Labels, context: Context) -> Labelled:
+        asked = context.analysis.probe.words
         points = token_points(asked, labels.summary)
         return Labelled(_found(asked, labels.slug), _found(asked, labels.name), points)
 

@@ -7,19 +7,18 @@ value is searched for. Stages that nothing is known of rank the whole pool at ev
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import combinations
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ..columns import Listed, MemoryId, by_id
-from ..hits import Context, Hit, Ranking, memory_of, origins_of
+from ..columns import Listed, MemoryId, array_of, column_of
+from ..hits import Context, Hit, Ranking, origins_of, text_of
 from ..trail import Key
 from ..types import Run, Signal
 from .diversity import MMR
-from .fusion import listed_by
+from .fusion import by_content, listed_by, placed_by
 from .ground import Ground
 from .knobs import Knob, knobs, turns_diversity
 from .lineup import behind_of, ids_of
@@ -28,6 +27,10 @@ from .nearest import DIGITS, Look, OneByOne, Together, along, searched
 from .recipes import Recipe, rank_pool
 from .stages import Dedup, GroupBySource, MinScore, OpenClawSelection
 from .texts import same_texts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LEVEL = 1e-9  # scores closer than this are level: rounding, and not evidence, would decide between them
 _JUST = 1e-3  # how far before and behind a crossing is looked, as a share of the change
@@ -99,7 +102,7 @@ class Pool:
     @cached_property
     def ground(self) -> Ground:
         """Return what does not change however the pool is ranked."""
-        return self.whole.ground if self.whole else Ground(listed_by(self.runs), self.context)
+        return self.whole.ground if self.whole else Ground(self.listed, self.context)
 
     def ground_of(self, pair: Collection[MemoryId]) -> Ground:
         """Return as much of it as has a say in how two memories stand."""
@@ -111,16 +114,28 @@ class Pool:
 
     def beside(self, pair: Collection[MemoryId]) -> list[MemoryId]:
         """Return two memories with those that may stand in their stead: chunks of their files, and equal texts."""
-        stages, memories = self.recipe.stages, self.context.memories
-        listed, few = listed_by(self.runs), {*pair}
+        stages, listed, few = self.recipe.stages, self.listed, {*pair}
         if any(isinstance(stage, GroupBySource) for stage in stages):
-            theirs = {memories[identity].origin for identity in pair}
-            origins = zip(listed, origins_of(memories, listed), strict=True)
-            few |= {identity for identity, origin in origins if origin in theirs}
+            theirs = {*origins_of(self.context.memories, [*pair])}
+            few |= {identity for identity, origin in zip(listed, self._origins, strict=True) if origin in theirs}
         if any(isinstance(stage, Dedup) for stage in stages):
-            twins = same_texts(memory_of(memories[identity]) for identity in listed)
-            few |= {identity for same in twins if not few.isdisjoint(same) for identity in same}
+            few |= {identity for same in self._twins if not few.isdisjoint(same) for identity in same}
         return [identity for identity in listed if identity in few]
+
+    @cached_property
+    def listed(self) -> list[MemoryId]:
+        """Return every candidate, once."""
+        return listed_by(self.runs)
+
+    @cached_property
+    def _origins(self) -> Sequence[object]:
+        """Return the source of each candidate."""
+        return origins_of(self.context.memories, self.listed)
+
+    @cached_property
+    def _twins(self) -> list[list[MemoryId]]:
+        """Return the candidates whose text another one has as well, those of one text together."""
+        return same_texts(self.listed, (text_of(self.context.memories[identity]) for identity in self.listed))
 
     def without(self, term: str, words: Signal) -> Pool:
         """Return the pool as it is when a word is not asked for, and the words say this instead of what they said."""
@@ -133,26 +148,43 @@ class Pool:
         )
         context = replace(self.context, analysis=asked, signals={**self.context.signals, words.name: words})
         by_rank = any(vote.normaliser.by_rank for vote in self.recipe.fusion.live(self.runs))
-        runs = tuple(_reranked(run, words, context, by_rank) if run.name == words.name else run for run in self.runs)
+        runs = tuple(self._reranked(run, words, by_rank) if run.name == words.name else run for run in self.runs)
         return Pool(runs, context, self.recipe, self)
 
+    def _reranked(self, run: Run, words: Signal, by_rank: bool) -> Run:
+        """Return a run with other scores, where the rank counts in their order; what scores nothing is gone."""
+        said = self._said_of(run, words)
+        kept = (said > 0.0).nonzero()[0]
+        listed, scores = run.ids, said[kept]
+        ids = [listed[place] for place in kept.tolist()]
+        if by_rank:
+            order, has_ties = placed_by(scores)
+            if has_ties:
+                order = by_content(order, scores.tolist(), ids, self.context.memories)
+            ids, scores = [ids[place] for place in order], scores[order]
+        return Run(run.name, Listed(ids, scores.tolist()), run.notices)
 
-def _reranked(run: Run, signal: Signal, context: Context, by_rank: bool) -> Run:
-    """Return what a run listed with other scores, where the rank counts in their order; what scores nothing is gone.
+    def _said_of(self, run: Run, signal: Signal) -> NDArray[np.float64]:
+        """Return what a signal says of all that a run lists; nothing counts as zero."""
+        import numpy as np
 
-    Memories are read to break ties.
-    """
-    values = by_id(signal.values)
-    listed = [key for key in run.ids if values.get(key, 0.0) > 0.0]
-    if by_rank:
-        tied = Counter(values[key] for key in listed)
+        exact = array_of(signal.values, self._memories)
+        if exact is not None:
+            return exact[self._places[run.name]]
+        return np.array([value or 0.0 for value in column_of(signal.values, run.ids)], np.float64)
 
-        def place(key: MemoryId) -> tuple[object, ...]:
-            value = values[key]
-            return -value, memory_of(context.memories[key]).content_key if tied[value] > 1 else ()
+    @cached_property
+    def _memories(self) -> list[MemoryId]:
+        """Return the candidates in the order that signals speak of them."""
+        return [*self.context.memories]
 
-        listed.sort(key=place)
-    return Run(run.name, Listed(listed, [values[key] for key in listed]), run.notices)
+    @cached_property
+    def _places(self) -> dict[str, NDArray[np.int64]]:
+        """Return where in that order stands what each run lists."""
+        import numpy as np
+
+        places = {identity: place for place, identity in enumerate(self._memories)}
+        return {run.name: np.array([*map(places.__getitem__, run.ids)], np.int64) for run in self.runs}
 
 
 def changes(pool: Pool, ranking: Ranking, upper: MemoryId, lower: MemoryId) -> tuple[Change, ...]:

@@ -13,13 +13,13 @@ from itertools import chain
 from operator import add
 from typing import TYPE_CHECKING, Literal
 
-from ..columns import MemoryId, array_of, column_of
+from ..columns import Column, MemoryId, array_of, column_of
 from ..errors import ConfigError
 from ..hits import Context, Held, Hit, Ranking, content_keys_of, origins_of
 from ..trail import Later, Part, Step
 from ..types import Run, Signal
 from .lineup import Lineup
-from .normalisers import BatchMax, Normaliser, Theoretical
+from .normalisers import BatchMax, Columnar, Normaliser
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,9 +105,9 @@ class Fuse:
             score = scores[place]
             return Hit(held, 0, score, (Step("fusion", "set", score, why, Later(board.parts, place)),))
 
-        order, has_ties = _placed(scores) if summed is None else _placed_by(summed)
+        order, has_ties = _placed(scores) if summed is None else placed_by(summed)
         if has_ties:
-            order = _by_content(order, scores, ids, memories)
+            order = by_content(order, scores, ids, memories)
         return Ranking(Lineup(order, ids, scores, origins_of(memories, ids), memories, hit))
 
     def live(self, runs: Sequence[Run]) -> Sequence[Vote]:
@@ -267,8 +267,7 @@ class SignalColumn:
 
 
 def _normalised(vote: Vote, signal: Signal, run: Run, ids: Sequence[MemoryId]) -> SignalColumn:
-    exact = array_of(signal.values, ids)
-    if exact is not None and len(exact) and isinstance(vote.normaliser, Theoretical):
+    if isinstance(vote.normaliser, Columnar) and ids and (exact := _exact(signal.values, ids)) is not None:
         best = float(exact.max())
         placed = vote.normaliser.over(exact, best)
         return SignalColumn(vote.signal, vote.weight or 0.0, (), signal, ids, run, best, placed)
@@ -283,19 +282,30 @@ def _normalised(vote: Vote, signal: Signal, run: Run, ids: Sequence[MemoryId]) -
     return SignalColumn(vote.signal, vote.weight or 0.0, normalised, signal, ids, run, max(scores, default=None))
 
 
+def _exact(values: Mapping[MemoryId, float], ids: Sequence[MemoryId]) -> NDArray[np.float64] | None:
+    """Return the scores of these candidates as an array, if a store gave theirs as one, or as a part of one."""
+    exact = array_of(values, ids)
+    if exact is None and isinstance(values, Column) and values.array is not None:
+        import numpy as np
+
+        some = column_of(values, ids)
+        return None if None in some else np.array(some, np.float64)
+    return exact
+
+
 def _placed(scores: Sequence[float]) -> tuple[list[int], bool]:
     """Return the places of scores from the best on, and whether two are equal."""
     return sorted(range(len(scores)), key=scores.__getitem__, reverse=True), len(set(scores)) < len(scores)
 
 
-def _placed_by(scores: NDArray[np.float64]) -> tuple[list[int], bool]:
+def placed_by(scores: NDArray[np.float64]) -> tuple[list[int], bool]:
     """Return the same of scores in an array."""
     order = (-scores).argsort(kind="stable")
     ordered = scores[order]
     return order.tolist(), bool((ordered[1:] == ordered[:-1]).any())
 
 
-def _by_content(
+def by_content(
     order: Sequence[int], scores: Sequence[float], ids: Sequence[MemoryId], memories: Mapping[MemoryId, Held]
 ) -> list[int]:
     """Return places from the best on, those of equal scores by content; of no others is the content read."""

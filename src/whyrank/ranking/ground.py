@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..columns import MemoryId
-from ..hits import Alike, Context, content_keys_of, memory_of, origins_of
+from ..hits import Alike, Context, content_keys_of, memory_of, origins_of, text_of
 from .likeness import likeness_between
 from .order import Numbering
 from .texts import same_texts
@@ -86,9 +86,11 @@ class Ground:
     @cached_property
     def twins(self) -> Twins:
         """Return the places whose text another place has as well."""
-        memories = [memory_of(self._context.memories[identity]) for identity in self.ids]
-        groups = [[self.places[identity] for identity in same] for same in same_texts(memories)]
-        return Twins(groups, [memory.date or 0.0 for memory in memories], self.tie_breaks if groups else ())
+        held = [self._context.memories[identity] for identity in self.ids]
+        same = same_texts(self.ids, map(text_of, held))
+        groups = [[self.places[identity] for identity in group] for group in same]
+        dates = [memory_of(held[place]).date or 0.0 for group in groups for place in group]
+        return Twins(groups, dates, self.tie_breaks if groups else ())
 
     @cached_property
     def tie_breaks(self) -> list[int]:
@@ -108,7 +110,7 @@ class Twins:
 
         self.groups = Groups([len(group) for group in groups])
         self.places = np.array([place for group in groups for place in group], np.int64)
-        self._dates = np.array(dates)[self.places]
+        self._dates = np.array(dates)
         self._tie_breaks = np.array(tie_breaks, np.int64)[self.places] if groups else self.places
 
     def turns(self, listed: Flags) -> Integers:

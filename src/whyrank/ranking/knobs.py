@@ -145,9 +145,8 @@ def _constants(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
 def _constant_turned(recipe: Recipe, votes: Sequence[Vote], same: ReciprocalRank) -> Callable[[float], Recipe]:
     def turn(value: float) -> Recipe:
         other = ReciprocalRank(value)
-        return _with_votes(
-            recipe, [replace(vote, normaliser=other) if vote.normaliser == same else vote for vote in votes]
-        )
+        turned = [Vote(vote.signal, vote.weight, other) if vote.normaliser == same else vote for vote in votes]
+        return _with_votes(recipe, turned)
 
     return turn
 

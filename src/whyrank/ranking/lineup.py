@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import overload
 
@@ -33,6 +34,10 @@ class Hits(Lazily[Hit]):
     def held(self) -> list[Held]:
         """Return the memories, where that can be without making a hit."""
         return [hit.held for hit in self]
+
+    def origins(self) -> list[object]:
+        """Return what each hit's source is, where that can be without making a hit."""
+        return [held.origin for held in self.held()]
 
     def behind(self) -> dict[MemoryId, tuple[int, int]]:
         """Return what stands beside a hit: the place of the hit, and how far behind it."""
@@ -88,10 +93,16 @@ class Lineup(Hits):
 
     def ids(self) -> list[MemoryId]:
         """Return the ids without making a hit."""
+        return self._own_ids
+
+    @cached_property
+    def _own_ids(self) -> list[MemoryId]:
         return [self._ids[place] for place in self._places]
 
     def held(self) -> list[Held]:
         """Return the memories without making a hit."""
+        if isinstance(self._memories, HeldMemories) and self._memories.ids == self._ids:
+            return self._memories.at(self._places)
         return [self._memories[self._ids[place]] for place in self._places]
 
     def tiers(self) -> list[int]:
@@ -160,6 +171,10 @@ class Chosen(Hits):
 
     def ids(self) -> list[MemoryId]:
         """Return the ids without making a hit."""
+        return self._own_ids
+
+    @cached_property
+    def _own_ids(self) -> list[MemoryId]:
         ids = ids_of(self._hits)
         return [ids[index] for index in self._indices]
 
@@ -177,6 +192,11 @@ class Chosen(Hits):
         """Return the memories."""
         held = held_by(self._hits)
         return [held[index] for index in self._indices]
+
+    def origins(self) -> list[object]:
+        """Return what the source of each is."""
+        origins = origins_of(self._hits)
+        return [origins[index] for index in self._indices]
 
     def behind(self) -> dict[MemoryId, tuple[int, int]]:
         """Return what stands beside those chosen."""
@@ -259,6 +279,10 @@ class Stepped(Hits):
         """Return the memories without making a hit."""
         return held_by(self._hits)
 
+    def origins(self) -> list[object]:
+        """Return what each hit's source is, without making a hit."""
+        return origins_of(self._hits)
+
     def behind(self) -> dict[MemoryId, tuple[int, int]]:
         """Return what stands beside a hit: a step puts nothing there."""
         return behind_of(self._hits)
@@ -316,6 +340,11 @@ def tiers_of(hits: Sequence[Hit]) -> Sequence[int]:
 def scores_of(hits: Sequence[Hit]) -> Sequence[float]:
     """Return the scores of hits, made or not."""
     return hits.scores() if isinstance(hits, Hits) else [hit.score for hit in hits]
+
+
+def origins_of(hits: Sequence[Hit]) -> list[object]:
+    """Return what the source of each of some hits is, made or not."""
+    return hits.origins() if isinstance(hits, Hits) else [hit.held.origin for hit in hits]
 
 
 def behind_of(hits: Sequence[Hit]) -> dict[MemoryId, tuple[int, int]]:

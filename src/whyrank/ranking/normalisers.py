@@ -35,6 +35,14 @@ class _ByScore:
     by_rank = False
 
 
+class Columnar(_ByScore):
+    """A normaliser that takes scores in an array, too."""
+
+    def over(self, scores: NDArray[np.float64], best: float) -> NDArray[np.float64]:
+        """Return the same numbers for scores in an array that is not empty and whose best is known."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class ReciprocalRank:
     """(k + 1)/(k + rank): reciprocal rank fusion, scaled so that rank 1 is 1."""
@@ -52,7 +60,7 @@ class ReciprocalRank:
 
 
 @dataclass(frozen=True)
-class BatchMax(_ByScore):
+class BatchMax(Columnar):
     """score / max(batch); in a batch of fewer than `least`, where the best says little, score / `cap`, 1 at most."""
 
     least: int = 0
@@ -68,6 +76,10 @@ class BatchMax(_ByScore):
             return [_unit(score / self.cap) for score in scores]
         top = max((*scores, TINY))
         return [_unit(score / top) for score in scores]
+
+    def over(self, scores: NDArray[np.float64], best: float) -> NDArray[np.float64]:
+        """Return the same numbers for scores in an array."""
+        return _units(scores / (self.cap if len(scores) < self.least else max(best, TINY)))
 
 
 @dataclass(frozen=True)
@@ -85,7 +97,7 @@ class MinMax(_ByScore):
 
 
 @dataclass(frozen=True)
-class Theoretical(_ByScore):
+class Theoretical(Columnar):
     """(score − minimum)/(max − minimum), the minimum being the lowest score there can be (Bruch et al. 2023)."""
 
     minimum: float = 0.0
@@ -102,7 +114,7 @@ class Theoretical(_ByScore):
         return [value if 0.0 <= (value := (score - low) / reach) <= 1.0 else _unit(value) for score in scores]
 
     def over(self, scores: NDArray[np.float64], best: float) -> NDArray[np.float64]:
-        """Return the same numbers for scores in an array whose best is known."""
+        """Return the same numbers for scores in an array."""
         reach = best - self.minimum
         if reach <= 0:
             return abs(scores) * 0.0
@@ -140,7 +152,7 @@ class Saturating(_ByScore):
 
 
 @dataclass(frozen=True)
-class Above(_ByScore):
+class Above(Columnar):
     """(score − t)/(1 − t) above the threshold t, 0 below."""
 
     threshold: float = 0.5
@@ -152,6 +164,10 @@ class Above(_ByScore):
     def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
         """Return how far above the threshold each score is."""
         return [_unit((score - self.threshold) / (1 - self.threshold)) for score in scores]
+
+    def over(self, scores: NDArray[np.float64], best: float) -> NDArray[np.float64]:
+        """Return the same numbers for scores in an array."""
+        return _units((scores - self.threshold) / (1 - self.threshold))
 
 
 @dataclass(frozen=True)
@@ -187,12 +203,16 @@ class DistributionBased(_ByScore):
 
 
 @dataclass(frozen=True)
-class Clamped(_ByScore):
+class Clamped(Columnar):
     """The score itself, held between 0 and 1: for signals that are cosines already."""
 
     def __call__(self, scores: Sequence[float], ranks: Sequence[int | None]) -> list[float]:
         """Return the scores, cut at 0 and 1."""
         return [_unit(score) for score in scores]
+
+    def over(self, scores: NDArray[np.float64], best: float) -> NDArray[np.float64]:
+        """Return the same numbers for scores in an array."""
+        return _units(scores)
 
 
 @dataclass(frozen=True)
@@ -208,3 +228,10 @@ class Binary:
 
 def _unit(value: float) -> float:
     return min(1.0, max(0.0, value))
+
+
+def _units(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Do so with an array; of two zeros the one without a sign stands, as it does there."""
+    import numpy as np
+
+    return np.minimum(np.where(values > 0.0, values, 0.0), 1.0)

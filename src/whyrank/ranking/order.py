@@ -57,8 +57,10 @@ def rescore(ranking: Ranking, step_for: Callable[[MemoryId], Step | None]) -> Ra
 def renumber(ranking: Ranking, stage: Numbering, context: Context, told: Callable[[Any], Step]) -> Ranking:
     """Let a stage that has one number for a memory change the scores by it, and order the hits anew."""
     known = [stage.known(memory_of(held), context) for held in held_by(ranking.hits)]
+    # Of many memories the same is known, and the same number comes of it.
+    numbers = {one: stage.numbers(one) for one in dict.fromkeys(known) if one is not None}
     pairs = zip(_keys_of(ranking.hits), known, strict=True)
-    keys = [key if one is None else (key[0], _changed(key[1], stage, one)) for key, one in pairs]
+    keys = [key if one is None else (key[0], _changed(key[1], stage.op, *numbers[one])) for key, one in pairs]
     return _reordered(ranking, keys, lambda place: None if known[place] is None else told(known[place]))
 
 
@@ -66,24 +68,23 @@ def _keys_of(hits: Sequence[Hit]) -> Iterable[Key]:
     return zip(tiers_of(hits), scores_of(hits), strict=True)
 
 
-def _changed(score: float, stage: Numbering, known: Any) -> float:
+def _changed(score: float, op: Change, number: float) -> float:
     """Return a score as the step will leave it."""
-    (number,) = stage.numbers(known)
-    return score + number if stage.op == "add" else score * number
+    return score + number if op == "add" else score * number
 
 
 def _reordered(ranking: Ranking, keys: Sequence[Key], step: Callable[[int], Step | None]) -> Ranking:
     """Order hits by the keys their steps give them; a hit is made when somebody looks at it."""
-    order = sorted(range(len(keys)), key=lambda place: (-keys[place][0], -keys[place][1]))
-    if any(keys[one] == keys[other] for one, other in pairwise(order)):
+    order = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
+    if len({*keys}) < len(keys):
         held = held_by(ranking.hits)
         order.sort(key=lambda place: (-keys[place][0], -keys[place][1], memory_of(held[place]).content_key))
     return Ranking(Rescored(ranking.hits, order, keys, step), ranking.dropped, ranking.notices)
 
 
-def resteps(ranking: Ranking, steps_for: Callable[[Memory], Iterable[Step]]) -> Ranking:
+def resteps(ranking: Ranking, steps_for: Callable[[MemoryId], Sequence[Step]]) -> Ranking:
     """Give each hit any number of steps that lie in its memory, and order the hits anew; without steps none is made."""
-    steps = [[*steps_for(memory_of(held))] for held in held_by(ranking.hits)]
+    steps = [*map(steps_for, ids_of(ranking.hits))]
     if not any(steps):
         return ranking
     hits = [reduce(Hit.after, own, hit) for hit, own in zip(ranking.hits, steps, strict=True)]

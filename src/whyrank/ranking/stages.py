@@ -9,13 +9,13 @@ from typing import ClassVar, Literal
 from ..columns import MemoryId
 from ..errors import ConfigError
 from ..expressions import label_of
-from ..hits import Context, Hit, Ranking, memory_of
+from ..hits import Context, Hit, Ranking, are_open, text_of
 from ..matches import NameMatch, NameRelation
 from ..trail import Step, part_of
 from ..types import Memory, Notice
 from ..wording import counted, which
 from .finite import check_finite
-from .lineup import Grouped, Joined, Lineup, Stepped, chosen, held_by, ids_of
+from .lineup import Grouped, Joined, Lineup, Stepped, chosen, held_by, ids_of, origins_of
 from .order import keep, keep_memories, renumber, rescore
 from .texts import same_texts
 
@@ -243,11 +243,12 @@ class Dedup:
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop hits whose case-folded text was already seen; at equal keys the newer, then the keyword's row stays."""
         hits = ranking.hits
-        twins = same_texts(map(memory_of, held_by(hits)))
+        ids = ids_of(hits)
+        twins = same_texts(ids, map(text_of, held_by(hits)))
         if not twins and self.near is None:
             return ranking
         same: dict[MemoryId, MemoryId] = {}
-        places = {identity: place for place, identity in enumerate(ids_of(hits))}
+        places = {identity: place for place, identity in enumerate(ids)}
         for group in twins:
             best = min((hits[places[identity]] for identity in group), key=_representative).id
             same.update({identity: best for identity in group if identity != best})
@@ -287,11 +288,14 @@ class InScope:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Remove foreign hits unlisted."""
-        scopes = context.query.where.scopes
-        if all(memory_of(held).scope in scopes for held in held_by(ranking.hits)):
+        where = context.query.where
+        if are_open(held_by(ranking.hits), where):
             return ranking
+        scopes = where.scopes
         inside = tuple(hit for hit in ranking.hits if hit.memory.scope in scopes)
         foreign = len(ranking.hits) - len(inside)
+        if not foreign:
+            return ranking
         removed = f"removed {counted(foreign, 'candidate')} from outside the scope; please report this"
         notice = Notice("scope-defect", removed)
         return Ranking(inside, ranking.dropped, (*ranking.notices, notice))
@@ -303,7 +307,10 @@ class Superseded:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop what has been replaced."""
-        return keep_memories(ranking, "superseded", context.query.where.replaced)
+        where = context.query.where
+        if are_open(held_by(ranking.hits), where):
+            return ranking
+        return keep_memories(ranking, "superseded", where.replaced)
 
 
 @dataclass(frozen=True)
@@ -312,7 +319,10 @@ class NotExpired:
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop what has expired, is not valid, or was not stored yet."""
-        return keep_memories(ranking, "expiry", context.query.where.untimely)
+        where = context.query.where
+        if are_open(held_by(ranking.hits), where):
+            return ranking
+        return keep_memories(ranking, "expiry", where.untimely)
 
 
 @dataclass(frozen=True)
@@ -330,7 +340,7 @@ class GroupBySource:
         hits = ranking.hits
         if isinstance(hits, Lineup) and hits.has_distinct_origins():
             return ranking
-        origins = hits.origins() if isinstance(hits, Lineup) else [held.origin for held in held_by(hits)]
+        origins = origins_of(hits)
         if len(set(origins)) == len(origins):
             return ranking
         ids = ids_of(hits)

@@ -68,7 +68,7 @@ def contrast(searcher: Searcher, query: Query, recipe: Recipe, one: str, other: 
     with searcher.store.reading():
         asked = [asked_about(searcher.store, query, identity) for identity in (one, other)]
         retrieved = searcher.retrieved(query, recipe, Stopwatch())
-        pool = _pool(retrieved, searcher.store)
+        pool = Pool(retrieved.runs, retrieved.context, retrieved.recipe)
         ranking = pool.ranked_as_far_as({memory.id for memories in asked for memory in memories})
         pair = [_stands_for(memories, ranking, retrieved) for memories in asked]
         missing = [name for name, memory in zip((one, other), pair, strict=True) if memory is None]
@@ -80,15 +80,6 @@ def contrast(searcher: Searcher, query: Query, recipe: Recipe, one: str, other: 
         else:
             answer = _compared(_Case(query, memory, over, pool, ranking), searcher.store, retrieved)
         return replace(answer, notices=retrieved.notices)
-
-
-def _pool(retrieved: Retrieved, store: Store) -> Pool:
-    """Return the pool; where ranks count, ties are many and break by content, so all memories are read at once."""
-    context, recipe = retrieved.context, retrieved.recipe
-    if any(vote.normaliser.by_rank for vote in recipe.fusion.live(retrieved.runs)):
-        memories = store.get(list(context.memories), context.query.where.scopes)
-        context = replace(context, memories={**context.memories, **memories})
-    return Pool(retrieved.runs, context, recipe)
 
 
 def _stands_for(memories: Sequence[Memory], ranking: Ranking, retrieved: Retrieved) -> Memory | None:

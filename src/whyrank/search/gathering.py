@@ -6,12 +6,13 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from ..analysis.documents import embedded_text
 from ..analysis.names import name_words
 from ..analysis.words import tokens_of
 from ..columns import MemoryId
-from ..hits import Context, Labels, memory_of
+from ..hits import Context, Labels, at_hand, memory_of
 from ..ports import Store
 from ..ranking.likeness import Comparison
 from ..ranking.recipes import rank_pool
@@ -20,6 +21,8 @@ from ..types import Notice
 from ..wording import counted
 from .retrieval import Retrieved
 
+_LABELS_KEPT = 4_096  # the chunks of a file share theirs, and many questions find the same files
+
 
 def gathered(retrieved: Retrieved, store: Store, language: str) -> Retrieved:
     """Return what was retrieved with all that the stages of its recipe read; most recipes read no more."""
@@ -27,7 +30,7 @@ def gathered(retrieved: Retrieved, store: Store, language: str) -> Retrieved:
     if not reads:
         return retrieved
     if "memories" in reads:
-        retrieved = replace(retrieved, context=with_memories(retrieved.context, store))
+        retrieved = replace(retrieved, context=with_memories(retrieved.context))
     if "likeness" in reads:
         retrieved = replace(retrieved, context=with_likeness(retrieved, store, language))
     if "labels" in reads:
@@ -51,27 +54,27 @@ def with_likeness(retrieved: Retrieved, store: Store, language: str) -> Context:
     return replace(context, likeness=Comparison(vectors, tokens))
 
 
-def with_memories(context: Context, store: Store) -> Context:
+def with_memories(context: Context) -> Context:
     """Read all candidates at once, where a stage looks at every one of them."""
-    memories = store.get(list(context.memories), context.query.where.scopes)
-    whole = len(memories) == len(context.memories)
-    return replace(context, memories=memories if whole else {**context.memories, **memories})
+    return replace(context, memories=at_hand(context.memories))
 
 
 def _with_labels(context: Context) -> Context:
     """Gather the words of names, slugs and summaries."""
-    memories = {key: memory_of(held) for key, held in context.memories.items()}
-    labels = {
-        key: Labels(name_words(memory.name), name_words(memory.slug), name_words(memory.summary))
-        for key, memory in memories.items()
-    }
+    memories = ((key, memory_of(held)) for key, held in context.memories.items())
+    labels = {key: _labels(memory.name, memory.slug, memory.summary) for key, memory in memories}
     return replace(context, labels=labels)
+
+
+@lru_cache(maxsize=_LABELS_KEPT)
+def _labels(name: str, slug: str, summary: str) -> Labels:
+    return Labels(*(name_words(label) if label else () for label in (name, slug, summary)))
 
 
 def _with_chats(context: Context, store: Store) -> Context:
     """Gather how long the conversations are that turns among the candidates belong to."""
     memories = map(memory_of, context.memories.values())
-    sessions = {(memory.scope, memory.session) for memory in memories if memory.is_turn}
+    sessions = {(memory.scope, memory.session) for memory in memories if memory.session}
     return replace(context, chats=store.last_positions(sessions)) if sessions else context
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ..analysis.names import match_name, name_key, name_words, names_of
 from ..analysis.words import tokens_of
 from ..expressions import label_of
+from ..hits import at_hand, memory_of
 from ..matches import NameProbe, TermBoost
 from ..ports import Store
 from ..ranking.entities import EntityBoost
@@ -43,7 +44,8 @@ def _known_entities(analysis: Analysis, store: Store, query: Query) -> list[str]
     where = Where(query.where.scopes, include_superseded=True, now=query.where.now)
     named = store.named(analysis.probe, where, ASKED_MEMORIES).ids if analysis.probe.key else []
     worded = store.keyword(analysis.terms, where, ASKED_MEMORIES).ids
-    memories = store.get(dict.fromkeys((*named, *worded)), query.where.scopes)
+    held = at_hand(store.held(dict.fromkeys((*named, *worded)), query.where.scopes))
+    memories = {identity: memory_of(one) for identity, one in held.items()}
     probe = analysis.probe
     found = {entity for memory in memories.values() for entity in memory.entities if mentions(entity, probe)}
     matches = (match_name(probe, names_of(memories[identity])) for identity in named if identity in memories)

@@ -69,7 +69,7 @@ def pooled(
     """Ask as a search does, and keep everything; memories are read now, because later the store may have changed."""
     with searcher.store.reading():
         retrieved, results = searcher.found(query, adjusted(base, wish).with_stages(*last))
-        retrieved = replace(retrieved, context=with_memories(retrieved.context, searcher.store))
+        retrieved = replace(retrieved, context=with_memories(retrieved.context))
         if likeness:
             retrieved = replace(retrieved, context=with_likeness(retrieved, searcher.store, searcher.language))
         return Pooled(

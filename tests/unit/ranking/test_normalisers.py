@@ -116,7 +116,16 @@ def test_a_reach_too_small_to_be_halved_makes_all_equal() -> None:
     assert MinMax()([0.0, 5e-324], [1, 2]) == [1.0, 1.0]
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9), st.floats(-2.0, 2.0))
-def test_scores_in_an_array_are_placed_exactly_as_scores_in_a_list(scores: list[float], minimum: float) -> None:
-    normaliser = Theoretical(minimum)
+COLUMNAR = st.one_of(
+    st.builds(Theoretical, st.floats(-2.0, 2.0)),
+    st.builds(Above, st.floats(0.0, 0.99)),
+    st.builds(BatchMax, st.integers(0, 5), st.floats(0.1, 20.0)),
+    st.just(Clamped()),
+)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9), COLUMNAR)
+def test_scores_in_an_array_are_placed_exactly_as_scores_in_a_list(
+    scores: list[float], normaliser: Theoretical | Above | BatchMax | Clamped
+) -> None:
     assert normaliser.over(np.array(scores), max(scores)).tolist() == normaliser(scores, [None] * len(scores))

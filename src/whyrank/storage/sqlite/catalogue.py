@@ -106,11 +106,10 @@ class Shelf:
 
     @cached_property
     def files(self) -> Files:
-        """Number the files of chunks."""
+        """Number the files of chunks in the order they came, so that those of ascending places mostly ascend."""
         chunks = np.flatnonzero(self.units == Unit.CHUNK)
         codes, firsts, numbers = np.unique(self.groups[chunks], return_index=True, return_inverse=True)
-        # By their first chunks: who goes through places in their order meets files in theirs.
-        numbers = np.argsort(np.argsort(firsts))[numbers]
+        numbers = firsts.argsort().argsort()[numbers]
         of = np.full(len(self), len(codes))
         of[chunks] = numbers
         lengths = {

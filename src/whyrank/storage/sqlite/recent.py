@@ -92,6 +92,10 @@ class StoredMemories(HeldMemories):
         self._fetch = fetch
         self._keys = keys
 
+    def at_hand(self) -> ReadMemories:
+        """Return all of them, their rows read at once."""
+        return ReadMemories(self.ids, self.rows, self.origins, self.fetched_at(range(len(self.ids))))
+
     def fetched(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Held]:
         """Return those of these that are there, their rows read at once."""
         places = self.places
@@ -111,6 +115,31 @@ class StoredMemories(HeldMemories):
         rows = [self.rows[places[identity]] for identity in ids]
         found = self._keys(rows)
         return [found[row] for row in rows] if len(found) == len(rows) else super().content_keys(ids)
+
+
+class ReadMemories(HeldMemories):
+    """Memories whose rows were read, and who need their store no more."""
+
+    def __init__(
+        self, ids: Sequence[MemoryId], rows: Sequence[int], origins: Sequence[object], read: Sequence[Held]
+    ) -> None:
+        super().__init__(ids, origins, read.__getitem__)
+        self.rows = rows
+
+    def fetched(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Held]:
+        """Return some of them."""
+        return {identity: self[identity] for identity in ids}
+
+    def fetched_at(self, places: Sequence[int]) -> Sequence[Held]:
+        """Return those at some places of the order."""
+        return self.at(places)
+
+    def at_hand(self) -> ReadMemories:
+        """Return themselves."""
+        return self
+
+
+Placed = StoredMemories | ReadMemories  # their rows are known
 
 
 class RecentMemories:

@@ -29,6 +29,7 @@ DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "em
 _LIMITS = ("valid_from", "valid_until", "expires", "superseded_by")
 _UNLIMITED = (None,) * len(_LIMITS)
 _limits = itemgetter(*(COLUMNS.index(name) for name in _LIMITS))
+_content_key = itemgetter(*(COLUMNS.index(name) for name in ("path", "start_line", "content_hash", "id")))
 _LISTS = ("aliases", "headings", "tags", "entities")
 _NO_LISTS = (_NOTHING,) * len(_LISTS)
 _lists = itemgetter(*(COLUMNS.index(name) for name in _LISTS))
@@ -100,7 +101,8 @@ def fetched(row: Row) -> Fetched:
     except _SENSELESS:
         whole = _legible(whole)
     # Only this can be unreadable; to make all of the memory takes ten times as long.
-    return Fetched(row[0], row[1], _limits(whole) == _UNLIMITED, whole, _memory, whole is not row)
+    is_timeless = _limits(whole) == _UNLIMITED
+    return Fetched(_content_key(whole), row[1], whole[_TEXT], is_timeless, whole, _memory, whole is not row)
 
 
 def to_memory(row: Row) -> Memory:
@@ -187,6 +189,7 @@ def _memory(row: Row) -> Memory:
 _scope = lru_cache(maxsize=1_024)(Scope.parse)
 
 
+@lru_cache(maxsize=4_096)  # the chunks of a file have many of these in common
 def _texts(stored: str) -> tuple[str, ...]:
     if stored == _NOTHING:
         return ()

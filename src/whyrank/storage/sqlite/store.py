@@ -30,7 +30,7 @@ from .listing import Listing
 from .masks import Masks
 from .names import NameIndex
 from .notes import Notes
-from .recent import Places, RecentMemories, StoredMemories
+from .recent import Placed, Places, RecentMemories, StoredMemories
 from .schema import prepare
 from .vectors import VectorIndex
 from .writing import Writing, read_anew, restate
@@ -312,7 +312,7 @@ class SqliteStore(Listing):
     ) -> list[Signal]:
         """Score the given candidates by every signal, listed by its run or not."""
         with self.view() as view:
-            places = ids if isinstance(ids, StoredMemories) else self._recent.places(*view[:2], list(ids))
+            places = ids if isinstance(ids, Placed) else self._recent.places(*view[:2], list(ids))
             signals: list[Signal] = []
             if terms:
                 signals.append(view.keyword.score(view, places.ids, places.rows, terms, where.scopes, repeats))

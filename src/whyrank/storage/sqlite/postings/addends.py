@@ -58,7 +58,7 @@ def _looked_up(
 
 
 def _written_out(scores: Scores, placed: Sequence[Placed], count: int) -> Floats:
-    table = np.zeros((len(scores.labels), count))
+    table = np.zeros((scores.count, count))
     every = range(len(scores.terms))
     return _with_speaker(scores, placed, _with_terms(scores, placed, table, every))
 
@@ -101,7 +101,7 @@ class Scored:
         """Return the table of a question that lacks some of the terms; what it has besides is looked up."""
         known = [self._places.get(id(asked)) for asked in scores.terms]
         kept = [place for place in known if place is not None]
-        table = np.zeros((len(scores.labels), len(self.rows)))
+        table = np.zeros((scores.count, len(self.rows)))
         table[[i for i, place in enumerate(known) if place is not None]] = self.addends.table[kept]
         new = [i for i, place in enumerate(known) if place is None]
         return _with_speaker(scores, self.placed, _with_terms(scores, self.placed, table, new))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -36,8 +37,13 @@ class Asked(NamedTuple):
     @property
     def label(self) -> str:
         """Return how the trail names it."""
-        name = repeated(label_as(self.term, self.is_asked), self.often)
-        return name if self.around == "own" else f"{name} ({self.around})"
+        return _label(self.term, self.around, self.often, self.is_asked)
+
+
+@lru_cache(maxsize=4_096)  # whoever asks what flips two memories asks for the same terms again and again
+def _label(term: str, around: Around, often: int, is_asked: bool) -> str:
+    name = repeated(label_as(term, is_asked), often)
+    return name if around == "own" else f"{name} ({around})"
 
 
 def asked(

@@ -84,9 +84,10 @@ def _summed(groups: Integers, often: Floats) -> Postings:
     """Add up how often each group holds a term."""
     if not len(groups):
         return Postings(())
-    order = np.argsort(groups, kind="stable")
-    groups, often = groups[order], often[order]
-    starts = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
+    if (groups[1:] < groups[:-1]).any():
+        order = np.argsort(groups, kind="stable")
+        groups, often = groups[order], often[order]
+    starts = np.concatenate(((0,), (groups[1:] != groups[:-1]).nonzero()[0] + 1))
     return Postings((Wide(groups[starts], np.add.reduceat(often, starts)),))
 
 

@@ -153,6 +153,11 @@ class Scores:
         return most
 
     @property
+    def count(self) -> int:
+        """Return how many rows of addends there are."""
+        return len(self.terms) + (self.speaker is not None)
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """Return how the trail names each row of the addends."""
         labels = tuple(asked.label for asked in self.terms)
