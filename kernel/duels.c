@@ -1,150 +1,243 @@
-/* Who of two is placed first by diversity, under many settings: a row for each, every one as far as it takes. */
+/* Who is placed by diversity: the first of a pool one after the other, or who of two comes first, under many settings. */
 
-#include "kernel.h"
+#include "placing.h"
 
 #include <math.h>
 
-enum { OPEN, PLACED, LOST, WON }; /* PLACED: the one has its place, and the other may still come too close to it */
+enum { OPEN, LOST, WON };
 
-#define TIED (-1)
-#define DECIDED (-2)
+/* -- one after the other -------------------------------------------------------------------------------------- */
 
-/* What does not change from row to row. */
-typedef struct {
-    Py_ssize_t size;
-    const double *alike; /* how like each place all are, a row for each that was compared */
-    const uint8_t *compared;
-    const int64_t *turns; /* in which order equals are placed, if that is known */
-    double by;
-} Field;
-
-/* Return the place that gains most, of equals the one whose turn comes first; TIED if no turns are known. */
-static Py_ssize_t best_of(const Field *field, const double *gains)
+/* Return the highest tier, or the highest below another. */
+static int64_t next_below(const int64_t *tiers, Py_ssize_t size, int64_t tier, int is_first)
 {
-    Py_ssize_t best = 0;
-    int is_tied = 0;
-    for (Py_ssize_t i = 1; i < field->size; i++) {
-        if (gains[i] > gains[best]) {
-            best = i;
-            is_tied = 0;
-        } else if (gains[i] == gains[best]) {
-            is_tied = 1;
-            if (field->turns && field->turns[i] < field->turns[best])
-                best = i;
-        }
-    }
-    return is_tied && !field->turns ? TIED : best;
+    int64_t next = INT64_MIN;
+    for (Py_ssize_t i = 0; i < size; i++)
+        if ((is_first || tiers[i] < tier) && tiers[i] > next)
+            next = tiers[i];
+    return next;
 }
 
-/* Let each gain no more than what being like the one that is placed leaves of its worth. */
-static void reduce(double *gains, const double *worth, const double *alike, double others, Py_ssize_t size)
+/* Place so many, or until all that are wanted have their place. Returns how many are placed, or TIED. */
+static Py_ssize_t place_all(Placing *placing, const int64_t *tiers, const uint8_t *wanted, Py_ssize_t most,
+                            int64_t *order, double *gains)
 {
-    for (Py_ssize_t i = 0; i < size; i++) {
-        double left = worth[i] - alike[i] * others;
-        gains[i] = left < gains[i] ? left : gains[i];
+    Py_ssize_t missing = 0;
+    int64_t tier = next_below(tiers, placing->size, 0, 1);
+    for (Py_ssize_t i = 0; i < placing->size; i++)
+        missing += wanted[i] != 0;
+    if (!missing)
+        missing = -1; /* nobody is waited for */
+    while (tier > INT64_MIN && placing->count < most && missing) {
+        placing_admit(placing, tiers, tier);
+        while (placing->count < most && missing) {
+            Py_ssize_t best = placing_best(placing);
+            if (best == TIED)
+                return TIED;
+            if (best == NOBODY)
+                break;
+            order[placing->count] = best;
+            gains[placing->count] = placing->gains[best];
+            placing_place(placing, best);
+            missing -= wanted[best] != 0;
+        }
+        tier = next_below(tiers, placing->size, tier, 0);
     }
+    return placing->count;
 }
 
-/* Place until it is decided who is first. Returns DECIDED, TIED, or a place that was not compared yet. */
-static Py_ssize_t duel(const Field *field, double *gains, const double *worth, double others, const int64_t *pair,
-                       double *least, uint8_t *state)
+/* -- who of two comes first ----------------------------------------------------------------------------------- */
+
+/* Return how much one is left with at least, however much it is like whoever may come before it. */
+static double least_of(const Placing *placing, Py_ssize_t place)
 {
-    Py_ssize_t one = (Py_ssize_t)pair[0], other = (Py_ssize_t)pair[1];
-    while (*state == OPEN || *state == PLACED) {
-        if (least[0] - gains[other] > field->by) {
-            *state = WON;
-            break;
+    double most = 0.0;
+    for (Py_ssize_t i = 0; i < placing->size; i++)
+        if (i != place && placing->worth[i] > -INFINITY) {
+            double alike = placing_alike(placing, place, i);
+            most = alike > most ? alike : most;
         }
-        if (*state == OPEN && gains[one] < least[1]) {
-            *state = LOST;
-            break;
-        }
-        Py_ssize_t best = best_of(field, gains);
+    return placing->worth[place] - most * placing->others;
+}
+
+/* Place whoever stands in tiers above, in whatever order, and let those of this one begin. */
+static void begin_below(Placing *placing, const int64_t *tiers, int64_t tier)
+{
+    for (Py_ssize_t i = 0; i < placing->size; i++)
+        if (tiers[i] > tier && placing->worth[i] > -INFINITY)
+            placing->placed[placing->count++] = (int32_t)i;
+    placing_admit(placing, tiers, tier);
+}
+
+/* Place until it is known who is first, its gain above the other's by more than this: WON, LOST or TIED. Gains only
+   fall, and not below what being most like somebody leaves: often that tells before either is placed. */
+static Py_ssize_t duel(Placing *placing, Py_ssize_t one, Py_ssize_t other, double by)
+{
+    double least = least_of(placing, one), least_other = least_of(placing, other);
+    int is_placed = 0;
+    for (;;) {
+        if (least - placing_gain(placing, other) > by)
+            return WON;
+        if (!is_placed && placing_gain(placing, one) < least_other)
+            return LOST;
+        Py_ssize_t best = placing_best(placing);
         if (best == TIED)
             return TIED;
-        if (best == other || gains[best] == -INFINITY) {
-            *state = LOST; /* else it would have been decided above */
-            break;
-        }
+        if (best == other || best == NOBODY)
+            return LOST; /* else it would have been decided above */
         if (best == one) {
-            *state = field->by > 0.0 ? PLACED : WON;
-            least[0] = gains[one];
-            if (*state == WON)
-                break;
+            if (!(by > 0.0))
+                return WON;
+            least = placing->gains[one];
+            is_placed = 1;
         }
-        if (!field->compared[best])
-            return best;
-        reduce(gains, worth, field->alike + best * field->size, others, field->size);
-        gains[best] = -INFINITY;
+        placing_place(placing, best);
     }
-    return DECIDED;
 }
 
-/* Let every row go on as far as it can. Returns how many wait, with the places they wait for, or TIED. */
-static Py_ssize_t duels(const Field *field, Numbers *held, Py_ssize_t rows)
+/* -- from Python ---------------------------------------------------------------------------------------------- */
+
+/* What both functions are given first: who is compared, who stands at each place, and turns, if they are known. */
+static int pool_held(PyObject *const *arguments, Likeness *likeness, Numbers *held, Placing *placing)
 {
-    const double *worth = held[3].view.buf, *others = held[5].view.buf;
-    const int64_t *pairs = held[6].view.buf;
-    double *gains = held[4].view.buf, *least = held[7].view.buf;
-    uint8_t *states = held[8].view.buf;
-    int64_t *wanted = held[9].view.buf;
-    Py_ssize_t waiting = 0;
-    for (Py_ssize_t row = 0; row < rows; row++) {
-        Py_ssize_t start = row * field->size;
-        Py_ssize_t place = duel(field, gains + start, worth + start, others[row], pairs + 2 * row, least + 2 * row,
-                                states + row);
-        if (place == TIED)
-            return TIED;
-        if (place != DECIDED)
-            wanted[waiting++] = place;
+    static const char *const names[] = {"members", "turns"};
+    if (likeness_held(arguments[0], likeness) < 0)
+        return -1;
+    for (int i = 0; i < 2; i++)
+        if (numbers_held(arguments[1 + i], 8, 0, names[i], &held[i]) < 0) {
+            numbers_let_go(held, i);
+            likeness_let_go(likeness);
+            return -1;
+        }
+    Py_ssize_t size = held[0].count;
+    const int64_t *members = held[0].view.buf;
+    int is_sound = !held[1].count || held[1].count == size;
+    for (Py_ssize_t i = 0; is_sound && i < size; i++)
+        is_sound = members[i] >= 0;
+    if (!is_sound)
+        PyErr_SetString(PyExc_ValueError, "there is not a turn for each place, or a member is below the first");
+    if (!is_sound || placing_made(placing, size) < 0) {
+        numbers_let_go(held, 2);
+        likeness_let_go(likeness);
+        return -1;
     }
-    return waiting;
+    placing->likeness = likeness;
+    placing->members = members;
+    placing->turns = held[1].count ? held[1].view.buf : NULL;
+    return 0;
 }
 
-static int fits(const Numbers *held, Py_ssize_t size, Py_ssize_t rows)
+static void pool_let_go(Likeness *likeness, Numbers *held, Placing *placing)
 {
-    const int64_t *pairs = held[6].view.buf;
-    if (held[0].count != size * size || (held[2].count && held[2].count != size) || held[3].count != rows * size ||
-        held[4].count != rows * size || held[6].count != 2 * rows || held[7].count != 2 * rows ||
-        held[8].count != rows || held[9].count != rows)
-        return 0;
-    for (Py_ssize_t i = 0; i < 2 * rows; i++)
-        if (pairs[i] < 0 || pairs[i] >= size)
+    placing_let_go(placing);
+    numbers_let_go(held, 2);
+    likeness_let_go(likeness);
+}
+
+static int rows_held(PyObject *const *arguments, const char *const *names, const Py_ssize_t *sizes, int first_written,
+                     int count, Numbers *held)
+{
+    for (int i = 0; i < count; i++)
+        if (numbers_held(arguments[i], sizes[i], i >= first_written, names[i], &held[i]) < 0) {
+            numbers_let_go(held, i);
+            return -1;
+        }
+    return 0;
+}
+
+static int are_places(const Numbers *numbers, Py_ssize_t size)
+{
+    const int64_t *places = numbers->view.buf;
+    for (Py_ssize_t i = 0; i < numbers->count; i++)
+        if (places[i] < 0 || places[i] >= size)
             return 0;
     return 1;
 }
 
-/* duels(alike float64 size × size, compared uint8 size, turns int64 size or none of it, worth float64 rows × size,
-   gains float64 rows × size, others float64 rows, pairs int64 rows × 2, least float64 rows × 2, states uint8 rows,
-   wanted int64 rows, by) */
+/* Let every row that is open be decided. Returns 0 or TIED. */
+static Py_ssize_t duels(Placing *placing, const Numbers *rows, double by)
+{
+    const int64_t *tiers = rows[0].view.buf, *pairs = rows[3].view.buf;
+    const double *worth = rows[1].view.buf, *others = rows[2].view.buf;
+    uint8_t *states = rows[4].view.buf;
+    for (Py_ssize_t row = 0; row < rows[2].count; row++) {
+        Py_ssize_t start = row * placing->size, one = (Py_ssize_t)pairs[2 * row];
+        if (states[row] != OPEN)
+            continue;
+        placing_begin(placing, worth + start, others[row]);
+        begin_below(placing, tiers + start, tiers[start + one]);
+        Py_ssize_t told = duel(placing, one, (Py_ssize_t)pairs[2 * row + 1], by);
+        if (told == TIED)
+            return TIED;
+        states[row] = (uint8_t)told;
+    }
+    return 0;
+}
+
+/* duels(compared, members int64 size, turns int64 size or none of it, tiers int64 rows × size, worth float64 rows ×
+   size, others float64 rows, pairs int64 rows × 2, states uint8 rows, by) */
 PyObject *kernel_duels(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    static const char *const names[] = {"alike", "compared", "turns", "worth", "gains",
-                                        "others", "pairs", "least", "states", "wanted"};
-    static const Py_ssize_t sizes[] = {8, 1, 8, 8, 8, 8, 8, 8, 1, 8};
-    static const int is_written[] = {0, 0, 0, 0, 1, 0, 0, 1, 1, 1};
-    Numbers held[10];
+    static const char *const names[] = {"tiers", "worth", "others", "pairs", "states"};
+    static const Py_ssize_t sizes[] = {8, 8, 8, 8, 1};
+    Likeness likeness;
+    Placing placing;
+    Numbers pool[2], rows[5];
     (void)module;
-    if (count != 11)
-        return PyErr_Format(PyExc_TypeError, "duels takes 11 arguments, not %zd", count);
-    double by = PyFloat_AsDouble(arguments[10]);
-    if (by == -1.0 && PyErr_Occurred())
+    if (count != 9)
+        return PyErr_Format(PyExc_TypeError, "duels takes 9 arguments, not %zd", count);
+    double by = PyFloat_AsDouble(arguments[8]);
+    if ((by == -1.0 && PyErr_Occurred()) || pool_held(arguments, &likeness, pool, &placing) < 0)
         return NULL;
-    for (int i = 0; i < 10; i++)
-        if (numbers_held(arguments[i], sizes[i], is_written[i], names[i], &held[i]) < 0) {
-            numbers_let_go(held, i);
-            return NULL;
-        }
-    Py_ssize_t size = held[1].count, rows = held[5].count, waiting = 0;
-    int is_sound = fits(held, size, rows);
-    if (is_sound) {
-        Field field = {size, held[0].view.buf, held[1].view.buf, held[2].count ? held[2].view.buf : NULL, by};
-        Py_BEGIN_ALLOW_THREADS
-        waiting = duels(&field, held, rows);
-        Py_END_ALLOW_THREADS
+    if (rows_held(arguments + 3, names, sizes, 4, 5, rows) < 0) {
+        pool_let_go(&likeness, pool, &placing);
+        return NULL;
     }
-    numbers_let_go(held, 10);
+    Py_ssize_t cells = rows[2].count * placing.size, told = 0;
+    int is_sound = rows[0].count == cells && rows[1].count == cells && rows[3].count == 2 * rows[2].count &&
+                   rows[4].count == rows[2].count && are_places(&rows[3], placing.size);
+    if (is_sound)
+        told = duels(&placing, rows, by);
+    numbers_let_go(rows, 5);
+    pool_let_go(&likeness, pool, &placing);
     if (!is_sound)
         return PyErr_Format(PyExc_ValueError, "the numbers of duels are not of one size, or a place is beyond them");
-    return PyLong_FromSsize_t(waiting);
+    return PyBool_FromLong(told != TIED);
+}
+
+/* placed(compared, members int64 size, turns int64 size or none of it, tiers int64 size, worth float64 size, wanted
+   uint8 size, order int64 size, gains float64 size, others, most) */
+PyObject *kernel_placed(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    static const char *const names[] = {"tiers", "worth", "wanted", "order", "gains"};
+    static const Py_ssize_t sizes[] = {8, 8, 1, 8, 8};
+    Likeness likeness;
+    Placing placing;
+    Numbers pool[2], rows[5];
+    (void)module;
+    if (count != 10)
+        return PyErr_Format(PyExc_TypeError, "placed takes 10 arguments, not %zd", count);
+    double others = PyFloat_AsDouble(arguments[8]);
+    if (others == -1.0 && PyErr_Occurred())
+        return NULL;
+    Py_ssize_t most = PyNumber_AsSsize_t(arguments[9], PyExc_OverflowError);
+    if ((most == -1 && PyErr_Occurred()) || pool_held(arguments, &likeness, pool, &placing) < 0)
+        return NULL;
+    if (rows_held(arguments + 3, names, sizes, 3, 5, rows) < 0) {
+        pool_let_go(&likeness, pool, &placing);
+        return NULL;
+    }
+    Py_ssize_t size = placing.size, told = 0;
+    int is_sound = 1;
+    for (int i = 0; i < 5; i++)
+        is_sound = is_sound && rows[i].count == size;
+    if (is_sound) {
+        placing_begin(&placing, rows[1].view.buf, others);
+        told = place_all(&placing, rows[0].view.buf, rows[2].view.buf, most, rows[3].view.buf, rows[4].view.buf);
+    }
+    numbers_let_go(rows, 5);
+    pool_let_go(&likeness, pool, &placing);
+    if (!is_sound)
+        return PyErr_Format(PyExc_ValueError, "the numbers of a pool are not of one size");
+    return PyLong_FromSsize_t(told);
 }

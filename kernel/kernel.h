@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
-#define KERNEL_VERSION 5
+#define KERNEL_VERSION 6
 
 /* A contiguous buffer, held until it is let go. */
 typedef struct {
@@ -29,8 +29,12 @@ PyObject *kernel_cosines(PyObject *module, PyObject *const *arguments, Py_ssize_
 PyObject *kernel_apart(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_under(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
+/* likeness.c */
+PyObject *kernel_alike(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
 /* duels.c */
 PyObject *kernel_duels(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_placed(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* seals.c */
 int has_seals(void);

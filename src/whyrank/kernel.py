@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 5  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 6  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+
+
+class Compared(NamedTuple):
+    """Memories and how like each other they are: a cell for two of them, written when they are compared."""
+
+    vectors: NDArray[np.float32]
+    which: NDArray[np.int64]  # row of the vectors each has, negative where it has none
+    texts: NDArray[np.uint64]  # words as bits, a row for each, where not all have vectors
+    lengths: NDArray[np.int64]
+    alike: NDArray[np.float64]
+    known: NDArray[np.bool_]
 
 
 class Kernel(Protocol):
@@ -81,24 +92,44 @@ class Kernel(Protocol):
     ) -> None:
         """Write what a question's numbers add up to under the signs of some rows."""
 
+    def alike(self, compared: Compared, place: int, others: NDArray[np.int64], out: NDArray[np.float64], /) -> None:
+        """Write how like one memory others are; those beyond the last are like nobody."""
+
     def duels(
         self,
-        alike: NDArray[np.float64],
-        compared: NDArray[np.bool_],
+        compared: Compared,
+        members: NDArray[np.int64],
         turns: NDArray[np.int64],
+        tiers: NDArray[np.int64],
         worth: NDArray[np.float64],
-        gains: NDArray[np.float64],
         others: NDArray[np.float64],
         pairs: NDArray[np.int64],
-        least: NDArray[np.float64],
         states: NDArray[np.uint8],
-        wanted: NDArray[np.int64],
         by: float,
         /,
-    ) -> int:
+    ) -> bool:
         """Place by diversity in each row until it is decided who of a pair is first.
 
-        Returns how many rows wait for a place to be compared with all, or −1 if turns are wanted to tell equals apart.
+        Tells whether all are decided; if not, turns are wanted to tell equals apart.
+        """
+
+    def placed(
+        self,
+        compared: Compared,
+        members: NDArray[np.int64],
+        turns: NDArray[np.int64],
+        tiers: NDArray[np.int64],
+        worth: NDArray[np.float64],
+        wanted: NDArray[np.bool_],
+        order: NDArray[np.int64],
+        gains: NDArray[np.float64],
+        others: float,
+        most: int,
+        /,
+    ) -> int:
+        """Place by diversity until so many, or all of those that are wanted, have their place: write who, and its gain.
+
+        Returns how many are placed; a number below nothing if turns are wanted to tell equals apart.
         """
 
     def sealed(self, blob: bytes, /) -> bool:

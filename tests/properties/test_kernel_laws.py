@@ -21,7 +21,6 @@ from whyrank.expressions import several, spelled
 from whyrank.ingest.entries import entry_for
 from whyrank.kernel import COMPILED
 from whyrank.ports import Changes
-from whyrank.ranking.duels import Duels
 from whyrank.storage.fields import DATES, PAIRS, WORDS
 from whyrank.storage.sqlite import selection
 from whyrank.storage.sqlite.catalogue import Flags, Floats
@@ -324,55 +323,3 @@ def test_every_field_is_asked_with_and_without_the_kernel(tmp_path: Path) -> Non
                 index = PostingsIndex(fields=(WORDS, PAIRS, DATES), kernel=kernel)
                 index.run(view, asked.terms, asked.where, "or", 5)
                 assert [*index._last[1].labels] == ["green", "tea", "green tea", "day=1"]  # type: ignore[index]
-
-
-@given(st.integers(2, 24), st.integers(1, 8), st.integers(0, 2**32), st.sampled_from([0.0, 1e-9, 0.05]))
-@settings(max_examples=200, deadline=None)
-def test_who_of_two_is_placed_first_is_told_alike(size: int, rows: int, seed: int, by: float) -> None:
-    chance = np.random.default_rng(seed)
-    likeness = np.round(chance.random((size, size)), 1)  # so that many are equal
-    likeness = np.maximum(likeness, likeness.T)
-    relevance, tiers = np.round(chance.random((rows, size)), 1), chance.integers(0, 2, (rows, size))
-    pairs = np.array([chance.choice(size, 2, replace=False) for _ in range(rows)])
-    tiers[np.arange(rows), pairs[:, 0]] = tiers[np.arange(rows), pairs[:, 1]]
-    lambdas = chance.choice([0.0, 0.3, 0.7, 1.0], rows)
-    worth = lambdas[:, None] * relevance
-    told = [
-        Duels(_Company(likeness), lambdas, tiers, worth, pairs[:, 0], pairs[:, 1], kernel).are_won(by).tolist()
-        for kernel in (COMPILED, None)
-    ]
-    assert told[0] == told[1]
-
-
-class _Company:
-    """A pool in which everybody was compared with those that were asked for."""
-
-    def __init__(self, likeness: Floats) -> None:
-        self._likeness = likeness
-        self.likenesses = np.full(likeness.shape, np.nan)
-        self.compared: Flags = np.zeros(len(likeness), np.bool_)
-        self.tie_breaks = range(len(likeness))[::-1]
-
-    def alike_one(self, place: int) -> Floats:
-        row: Floats = self.alike(np.array([place]))[0]
-        return row
-
-    def alike(self, places: NDArray[np.int64]) -> Floats:
-        self.likenesses[places], self.compared[places] = self._likeness[places], True
-        rows: Floats = self._likeness[places]
-        return rows
-
-    def most_alike(self, place: int) -> float:
-        return float(np.delete(self._likeness[place], place).max())
-
-
-def test_a_duel_of_numbers_that_do_not_fit_is_refused() -> None:
-    assert COMPILED is not None
-    places, numbers, states = np.zeros(2, np.int64), np.zeros(2), np.zeros(1, np.uint8)
-    square, compared = np.zeros((2, 2)), np.zeros(2, np.bool_)
-    for pair in ([0, 2], [-1, 0]):  # there are two places, and no third
-        with pytest.raises(ValueError, match="beyond"):
-            COMPILED.duels(
-                square, compared, places[:0], numbers, numbers.copy(), numbers[:1], np.array(pair), numbers.copy(),
-                states, places[:1].copy(), 0.0,
-            )  # fmt: skip

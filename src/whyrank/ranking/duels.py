@@ -6,9 +6,9 @@ Numpy takes hardly longer over sixteen rows than over one. A row goes as soon as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..kernel import COMPILED, Kernel
+from .likeness import Compiled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 
-_WON = 3  # what the kernel says of a row
+_WON = 2  # what the kernel says of a row
 _FEW = 3  # so many rows are quicker one after the other
 
 
@@ -27,12 +27,15 @@ class Company(Protocol):
     """Who is like whom in a pool, and what breaks ties between them."""
 
     @property
-    def likenesses(self) -> Floats:
-        """Return the rows of those that were compared with all; the others hold nothing that counts."""
+    def compiled(self) -> Compiled | None:
+        """Return by what the kernel places those of the pool, if it can."""
 
     @property
-    def compared(self) -> Flags:
-        """Tell which those are."""
+    def turns(self) -> Integers:
+        """Return the order that breaks ties where it is known already, else nothing."""
+
+    def tell_turns(self) -> None:
+        """Have it known from now on."""
 
     def alike_one(self, place: int) -> Floats:
         """Return how like a place all are."""
@@ -48,11 +51,42 @@ class Company(Protocol):
         """Return where each place stands in the order that breaks ties."""
 
 
-class Duels:
-    """Two places of a pool, a pair for each row, both shown and in one tier: MMR places until it is known who is first.
+class Rows(NamedTuple):
+    """Two places of a pool, a pair for each row, both shown and in one tier, among what has tiers and worth there.
 
     What stands in higher tiers is placed before them, and has its say in what they gain.
     """
+
+    lambdas: Floats
+    tiers: Integers
+    worth: Floats  # λ times relevance, minus infinity where a place is not shown
+    one: Integers
+    other: Integers
+
+
+def are_won(company: Company, rows: Rows, by: float) -> Flags:
+    """Tell in which rows MMR places the one before the other, its gain above the other's by more than this."""
+    compiled = company.compiled
+    return Duels(company, *rows).are_won(by) if compiled is None else _compiled(company, compiled, rows, by)
+
+
+def _compiled(company: Company, compiled: Compiled, rows: Rows, by: float) -> Flags:
+    """Do so in the kernel, which compares nobody before it may be the next; it asks for turns where some are equal."""
+    import numpy as np
+
+    kernel, compared, members = compiled
+    pairs, states = np.stack([rows.one, rows.other], 1), np.zeros(len(rows.worth), np.uint8)
+    others = 1 - rows.lambdas
+    while not kernel.duels(
+        compared, members, company.turns, rows.tiers, rows.worth, others, pairs, states, by
+    ):  # fmt: skip
+        company.tell_turns()
+    won: Flags = states == _WON
+    return won
+
+
+class Duels:
+    """The same in numpy, all rows beside each other until they are decided."""
 
     def __init__(
         self,
@@ -62,11 +96,9 @@ class Duels:
         worth: Floats,
         one: Integers,
         other: Integers,
-        kernel: Kernel | None = COMPILED,
     ) -> None:
         import numpy as np
 
-        self._kernel = kernel
         self._company = company
         self._won: Flags = np.zeros(len(worth), np.bool_)
         self._left: Integers = np.arange(len(worth))  # the rows that are not decided
@@ -85,8 +117,6 @@ class Duels:
 
         Gains only fall, and not below what being most like somebody leaves: often that tells before either is placed.
         """
-        if self._kernel is not None:
-            return self._compiled(self._kernel, by)
         while len(self._left) > _FEW:
             ahead = self._least - self._gained(self._other) > by
             self._end(ahead | (~self._is_placed & (self._gained(self._one) < self._least_other)), ahead)
@@ -95,24 +125,6 @@ class Duels:
         for row, number in enumerate(self._left.tolist()):
             self._won[number] = self._is_won(row, by)
         return self._won
-
-    def _compiled(self, kernel: Kernel, by: float) -> Flags:
-        """Do the same in the kernel, which asks for those to be compared that are placed."""
-        import numpy as np
-
-        company, rows = self._company, len(self._worth)
-        pairs, least = np.stack([self._one, self._other], 1), np.stack([self._least, self._least_other], 1)
-        states, wanted, turns = np.zeros(rows, np.uint8), np.empty(rows, np.int64), np.empty(0, np.int64)
-        while waiting := kernel.duels(
-            company.likenesses, company.compared, turns, self._worth, self._gains,
-            self._others[:, 0].copy(), pairs, least, states, wanted, by,
-        ):  # fmt: skip
-            if waiting < 0:
-                turns = np.array(company.tie_breaks, np.int64)
-            else:
-                company.alike(wanted[:waiting])
-        won: Flags = states == _WON
-        return won
 
     def _is_won(self, row: int, by: float) -> bool:
         """Do the same for one row alone, to its end."""

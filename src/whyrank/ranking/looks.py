@@ -13,7 +13,7 @@ from ..columns import MemoryId
 from ..hits import Context
 from ..types import Run
 from .diversity import MMR
-from .duels import Duels
+from .duels import Rows, are_won
 from .effects import Effects, is_seen
 from .filing import Keys, Standing, shown, standing
 from .fused import Fused
@@ -132,7 +132,7 @@ class _Field(NamedTuple):
         visible, relevance = self.worth
         worth = np.where(visible[rows], lambdas[:, None] * relevance[rows], -np.inf)
         one, other = self.first.of[rows], self.second.of[rows]
-        return Duels(ground, lambdas, self.keys.tiers[rows], worth, one, other).are_won(by)
+        return are_won(ground, Rows(lambdas, self.keys.tiers[rows], worth, one, other), by)
 
 
 def _relevance(scores: Floats, shown: Flags) -> Floats:

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from whyrank.kernel import COMPILED
-from whyrank.ranking.duels import Duels
+from tests.unit.ranking.builders import known
+from whyrank.kernel import COMPILED, Kernel
+from whyrank.ranking.duels import Rows, are_won
+from whyrank.ranking.likeness import Compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -18,21 +20,22 @@ A, B, C, D = range(4)
 
 
 class Four:
-    """Who is like whom, and ties in the order of places; a row is filled in when somebody asks for it."""
+    """Who is like whom, and ties in the order of places, which is known when somebody has asked for it."""
 
     tie_breaks = (0, 1, 2, 3)
 
-    def __init__(self) -> None:
-        self.likenesses = np.full((4, 4), np.nan)
-        self.compared = np.zeros(4, np.bool_)
+    def __init__(self, kernel: Kernel | None) -> None:
+        self.turns = np.empty(0, np.int64)
+        self.compiled = Compiled(kernel, known(LIKENESS), np.arange(4)) if kernel else None
+
+    def tell_turns(self) -> None:
+        self.turns = np.array(self.tie_breaks)
 
     def alike_one(self, place: int) -> Floats:
         row: Floats = LIKENESS[place]
         return row
 
     def alike(self, places: Integers) -> Floats:
-        self.likenesses[places] = LIKENESS[places]
-        self.compared[places] = True
         return LIKENESS[places]
 
     def most_alike(self, place: int) -> float:
@@ -52,7 +55,7 @@ def won(
     first, second, every = np.full(rows, one), np.full(rows, other), np.array([tiers] * rows)
     told: list[bool]
     told, compiled = (
-        Duels(Four(), np.array(lambdas), every, worth, first, second, kernel).are_won(by).tolist()
+        are_won(Four(kernel), Rows(np.array(lambdas), every, worth, first, second), by).tolist()
         for kernel in (None, COMPILED)
     )
     assert told == compiled
