@@ -1,50 +1,11 @@
-/* Who is placed by diversity: the first of a pool one after the other, or who of two comes first, under many settings. */
+/* Who of two is above the other where diversity has the last word, under many settings: each as far as it takes. */
 
 #include "placing.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { OPEN, LOST, WON };
-
-/* -- one after the other -------------------------------------------------------------------------------------- */
-
-/* Return the highest tier, or the highest below another. */
-static int64_t next_below(const int64_t *tiers, Py_ssize_t size, int64_t tier, int is_first)
-{
-    int64_t next = INT64_MIN;
-    for (Py_ssize_t i = 0; i < size; i++)
-        if ((is_first || tiers[i] < tier) && tiers[i] > next)
-            next = tiers[i];
-    return next;
-}
-
-/* Place so many, or until all that are wanted have their place. Returns how many are placed, or TIED. */
-static Py_ssize_t place_all(Placing *placing, const int64_t *tiers, const uint8_t *wanted, Py_ssize_t most,
-                            int64_t *order, double *gains)
-{
-    Py_ssize_t missing = 0;
-    int64_t tier = next_below(tiers, placing->size, 0, 1);
-    for (Py_ssize_t i = 0; i < placing->size; i++)
-        missing += wanted[i] != 0;
-    if (!missing)
-        missing = -1; /* nobody is waited for */
-    while (tier > INT64_MIN && placing->count < most && missing) {
-        placing_admit(placing, tiers, tier);
-        while (placing->count < most && missing) {
-            Py_ssize_t best = placing_best(placing);
-            if (best == TIED)
-                return TIED;
-            if (best == NOBODY)
-                break;
-            order[placing->count] = best;
-            gains[placing->count] = placing->gains[best];
-            placing_place(placing, best);
-            missing -= wanted[best] != 0;
-        }
-        tier = next_below(tiers, placing->size, tier, 0);
-    }
-    return placing->count;
-}
 
 /* -- who of two comes first ----------------------------------------------------------------------------------- */
 
@@ -95,78 +56,207 @@ static Py_ssize_t duel(Placing *placing, Py_ssize_t one, Py_ssize_t other, doubl
     }
 }
 
+/* -- in one setting: files are grouped, what is shown is scaled, and diversity places it ---------------------- */
+
+typedef struct {
+    Placing *placing;
+    Py_ssize_t size;
+    const int64_t *starts; /* of the files, one after the other */
+    Py_ssize_t files;
+    Py_ssize_t most; /* of a file that are shown; none if all are */
+    const double *scores;
+    const int64_t *tiers;
+    const uint8_t *stands;
+    double lambda;
+    double *worth;
+    uint8_t *shown;
+} Contest;
+
+/* Who stands for a memory, and how far behind it the memory is. */
+typedef struct {
+    Py_ssize_t of, behind;
+} Standing;
+
+static int contest_made(Contest *contest)
+{
+    contest->worth = malloc((size_t)(contest->size + 1) * (sizeof(double) + 1));
+    contest->shown = contest->worth == NULL ? NULL : (uint8_t *)(contest->worth + contest->size + 1);
+    return contest->worth == NULL ? -1 : 0;
+}
+
+static void contest_let_go(Contest *contest)
+{
+    free(contest->worth);
+}
+
+/* Compare the keys of two of a file: above 0 if the one is ahead, below if the other is, TIED_KEYS if no turns tell. */
+#define TIED_KEYS 2
+static int ahead(const Contest *contest, Py_ssize_t one, Py_ssize_t other)
+{
+    const int64_t *turns = contest->placing->turns;
+    if (contest->tiers[one] != contest->tiers[other])
+        return contest->tiers[one] > contest->tiers[other] ? 1 : -1;
+    if (contest->scores[one] != contest->scores[other])
+        return contest->scores[one] > contest->scores[other] ? 1 : -1;
+    if (turns == NULL)
+        return TIED_KEYS;
+    return turns[one] < turns[other] ? 1 : -1;
+}
+
+/* Return the best of a file that stands and is not shown, NOBODY or TIED. */
+static Py_ssize_t best_of_file(const Contest *contest, Py_ssize_t begin, Py_ssize_t end)
+{
+    Py_ssize_t best = NOBODY;
+    int is_tied = 0;
+    for (Py_ssize_t i = begin; i < end; i++) {
+        if (!contest->stands[i] || contest->shown[i])
+            continue;
+        int is_ahead = best == NOBODY ? 1 : ahead(contest, i, best);
+        is_tied = is_ahead == TIED_KEYS || (is_tied && is_ahead < 0);
+        if (is_ahead == 1)
+            best = i;
+    }
+    return is_tied ? TIED : best;
+}
+
+static Py_ssize_t end_of(const Contest *contest, Py_ssize_t file)
+{
+    return file + 1 < contest->files ? (Py_ssize_t)contest->starts[file + 1] : contest->size;
+}
+
+/* Let so many of a file be shown as may be. Returns 0 or TIED. */
+static Py_ssize_t show(Contest *contest)
+{
+    for (Py_ssize_t file = 0; file < contest->files; file++) {
+        Py_ssize_t begin = (Py_ssize_t)contest->starts[file], end = end_of(contest, file);
+        int are_few = contest->most <= 0 || end - begin == 1;
+        for (Py_ssize_t i = begin; i < end; i++)
+            contest->shown[i] = are_few && contest->stands[i];
+        for (Py_ssize_t turn = 0; !are_few && turn < contest->most; turn++) {
+            Py_ssize_t best = best_of_file(contest, begin, end);
+            if (best == TIED)
+                return TIED;
+            if (best == NOBODY)
+                break;
+            contest->shown[best] = 1;
+        }
+    }
+    return 0;
+}
+
+/* Scale the scores of those that are shown from the worst to the best, as `ranking/looks.py` does. */
+static void scale(Contest *contest)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (Py_ssize_t i = 0; i < contest->size; i++)
+        if (contest->shown[i]) {
+            low = contest->scores[i] < low ? contest->scores[i] : low;
+            high = contest->scores[i] > high ? contest->scores[i] : high;
+        }
+    double half = high / 2 - low / 2;
+    for (Py_ssize_t i = 0; i < contest->size; i++) {
+        double share = half > 0 ? (contest->scores[i] / 2 - low / 2) / half : 1.0;
+        share = share > 0.0 ? share < 1.0 ? share : 1.0 : 0.0;
+        contest->worth[i] = contest->shown[i] ? contest->lambda * share : -INFINITY;
+    }
+}
+
+/* Find who stands for the memory at a place. Returns 0 or TIED. */
+static Py_ssize_t stand(const Contest *contest, Py_ssize_t place, Standing *standing)
+{
+    Py_ssize_t file = contest->files, before = 0;
+    standing->of = place;
+    standing->behind = 0;
+    if (place == NOBODY || !contest->stands[place]) {
+        standing->of = NOBODY;
+        return 0;
+    }
+    if (contest->shown[place])
+        return 0;
+    while (contest->starts[--file] > place)
+        ;
+    Py_ssize_t best = place;
+    for (Py_ssize_t i = (Py_ssize_t)contest->starts[file]; i < end_of(contest, file); i++) {
+        if (!contest->stands[i] || i == place)
+            continue;
+        int is_ahead = ahead(contest, i, place), is_best = ahead(contest, i, best);
+        if (is_ahead == TIED_KEYS || is_best == TIED_KEYS)
+            return TIED;
+        before += is_ahead > 0;
+        best = is_best > 0 ? i : best;
+    }
+    standing->of = best;
+    standing->behind = before + 1 - contest->most;
+    return 0;
+}
+
+/* Tell whether the one stands and the other below it, by more than that, or not at all: WON, LOST or TIED. */
+static Py_ssize_t decided(Contest *contest, Py_ssize_t one, Py_ssize_t other, double by)
+{
+    Placing *placing = contest->placing;
+    Standing first, second;
+    if (show(contest) == TIED || stand(contest, one, &first) == TIED || stand(contest, other, &second) == TIED)
+        return TIED;
+    if (first.of == NOBODY || second.of == NOBODY)
+        return first.of == NOBODY ? LOST : WON;
+    if (first.of == second.of)
+        return first.behind < second.behind ? WON : LOST;
+    int64_t tier = contest->tiers[first.of], other_tier = contest->tiers[second.of];
+    if (tier != other_tier)
+        return tier > other_tier ? WON : LOST;
+    scale(contest);
+    placing_begin(placing, contest->worth, 1 - contest->lambda);
+    begin_below(placing, contest->tiers, tier);
+    return duel(placing, first.of, second.of, by);
+}
+
 /* -- from Python ---------------------------------------------------------------------------------------------- */
 
-/* What both functions are given first: who is compared, who stands at each place, and turns, if they are known. */
-static int pool_held(PyObject *const *arguments, Likeness *likeness, Numbers *held, Placing *placing)
-{
-    static const char *const names[] = {"members", "turns"};
-    if (likeness_held(arguments[0], likeness) < 0)
-        return -1;
-    for (int i = 0; i < 2; i++)
-        if (numbers_held(arguments[1 + i], 8, 0, names[i], &held[i]) < 0) {
-            numbers_let_go(held, i);
-            likeness_let_go(likeness);
-            return -1;
-        }
-    Py_ssize_t size = held[0].count;
-    const int64_t *members = held[0].view.buf;
-    int is_sound = !held[1].count || held[1].count == size;
-    for (Py_ssize_t i = 0; is_sound && i < size; i++)
-        is_sound = members[i] >= 0;
-    if (!is_sound)
-        PyErr_SetString(PyExc_ValueError, "there is not a turn for each place, or a member is below the first");
-    if (!is_sound || placing_made(placing, size) < 0) {
-        numbers_let_go(held, 2);
-        likeness_let_go(likeness);
-        return -1;
-    }
-    placing->likeness = likeness;
-    placing->members = members;
-    placing->turns = held[1].count ? held[1].view.buf : NULL;
-    return 0;
-}
-
-static void pool_let_go(Likeness *likeness, Numbers *held, Placing *placing)
-{
-    placing_let_go(placing);
-    numbers_let_go(held, 2);
-    likeness_let_go(likeness);
-}
-
-static int rows_held(PyObject *const *arguments, const char *const *names, const Py_ssize_t *sizes, int first_written,
-                     int count, Numbers *held)
-{
-    for (int i = 0; i < count; i++)
-        if (numbers_held(arguments[i], sizes[i], i >= first_written, names[i], &held[i]) < 0) {
-            numbers_let_go(held, i);
-            return -1;
-        }
-    return 0;
-}
-
+/* Tell whether all of these are places, or nobody's. */
 static int are_places(const Numbers *numbers, Py_ssize_t size)
 {
     const int64_t *places = numbers->view.buf;
     for (Py_ssize_t i = 0; i < numbers->count; i++)
-        if (places[i] < 0 || places[i] >= size)
+        if (places[i] < NOBODY || places[i] >= size)
             return 0;
     return 1;
 }
 
-/* Let every row that is open be decided. Returns 0 or TIED. */
-static Py_ssize_t duels(Placing *placing, const Numbers *rows, double by)
+/* Return how many rows of places a table has, or -1 if it has parts of one. */
+static Py_ssize_t rows_of(const Numbers *table, Py_ssize_t size)
 {
-    const int64_t *tiers = rows[0].view.buf, *pairs = rows[3].view.buf;
-    const double *worth = rows[1].view.buf, *others = rows[2].view.buf;
-    uint8_t *states = rows[4].view.buf;
-    for (Py_ssize_t row = 0; row < rows[2].count; row++) {
-        Py_ssize_t start = row * placing->size, one = (Py_ssize_t)pairs[2 * row];
+    if (!size)
+        return table->count ? -1 : 1;
+    return table->count && table->count % size == 0 ? table->count / size : -1;
+}
+
+/* Tell whether files follow each other from the first place to the last. */
+static int are_files(const Numbers *starts, Py_ssize_t size)
+{
+    const int64_t *begins = starts->view.buf;
+    if (!starts->count || begins[0] != 0)
+        return !starts->count && !size;
+    for (Py_ssize_t i = 1; i < starts->count; i++)
+        if (begins[i] <= begins[i - 1])
+            return 0;
+    return begins[starts->count - 1] < size;
+}
+
+/* Let every row that is open be decided. Returns 0 or TIED. */
+static Py_ssize_t contests(Contest *contest, const Numbers *given, const Py_ssize_t *rows, double by)
+{
+    const double *scores = given[1].view.buf, *lambdas = given[4].view.buf;
+    const int64_t *tiers = given[2].view.buf, *pair = given[5].view.buf;
+    const uint8_t *stands = given[3].view.buf;
+    uint8_t *states = given[6].view.buf;
+    for (Py_ssize_t row = 0; row < given[4].count; row++) {
         if (states[row] != OPEN)
             continue;
-        placing_begin(placing, worth + start, others[row]);
-        begin_below(placing, tiers + start, tiers[start + one]);
-        Py_ssize_t told = duel(placing, one, (Py_ssize_t)pairs[2 * row + 1], by);
+        contest->scores = scores + row % rows[0] * contest->size;
+        contest->tiers = tiers + row % rows[1] * contest->size;
+        contest->stands = stands + row % rows[2] * contest->size;
+        contest->lambda = lambdas[row];
+        Py_ssize_t told = decided(contest, (Py_ssize_t)pair[0], (Py_ssize_t)pair[1], by);
         if (told == TIED)
             return TIED;
         states[row] = (uint8_t)told;
@@ -174,70 +264,42 @@ static Py_ssize_t duels(Placing *placing, const Numbers *rows, double by)
     return 0;
 }
 
-/* duels(compared, members int64 size, turns int64 size or none of it, tiers int64 rows × size, worth float64 rows ×
-   size, others float64 rows, pairs int64 rows × 2, states uint8 rows, by) */
-PyObject *kernel_duels(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+/* contests(compared, members int64 size, turns int64 size or none of it, starts int64 files, scores float64, tiers
+   int64 and stands uint8 rows × size, each with rows of its own that come again, lambdas float64 rows, pair int64 2,
+   states uint8 rows, most, by) */
+PyObject *kernel_contests(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    static const char *const names[] = {"tiers", "worth", "others", "pairs", "states"};
-    static const Py_ssize_t sizes[] = {8, 8, 8, 8, 1};
+    static const char *const names[] = {"starts", "scores", "tiers", "stands", "lambdas", "pair", "states"};
+    static const Py_ssize_t sizes[] = {8, 8, 8, 1, 8, 8, 1};
     Likeness likeness;
     Placing placing;
-    Numbers pool[2], rows[5];
+    Numbers pool[2], given[7];
     (void)module;
-    if (count != 9)
-        return PyErr_Format(PyExc_TypeError, "duels takes 9 arguments, not %zd", count);
-    double by = PyFloat_AsDouble(arguments[8]);
+    if (count != 12)
+        return PyErr_Format(PyExc_TypeError, "contests takes 12 arguments, not %zd", count);
+    Py_ssize_t most = PyNumber_AsSsize_t(arguments[10], PyExc_OverflowError);
+    if (most == -1 && PyErr_Occurred())
+        return NULL;
+    double by = PyFloat_AsDouble(arguments[11]);
     if ((by == -1.0 && PyErr_Occurred()) || pool_held(arguments, &likeness, pool, &placing) < 0)
         return NULL;
-    if (rows_held(arguments + 3, names, sizes, 4, 5, rows) < 0) {
-        pool_let_go(&likeness, pool, &placing);
-        return NULL;
-    }
-    Py_ssize_t cells = rows[2].count * placing.size, told = 0;
-    int is_sound = rows[0].count == cells && rows[1].count == cells && rows[3].count == 2 * rows[2].count &&
-                   rows[4].count == rows[2].count && are_places(&rows[3], placing.size);
-    if (is_sound)
-        told = duels(&placing, rows, by);
-    numbers_let_go(rows, 5);
-    pool_let_go(&likeness, pool, &placing);
-    if (!is_sound)
-        return PyErr_Format(PyExc_ValueError, "the numbers of duels are not of one size, or a place is beyond them");
-    return PyBool_FromLong(told != TIED);
-}
-
-/* placed(compared, members int64 size, turns int64 size or none of it, tiers int64 size, worth float64 size, wanted
-   uint8 size, order int64 size, gains float64 size, others, most) */
-PyObject *kernel_placed(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    static const char *const names[] = {"tiers", "worth", "wanted", "order", "gains"};
-    static const Py_ssize_t sizes[] = {8, 8, 1, 8, 8};
-    Likeness likeness;
-    Placing placing;
-    Numbers pool[2], rows[5];
-    (void)module;
-    if (count != 10)
-        return PyErr_Format(PyExc_TypeError, "placed takes 10 arguments, not %zd", count);
-    double others = PyFloat_AsDouble(arguments[8]);
-    if (others == -1.0 && PyErr_Occurred())
-        return NULL;
-    Py_ssize_t most = PyNumber_AsSsize_t(arguments[9], PyExc_OverflowError);
-    if ((most == -1 && PyErr_Occurred()) || pool_held(arguments, &likeness, pool, &placing) < 0)
-        return NULL;
-    if (rows_held(arguments + 3, names, sizes, 3, 5, rows) < 0) {
+    if (rows_held(arguments + 3, names, sizes, 6, 7, given) < 0) {
         pool_let_go(&likeness, pool, &placing);
         return NULL;
     }
     Py_ssize_t size = placing.size, told = 0;
-    int is_sound = 1;
-    for (int i = 0; i < 5; i++)
-        is_sound = is_sound && rows[i].count == size;
-    if (is_sound) {
-        placing_begin(&placing, rows[1].view.buf, others);
-        told = place_all(&placing, rows[0].view.buf, rows[2].view.buf, most, rows[3].view.buf, rows[4].view.buf);
-    }
-    numbers_let_go(rows, 5);
+    Py_ssize_t rows[3] = {rows_of(&given[1], size), rows_of(&given[2], size), rows_of(&given[3], size)};
+    int is_sound = rows[0] > 0 && rows[1] > 0 && rows[2] > 0 && given[5].count == 2 && are_files(&given[0], size) &&
+                   given[6].count == given[4].count && are_places(&given[5], size);
+    Contest contest = {&placing, size, given[0].view.buf, given[0].count, most, NULL, NULL, NULL, 0.0, NULL, NULL};
+    int has_room = is_sound && contest_made(&contest) == 0;
+    if (has_room)
+        told = contests(&contest, given, rows, by);
+    if (has_room)
+        contest_let_go(&contest);
+    numbers_let_go(given, 7);
     pool_let_go(&likeness, pool, &placing);
     if (!is_sound)
-        return PyErr_Format(PyExc_ValueError, "the numbers of a pool are not of one size");
-    return PyLong_FromSsize_t(told);
+        return PyErr_Format(PyExc_ValueError, "the numbers of contests are not of one size, or a place is beyond them");
+    return has_room ? PyBool_FromLong(told != TIED) : PyErr_NoMemory();
 }

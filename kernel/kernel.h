@@ -33,7 +33,9 @@ PyObject *kernel_under(PyObject *module, PyObject *const *arguments, Py_ssize_t 
 PyObject *kernel_alike(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* duels.c */
-PyObject *kernel_duels(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_contests(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* placed.c */
 PyObject *kernel_placed(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* seals.c */

@@ -133,3 +133,52 @@ void placing_place(Placing *placing, Py_ssize_t place)
     placing->gains[place] = -INFINITY;
     settle(placing, place);
 }
+
+/* -- from Python ---------------------------------------------------------------------------------------------- */
+
+int pool_held(PyObject *const *arguments, Likeness *likeness, Numbers *held, Placing *placing)
+{
+    static const char *const names[] = {"members", "turns"};
+    if (likeness_held(arguments[0], likeness) < 0)
+        return -1;
+    for (int i = 0; i < 2; i++)
+        if (numbers_held(arguments[1 + i], 8, 0, names[i], &held[i]) < 0) {
+            numbers_let_go(held, i);
+            likeness_let_go(likeness);
+            return -1;
+        }
+    Py_ssize_t size = held[0].count;
+    const int64_t *members = held[0].view.buf;
+    int is_sound = !held[1].count || held[1].count == size;
+    for (Py_ssize_t i = 0; is_sound && i < size; i++)
+        is_sound = members[i] >= 0;
+    if (!is_sound)
+        PyErr_SetString(PyExc_ValueError, "there is not a turn for each place, or a member is below the first");
+    if (!is_sound || placing_made(placing, size) < 0) {
+        numbers_let_go(held, 2);
+        likeness_let_go(likeness);
+        return -1;
+    }
+    placing->likeness = likeness;
+    placing->members = members;
+    placing->turns = held[1].count ? held[1].view.buf : NULL;
+    return 0;
+}
+
+void pool_let_go(Likeness *likeness, Numbers *held, Placing *placing)
+{
+    placing_let_go(placing);
+    numbers_let_go(held, 2);
+    likeness_let_go(likeness);
+}
+
+int rows_held(PyObject *const *arguments, const char *const *names, const Py_ssize_t *sizes, int first_written,
+                     int count, Numbers *held)
+{
+    for (int i = 0; i < count; i++)
+        if (numbers_held(arguments[i], sizes[i], i >= first_written, names[i], &held[i]) < 0) {
+            numbers_let_go(held, i);
+            return -1;
+        }
+    return 0;
+}

@@ -52,4 +52,14 @@ static inline double placing_alike(const Placing *placing, Py_ssize_t one, Py_ss
     return likeness_of(placing->likeness, placing->members[one], placing->members[other]);
 }
 
+/* Hold what every function is given first: who is compared, members int64 size, turns int64 size or none of it.
+   Returns 0, or -1 with an exception set. */
+int pool_held(PyObject *const *arguments, Likeness *likeness, Numbers *held, Placing *placing);
+
+void pool_let_go(Likeness *likeness, Numbers *held, Placing *placing);
+
+/* Hold some numbers, those written from `first_written` on. Returns 0, or -1 with an exception set. */
+int rows_held(PyObject *const *arguments, const char *const *names, const Py_ssize_t *sizes, int first_written,
+              int count, Numbers *held);
+
 #endif

@@ -95,20 +95,23 @@ class Kernel(Protocol):
     def alike(self, compared: Compared, place: int, others: NDArray[np.int64], out: NDArray[np.float64], /) -> None:
         """Write how like one memory others are; those beyond the last are like nobody."""
 
-    def duels(
+    def contests(
         self,
         compared: Compared,
         members: NDArray[np.int64],
         turns: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        scores: NDArray[np.float64],
         tiers: NDArray[np.int64],
-        worth: NDArray[np.float64],
-        others: NDArray[np.float64],
-        pairs: NDArray[np.int64],
+        stands: NDArray[np.bool_],
+        lambdas: NDArray[np.float64],
+        pair: NDArray[np.int64],
         states: NDArray[np.uint8],
+        most: int,
         by: float,
         /,
     ) -> bool:
-        """Place by diversity in each row until it is decided who of a pair is first.
+        """Tell for each λ who of a pair is above, where diversity has the last word and so many of a file are shown.
 
         Tells whether all are decided; if not, turns are wanted to tell equals apart.
         """

@@ -3,65 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from tests.unit.ranking.builders import context, hit, known, memory
 from whyrank.hits import Ranking
-from whyrank.kernel import COMPILED, Kernel
+from whyrank.kernel import COMPILED
 from whyrank.ranking.diversity import MMR
-from whyrank.ranking.duels import Rows, are_won
-from whyrank.ranking.likeness import Comparison, Compiled
+from whyrank.ranking.filing import Keys
+from whyrank.ranking.fusion import Fuse
+from whyrank.ranking.ground import Ground
+from whyrank.ranking.likeness import Comparison
+from whyrank.ranking.looks import told
+from whyrank.ranking.recipes import Recipe
+from whyrank.ranking.stages import GroupBySource
 from whyrank.trail import Step
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
-
-Floats = NDArray[np.float64]
-
-
-@given(st.integers(2, 24), st.integers(1, 8), st.integers(0, 2**32), st.sampled_from([0.0, 1e-9, 0.05]))
-@settings(max_examples=200, deadline=None)
-def test_who_of_two_is_placed_first_is_told_alike(size: int, rows: int, seed: int, by: float) -> None:
-    chance = np.random.default_rng(seed)
-    likeness = np.round(chance.random((size, size)), 1)  # so that many are equal
-    likeness = np.maximum(likeness, likeness.T)
-    relevance, tiers = np.round(chance.random((rows, size)), 1), chance.integers(0, 2, (rows, size))
-    pairs = np.array([chance.choice(size, 2, replace=False) for _ in range(rows)])
-    tiers[np.arange(rows), pairs[:, 0]] = tiers[np.arange(rows), pairs[:, 1]]
-    lambdas = chance.choice([0.0, 0.3, 0.7, 1.0], rows)
-    worth = lambdas[:, None] * relevance
-    rows_of_all = Rows(lambdas, tiers, worth, pairs[:, 0], pairs[:, 1])
-    told = [are_won(_Company(likeness, kernel), rows_of_all, by).tolist() for kernel in (COMPILED, None)]
-    assert told[0] == told[1]
-
-
-class _Company:
-    """A pool in which everybody was compared with everybody; its last is the first of equals."""
-
-    def __init__(self, likeness: Floats, kernel: Kernel | None) -> None:
-        size = len(likeness)
-        self._likeness = likeness
-        self.compiled = Compiled(kernel, known(likeness), np.arange(size)) if kernel else None
-        self.turns = np.empty(0, np.int64)
-        self.tie_breaks = range(size)[::-1]
-
-    def tell_turns(self) -> None:
-        self.turns = np.array(self.tie_breaks)
-
-    def alike_one(self, place: int) -> Floats:
-        row: Floats = self._likeness[place]
-        return row
-
-    def alike(self, places: NDArray[np.int64]) -> Floats:
-        rows: Floats = self._likeness[places]
-        return rows
-
-    def most_alike(self, place: int) -> float:
-        return float(np.delete(self._likeness[place], place).max())
 
 
 @st.composite
@@ -104,27 +67,69 @@ def test_diversity_places_alike_compiled_or_not(
     ]
     before, asked = Ranking(tuple(hits)), context(*found)
     wanted = set(chance.choice(ids, 2).tolist())
-    told = []
+    seen = []
     for comparison in both:
         stage, here = MMR(lambda_), replace(asked, likeness=comparison)
         both_ways = stage(before, here), stage.as_far_as(before, here, wanted)
-        told.append([[(placed.id, placed.key, placed.trail[-1].why) for placed in ranked.hits] for ranked in both_ways])
-    assert told[0] == told[1]
-    assert told[0][1] == told[0][0][: len(told[0][1])]
-    assert {identity for identity, _, _ in told[0][1]} >= wanted
+        seen.append([[(placed.id, placed.key, placed.trail[-1].why) for placed in ranked.hits] for ranked in both_ways])
+    assert seen[0] == seen[1]
+    whole, head = seen[0]
+    assert head == whole[: len(head)]
+    assert {identity for identity, _, _ in head} >= wanted
 
 
-def test_a_duel_of_numbers_that_do_not_fit_is_refused() -> None:
+@given(comparisons(), st.integers(0, 2**32), st.sampled_from([None, 1, 2]), st.sampled_from([0.0, 1e-9, 0.05]))
+@settings(max_examples=300, deadline=None)
+def test_who_of_two_is_above_is_told_alike_compiled_or_not(
+    compared: tuple[list[str], list[Comparison]], seed: int, most: int | None, by: float
+) -> None:
+    ids, both = compared
+    chance = np.random.default_rng(seed)
+    size, rows = len(ids), int(chance.integers(1, 6))
+    found = [memory(identity, path=f"{chance.integers(0, size)}.md") for identity in ids]
+
+    def own_rows() -> tuple[int, int]:
+        return int(chance.choice([1, rows])), size  # what settings share is one row
+
+    keys = Keys(
+        np.round(chance.random(own_rows()), 1), chance.integers(0, 2, own_rows()), chance.random(own_rows()) < 0.8
+    )  # rounded, so that many are equal
+    grouped = [] if most is None else [GroupBySource(most)]
+    recipes = [
+        Recipe("seen", Fuse(()), (*grouped, MMR(float(lambda_))))
+        for lambda_ in chance.choice([0.0, 0.3, 0.7, 1.0], rows)
+    ]
+    grounds = [Ground(ids, replace(context(*found), likeness=comparison)) for comparison in both]
+    for one, other in permutations([*ids, "not there"], 2):
+        compiled, plain = (told(keys, ground, recipes, (one, other), by) for ground in grounds)
+        assert compiled == plain, (one, other)
+
+
+def test_a_contest_of_numbers_that_do_not_fit_is_refused() -> None:
     assert COMPILED is not None
-    members, nobody, numbers, states = np.arange(2), np.empty(0, np.int64), np.zeros(2), np.zeros(1, np.uint8)
-    compared = known(np.zeros((2, 2)))
-    for pair in ([0, 2], [-1, 0]):  # there are two places, and no third
-        with pytest.raises(ValueError, match="beyond"):
-            COMPILED.duels(
-                compared, members, nobody, members, numbers, numbers[:1], np.array(pair), states, 0.0
-            )  # fmt: skip
-    with pytest.raises(ValueError, match="below the first"):
-        COMPILED.duels(compared, -members, nobody, members, numbers, numbers[:1], members, states, 0.0)
+    numbers, nobody, states = np.zeros(2), np.empty(0, np.int64), np.zeros(1, np.uint8)
+    places, stands = np.arange(2), np.ones(2, np.bool_)
+    sound: list[Any] = [
+        known(np.zeros((2, 2))),
+        places,
+        nobody,
+        places,
+        numbers,
+        places * 0,
+        stands,
+        numbers[:1],
+        places,
+        states,
+        1,
+        0.0,
+    ]
+    assert not COMPILED.contests(*sound)  # they are equal, and turns are wanted
+    assert states.tolist() == [0]
+    wrong = {1: -places, 2: places[:1], 3: places[::-1].copy(), 4: np.zeros(3), 6: stands[:1], 8: np.array([0, 2])}
+    for argument, numbers_that_do_not_fit in wrong.items():
+        given_wrong = [*sound[:argument], numbers_that_do_not_fit, *sound[argument + 1 :]]
+        with pytest.raises(ValueError, match=r"beyond|below the first"):
+            COMPILED.contests(*given_wrong)
 
 
 def test_a_comparison_of_numbers_that_do_not_fit_is_refused() -> None:

@@ -6,9 +6,7 @@ Numpy takes hardly longer over sixteen rows than over one. A row goes as soon as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-from .likeness import Compiled
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,23 +17,11 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 
-_WON = 2  # what the kernel says of a row
 _FEW = 3  # so many rows are quicker one after the other
 
 
 class Company(Protocol):
     """Who is like whom in a pool, and what breaks ties between them."""
-
-    @property
-    def compiled(self) -> Compiled | None:
-        """Return by what the kernel places those of the pool, if it can."""
-
-    @property
-    def turns(self) -> Integers:
-        """Return the order that breaks ties where it is known already, else nothing."""
-
-    def tell_turns(self) -> None:
-        """Have it known from now on."""
 
     def alike_one(self, place: int) -> Floats:
         """Return how like a place all are."""
@@ -51,42 +37,11 @@ class Company(Protocol):
         """Return where each place stands in the order that breaks ties."""
 
 
-class Rows(NamedTuple):
-    """Two places of a pool, a pair for each row, both shown and in one tier, among what has tiers and worth there.
+class Duels:
+    """Two places of a pool, a pair for each row, both shown and in one tier: MMR places until it is known who is first.
 
     What stands in higher tiers is placed before them, and has its say in what they gain.
     """
-
-    lambdas: Floats
-    tiers: Integers
-    worth: Floats  # λ times relevance, minus infinity where a place is not shown
-    one: Integers
-    other: Integers
-
-
-def are_won(company: Company, rows: Rows, by: float) -> Flags:
-    """Tell in which rows MMR places the one before the other, its gain above the other's by more than this."""
-    compiled = company.compiled
-    return Duels(company, *rows).are_won(by) if compiled is None else _compiled(company, compiled, rows, by)
-
-
-def _compiled(company: Company, compiled: Compiled, rows: Rows, by: float) -> Flags:
-    """Do so in the kernel, which compares nobody before it may be the next; it asks for turns where some are equal."""
-    import numpy as np
-
-    kernel, compared, members = compiled
-    pairs, states = np.stack([rows.one, rows.other], 1), np.zeros(len(rows.worth), np.uint8)
-    others = 1 - rows.lambdas
-    while not kernel.duels(
-        compared, members, company.turns, rows.tiers, rows.worth, others, pairs, states, by
-    ):  # fmt: skip
-        company.tell_turns()
-    won: Flags = states == _WON
-    return won
-
-
-class Duels:
-    """The same in numpy, all rows beside each other until they are decided."""
 
     def __init__(
         self,

@@ -62,7 +62,8 @@ class Ground:
         """Return how like each of these places all are, a row for each."""
         import numpy as np
 
-        return np.array([self.alike_one(place) for place in places.tolist()])
+        rows = np.array([self.alike_one(place) for place in places.tolist()])
+        return rows.reshape(len(places), len(self.ids))
 
     def most_alike(self, place: int) -> float:
         """Return how like a memory the other one most like it is."""

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.unit.ranking.builders import known
-from whyrank.kernel import COMPILED, Kernel
-from whyrank.ranking.duels import Rows, are_won
-from whyrank.ranking.likeness import Compiled
+from whyrank.ranking.duels import Duels
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -20,16 +17,9 @@ A, B, C, D = range(4)
 
 
 class Four:
-    """Who is like whom, and ties in the order of places, which is known when somebody has asked for it."""
+    """Who is like whom, and ties in the order of places."""
 
     tie_breaks = (0, 1, 2, 3)
-
-    def __init__(self, kernel: Kernel | None) -> None:
-        self.turns = np.empty(0, np.int64)
-        self.compiled = Compiled(kernel, known(LIKENESS), np.arange(4)) if kernel else None
-
-    def tell_turns(self) -> None:
-        self.turns = np.array(self.tie_breaks)
 
     def alike_one(self, place: int) -> Floats:
         row: Floats = LIKENESS[place]
@@ -45,20 +35,12 @@ class Four:
 def won(
     lambdas: list[float], one: int, other: int, tiers: tuple[int, ...] = (0, 0, 0, 0), by: float = 0.0
 ) -> list[bool]:
-    """Tell who is placed first under each λ, where a is worth 1, b 0.8, c 0.5 and d is not shown.
-
-    Compiled or not, it is the same.
-    """
+    """Tell who is placed first under each λ, where a is worth 1, b 0.8, c 0.5 and d is not shown."""
     rows = len(lambdas)
     shown, relevance = np.array([True, True, True, False]), np.array([1.0, 0.8, 0.5, 0.0])
     worth = np.where(shown, np.array(lambdas)[:, None] * relevance, -np.inf)
     first, second, every = np.full(rows, one), np.full(rows, other), np.array([tiers] * rows)
-    told: list[bool]
-    told, compiled = (
-        are_won(Four(kernel), Rows(np.array(lambdas), every, worth, first, second), by).tolist()
-        for kernel in (None, COMPILED)
-    )
-    assert told == compiled
+    told: list[bool] = Duels(Four(), np.array(lambdas), every, worth, first, second).are_won(by).tolist()
     return told
 
 
