@@ -95,13 +95,11 @@ def test_who_of_two_is_above_is_told_alike_compiled_or_not(
         np.round(chance.random(own_rows()), 1), chance.integers(0, 2, own_rows()), chance.random(own_rows()) < 0.8
     )  # rounded, so that many are equal
     grouped = [] if most is None else [GroupBySource(most)]
-    recipes = [
-        Recipe("seen", Fuse(()), (*grouped, MMR(float(lambda_))))
-        for lambda_ in chance.choice([0.0, 0.3, 0.7, 1.0], rows)
-    ]
+    recipe = Recipe("seen", Fuse(()), (*grouped, MMR()))
+    lambdas = chance.choice([0.0, 0.3, 0.7, 1.0], rows).tolist()
     grounds = [Ground(ids, replace(context(*found), likeness=comparison)) for comparison in both]
     for one, other in permutations([*ids, "not there"], 2):
-        compiled, plain = (told(keys, ground, recipes, (one, other), by) for ground in grounds)
+        compiled, plain = (told(keys, ground, recipe, lambdas, (one, other), by) for ground in grounds)
         assert compiled == plain, (one, other)
 
 

@@ -146,7 +146,7 @@ class _Placing:
         self.hits = hits
         self.tiers = np.array(tiers_of(hits), np.int64)
         self._stage = stage
-        self._ids = ids
+        self.ids = ids
         self._memories = context.memories
         self._picks: list[Pick] = []
         self._alike = likeness_between(ids, context)
@@ -158,13 +158,13 @@ class _Placing:
         Whoever asks for more begins anew, so that threads that look at one answer do not disturb each other.
         """
         placed = self._picks
-        if len(placed) < min(count, len(self._ids)):
+        if len(placed) < min(count, len(self.ids)):
             placed = self._picks = self._placed(max(count, _AT_LEAST, 2 * len(placed)), set())
         return placed
 
     def until(self, wanted: set[int]) -> list[Pick]:
         """Place hits as long as one that is wanted is still to come."""
-        self._picks = self._placed(len(self._ids), wanted) if wanted else []
+        self._picks = self._placed(len(self.ids), wanted) if wanted else []
         return self._picks
 
     def _placed(self, most: int, wanted: set[int]) -> list[Pick]:
@@ -208,16 +208,14 @@ class _Placing:
     @cached_property
     def _content_keys(self) -> Sequence[ContentKey]:
         """Return what breaks ties: read at once, because where some are equal many are."""
-        return content_keys_of(self._memories, self._ids)
+        return content_keys_of(self._memories, self.ids)
 
     def head(self, placed: Sequence[Pick]) -> Sequence[Hit]:
         """Return the hits that are placed.
 
         No gain is above the one before it, and of equals the first by content was placed first: this is the order.
         """
-        return Stepped(
-            chosen(self.hits, [pick.place for pick in placed]), "mmr", lambda index: self.step(placed, index)
-        )
+        return _Head(self, placed)
 
     def step(self, placed: Sequence[Pick], index: int) -> Step:
         """Say what the one at this place gained."""
@@ -227,12 +225,33 @@ class _Placing:
             before = _among(self._alike, place, [pick.place for pick in placed[:index]])
             first = int(before.argmax())  # of several the first
             if before[first] > 0:
-                told += f" − {1 - lambda_:g} × {before[first]:.4f}, most like {self._ids[placed[first].place]}"
+                told += f" − {1 - lambda_:g} × {before[first]:.4f}, most like {self.ids[placed[first].place]}"
         return Step("mmr", "set", placed[index].gain, told)
 
 
 def _among(alike: Alike, place: int, others: list[int]) -> Floats:
     return alike.among(place, others) if isinstance(alike, Some) else alike[place][others]
+
+
+class _Head(Stepped):
+    """The hits that are placed: who they are is asked again and again, and looked up once."""
+
+    def __init__(self, placing: _Placing, placed: Sequence[Pick]) -> None:
+        places = [pick.place for pick in placed]
+        super().__init__(chosen(placing.hits, places), "mmr", lambda index: placing.step(placed, index))
+        self._ids = [placing.ids[place] for place in places]
+
+    def ids(self) -> list[MemoryId]:
+        """Return the ids without making a hit."""
+        return self._ids
+
+    def behind(self) -> dict[MemoryId, tuple[int, int]]:
+        """Return what stands beside a hit: a step puts nothing there."""
+        return self._beside
+
+    @cached_property
+    def _beside(self) -> dict[MemoryId, tuple[int, int]]:
+        return super().behind()
 
 
 class Placed(Hits):

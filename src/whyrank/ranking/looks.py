@@ -61,28 +61,31 @@ def are_above(looks: Sequence[tuple[Looks, Recipe]], one: MemoryId, other: Memor
 
     seen = [look.rows([recipe]) for look, recipe in looks]
     keys = Keys(*map(np.concatenate, zip(*seen, strict=True)))
-    return told(keys, looks[0][0].ground, [recipe for _, recipe in looks], (one, other), by)
+    recipes = [recipe for _, recipe in looks]
+    return told(keys, looks[0][0].ground, recipes[0], [*map(lambda_of, recipes)], (one, other), by)
 
 
-def told(keys: Keys, ground: Ground, recipes: Sequence[Recipe], pair: Pair, by: float) -> list[bool]:
-    """Tell for each recipe if the first of a pair is above; keys that are the same for all recipes are one row."""
-    compiled = ground.compiled if ends_in_diversity(recipes[0]) else None
+def told(
+    keys: Keys, ground: Ground, recipe: Recipe, lambdas: Sequence[float], pair: Pair, by: float = 0.0
+) -> list[bool]:
+    """Tell for each λ if the first of a pair is above, each with keys of its own; what all share is one row."""
+    compiled = ground.compiled if ends_in_diversity(recipe) else None
     if compiled is None:
-        return _Field.of(keys.to(len(recipes)), ground, recipes[0], pair).told(ground, recipes, by)
-    return _contested(keys, ground, compiled, recipes, pair, by)
+        return _Field.of(keys.to(len(lambdas)), ground, recipe, pair).told(ground, lambdas, by)
+    return _contested(keys, ground, compiled, _most(recipe), lambdas, pair, by)
 
 
 def _contested(
-    keys: Keys, ground: Ground, compiled: Compiled, recipes: Sequence[Recipe], pair: Pair, by: float
+    keys: Keys, ground: Ground, compiled: Compiled, most: int | None, lambdas: Sequence[float], pair: Pair, by: float
 ) -> list[bool]:
     """Do so in the kernel, which asks for turns where some are equal."""
     import numpy as np
 
     kernel, compared, members = compiled
     places = np.array([ground.places.get(identity, -1) for identity in pair])
-    lambdas, states = np.array([lambda_of(recipe) for recipe in recipes]), np.zeros(len(recipes), np.uint8)
+    every, states = np.array(lambdas, np.float64), np.zeros(len(lambdas), np.uint8)
     while not kernel.contests(
-        compared, members, ground.turns, ground.files.starts, *keys, lambdas, places, states, _most(recipes[0]) or 0, by
+        compared, members, ground.turns, ground.files.starts, *keys, every, places, states, most or 0, by
     ):
         ground.tell_turns()
     won: list[bool] = (states == _WON).tolist()
@@ -115,8 +118,8 @@ class _Field(NamedTuple):
         visible = shown(keys, ground, most)
         return cls(keys, first, second, own, (visible, _relevance(keys.scores, visible)))
 
-    def told(self, ground: Ground, recipes: Sequence[Recipe], by: float) -> list[bool]:
-        """Tell for each recipe if the first is above."""
+    def told(self, ground: Ground, lambdas: Sequence[float], by: float) -> list[bool]:
+        """Tell for each row if the first is above."""
         import numpy as np
 
         first, second = self.first, self.second
@@ -129,8 +132,7 @@ class _Field(NamedTuple):
         if self.worth is None:
             above[level] = self._are_better(level, ground, by)
         elif len(level):
-            lambdas = np.array([lambda_of(recipe) for recipe in recipes])[level]
-            above[level] = self._are_placed_first(level, lambdas, ground, by)
+            above[level] = self._are_placed_first(level, np.array(lambdas)[level], ground, by)
         told: list[bool] = above.tolist()
         return told
 
@@ -188,23 +190,18 @@ class Looks:
         self.ground = ground or Ground(listed_by(runs), context)
         self._fused = Fused(runs, context, self.ground)
         self._effects = Effects(self.ground, context, self._fused)
-        self._seen: tuple[object, Keys] | None = None
+        self._seen: tuple[Recipe, Keys] | None = None
 
     def are_above(self, recipes: Sequence[Recipe], one: MemoryId, other: MemoryId, by: float = 0.0) -> list[bool]:
         """Tell for each recipe if the one stands and the other stands below it, by more than that, or not at all."""
-        return told(self._rows_of(recipes), self.ground, recipes, (one, other), by)
+        lambdas = [*map(lambda_of, recipes)]
+        return told(self.rows(recipes), self.ground, recipes[0], lambdas, (one, other), by)
 
-    def _rows_of(self, recipes: Sequence[Recipe]) -> Keys:
-        """Return what recipes make of every place: one row, seen once, for all that differ in nothing but diversity."""
-        first = recipes[0]
-        if not ends_in_diversity(first) or any(
-            recipe.fusion is not first.fusion or recipe.stages[:-1] != first.stages[:-1] for recipe in recipes
-        ):
-            return self.rows(recipes)
-        asked = first.fusion, first.stages[:-1]
-        if self._seen is None or self._seen[0] != asked:
-            self._seen = asked, self.rows([first])
-        return self._seen[1]
+    def are_above_by(self, lambdas: Sequence[float], recipe: Recipe, one: MemoryId, other: MemoryId) -> list[bool]:
+        """Tell the same of one recipe for each λ of its diversity: nothing before that is seen twice."""
+        if self._seen is None or self._seen[0] is not recipe:
+            self._seen = recipe, self.rows([recipe])
+        return told(self._seen[1], self.ground, recipe, lambdas, (one, other))
 
     def keys(self, recipes: Sequence[Recipe]) -> Keys:
         """Return what recipes make of every place before they group files: a row for each recipe."""
