@@ -29,8 +29,14 @@ PyObject *kernel_cosines(PyObject *module, PyObject *const *arguments, Py_ssize_
 PyObject *kernel_apart(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_under(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
+/* likeness.c */
+PyObject *kernel_alike(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
 /* duels.c */
-PyObject *kernel_duels(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *kernel_contests(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* placed.c */
+PyObject *kernel_placed(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* seals.c */
 int has_seals(void);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +16,17 @@ _VERSION = 6  # the same in kernel/kernel.h: a module left over from an earlier 
 
 # What a piece of a text says: its only token; or else its tokens, how it leans, and whether it is odd.
 Told = str | tuple[tuple[str, ...], int, bool]
+
+
+class Compared(NamedTuple):
+    """Memories and how like each other they are: a cell for two of them, written when they are compared."""
+
+    vectors: NDArray[np.float32]
+    which: NDArray[np.int64]  # row of the vectors each has, negative where it has none
+    texts: NDArray[np.uint64]  # words as bits, a row for each, where not all have vectors
+    lengths: NDArray[np.int64]
+    alike: NDArray[np.float64]
+    known: NDArray[np.bool_]
 
 
 class Kernel(Protocol):
@@ -86,24 +97,47 @@ class Kernel(Protocol):
     ) -> None:
         """Write what a question's numbers add up to under the signs of some rows."""
 
-    def duels(
+    def alike(self, compared: Compared, place: int, others: NDArray[np.int64], out: NDArray[np.float64], /) -> None:
+        """Write how like one memory others are; those beyond the last are like nobody."""
+
+    def contests(
         self,
-        alike: NDArray[np.float64],
-        compared: NDArray[np.bool_],
+        compared: Compared,
+        members: NDArray[np.int64],
         turns: NDArray[np.int64],
-        worth: NDArray[np.float64],
-        gains: NDArray[np.float64],
-        others: NDArray[np.float64],
-        pairs: NDArray[np.int64],
-        least: NDArray[np.float64],
+        starts: NDArray[np.int64],
+        scores: NDArray[np.float64],
+        tiers: NDArray[np.int64],
+        stands: NDArray[np.bool_],
+        lambdas: NDArray[np.float64],
+        pair: NDArray[np.int64],
         states: NDArray[np.uint8],
-        wanted: NDArray[np.int64],
+        most: int,
         by: float,
         /,
-    ) -> int:
-        """Place by diversity in each row until it is decided who of a pair is first.
+    ) -> bool:
+        """Tell for each λ who of a pair is above, where diversity has the last word and so many of a file are shown.
 
-        Returns how many rows wait for a place to be compared with all, or −1 if turns are wanted to tell equals apart.
+        Tells whether all are decided; if not, turns are wanted to tell equals apart.
+        """
+
+    def placed(
+        self,
+        compared: Compared,
+        members: NDArray[np.int64],
+        turns: NDArray[np.int64],
+        tiers: NDArray[np.int64],
+        worth: NDArray[np.float64],
+        wanted: NDArray[np.bool_],
+        order: NDArray[np.int64],
+        gains: NDArray[np.float64],
+        others: float,
+        most: int,
+        /,
+    ) -> int:
+        """Place by diversity until so many, or all of those that are wanted, have their place: write who, and its gain.
+
+        Returns how many are placed; a number below nothing if turns are wanted to tell equals apart.
         """
 
     def sealed(self, blob: bytes, /) -> bool:

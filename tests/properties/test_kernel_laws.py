@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from tests.properties.worlds import ANN, BOB, NOW
 from whyrank.expressions import several, spelled
 from whyrank.ingest.entries import entry_for
-from whyrank.kernel import COMPILED, Told
+from whyrank.kernel import COMPILED
 from whyrank.ports import Changes
-from whyrank.ranking.duels import Duels
 from whyrank.storage.fields import DATES, PAIRS, WORDS
 from whyrank.storage.sqlite import selection
 from whyrank.storage.sqlite.catalogue import Flags, Floats
@@ -29,11 +28,10 @@ from whyrank.storage.sqlite.keyword import View
 from whyrank.storage.sqlite.postings import pages, pruning, segments
 from whyrank.storage.sqlite.postings.found import Part, Postings, Wide, joined
 from whyrank.storage.sqlite.postings.index import PostingsIndex
-from whyrank.storage.sqlite.postings.inversion import Inverted, Text, invert, inverted, key_of
+from whyrank.storage.sqlite.postings.inversion import Inverted, Text, invert, key_of
 from whyrank.storage.sqlite.postings.lists import followed
 from whyrank.storage.sqlite.postings.pages import Listed, list_of, one_page, read
 from whyrank.storage.sqlite.postings.sums import Given
-from whyrank.storage.sqlite.postings.vocabulary import key_for
 from whyrank.storage.sqlite.sealed import BrokenSeal, seal
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import fact
@@ -352,135 +350,3 @@ def test_every_field_is_asked_with_and_without_the_kernel(tmp_path: Path) -> Non
                 index = PostingsIndex(fields=(WORDS, PAIRS, DATES), kernel=kernel)
                 index.run(view, asked.terms, asked.where, "or", 5)
                 assert [*index._last[1].labels] == ["green", "tea", "green tea", "day=1"]  # type: ignore[index]
-
-
-@given(st.integers(2, 24), st.integers(1, 8), st.integers(0, 2**32), st.sampled_from([0.0, 1e-9, 0.05]))
-@settings(max_examples=200, deadline=None)
-def test_who_of_two_is_placed_first_is_told_alike(size: int, rows: int, seed: int, by: float) -> None:
-    chance = np.random.default_rng(seed)
-    likeness = np.round(chance.random((size, size)), 1)  # so that many are equal
-    likeness = np.maximum(likeness, likeness.T)
-    relevance, tiers = np.round(chance.random((rows, size)), 1), chance.integers(0, 2, (rows, size))
-    pairs = np.array([chance.choice(size, 2, replace=False) for _ in range(rows)])
-    tiers[np.arange(rows), pairs[:, 0]] = tiers[np.arange(rows), pairs[:, 1]]
-    lambdas = chance.choice([0.0, 0.3, 0.7, 1.0], rows)
-    worth = lambdas[:, None] * relevance
-    told = [
-        Duels(_Company(likeness), lambdas, tiers, worth, pairs[:, 0], pairs[:, 1], kernel).are_won(by).tolist()
-        for kernel in (COMPILED, None)
-    ]
-    assert told[0] == told[1]
-
-
-class _Company:
-    """A pool in which everybody was compared with those that were asked for."""
-
-    def __init__(self, likeness: Floats) -> None:
-        self._likeness = likeness
-        self.likenesses = np.full(likeness.shape, np.nan)
-        self.compared: Flags = np.zeros(len(likeness), np.bool_)
-        self.tie_breaks = range(len(likeness))[::-1]
-
-    def alike_one(self, place: int) -> Floats:
-        row: Floats = self.alike(np.array([place]))[0]
-        return row
-
-    def alike(self, places: NDArray[np.int64]) -> Floats:
-        self.likenesses[places], self.compared[places] = self._likeness[places], True
-        rows: Floats = self._likeness[places]
-        return rows
-
-    def most_alike(self, place: int) -> float:
-        return float(np.delete(self._likeness[place], place).max())
-
-
-def test_a_duel_of_numbers_that_do_not_fit_is_refused() -> None:
-    assert COMPILED is not None
-    places, numbers, states = np.zeros(2, np.int64), np.zeros(2), np.zeros(1, np.uint8)
-    square, compared = np.zeros((2, 2)), np.zeros(2, np.bool_)
-    for pair in ([0, 2], [-1, 0]):  # there are two places, and no third
-        with pytest.raises(ValueError, match="beyond"):
-            COMPILED.duels(
-                square, compared, places[:0], numbers, numbers.copy(), numbers[:1], np.array(pair), numbers.copy(),
-                states, places[:1].copy(), 0.0,
-            )  # fmt: skip
-
-
-# Terms that are one, few and many; longer than a block of what hashes them; and letters of one to four bytes.
-TERMS = ("tea", "pot", "é", "茶", "🍵", "x" * 128, "y" * 129, "z" * 300)
-
-
-WRITTEN = st.characters(exclude_categories=("Cs", "Zs"), exclude_characters="\0")
-
-
-@given(
-    st.lists(
-        st.lists(st.one_of(st.sampled_from(TERMS), st.text(WRITTEN, min_size=1, max_size=9)), max_size=8), max_size=6
-    ),
-    st.integers(0, 600),
-)
-@settings(deadline=None)
-def test_texts_are_inverted_alike(texts: list[list[str]], often: int) -> None:
-    spoken = [*texts, ["tea"] * often, ["pot", *["tea"] * often]]  # more often than a byte holds
-    numbered = [Text(3 * number, tokens, letters=True) for number, tokens in enumerate(spoken)]
-    fields, words = inverted(numbered, COMPILED)
-    assert [*words] == sorted({token for tokens in spoken for token in tokens})
-    for field, postings in fields.items():
-        for one, other in zip(map(np.asarray, postings), invert(numbered, None)[field], strict=True):
-            np.testing.assert_array_equal(one, other, strict=True)
-
-
-def test_as_many_numbers_are_wanted_as_texts() -> None:
-    assert COMPILED is not None
-    with pytest.raises(ValueError, match="as many numbers"):
-        COMPILED.inverted([["tea"]], np.zeros(2, np.int64))
-
-
-def test_what_a_piece_says_is_asked_once_and_an_error_goes_through() -> None:
-    assert COMPILED is not None
-    asked = list[list[str]]()
-    said: dict[str, Told] = {
-        "tea": "tea",
-        "tea-pot": (("teapot", "tea", "pot"), 7, False),
-        "the": ((), 3, True),
-        "a": (("A",), -1, False),
-    }
-
-    def learn(pieces: list[str]) -> list[Told]:
-        asked.append(pieces)
-        return [said[piece] for piece in pieces]
-
-    pieces = COMPILED.pieces()
-    for _ in range(2):
-        read = COMPILED.read(pieces, "the\u2003tea-pot\x1ctea the a ", learn)
-        assert read == (("teapot", "tea", "pot", "tea", "A"), 5, 3 + 7 + 0 + 3 - 1, True)
-    assert asked == [["the", "tea-pot", "tea", "the", "a"]]
-    with pytest.raises(KeyError):
-        COMPILED.read(pieces, "tea green", learn)
-    for wrong in ((), ["black", "tea"], [1], [((), 0)], [("black", 0, False)]):
-        with pytest.raises(TypeError):
-            COMPILED.read(pieces, "black", lambda _, wrong=wrong: wrong)  # type: ignore[misc]
-
-
-def test_many_pieces_are_known_again() -> None:
-    assert COMPILED is not None
-    pieces, words = COMPILED.pieces(), [f"w{number}" for number in range(20_000)]
-    first = COMPILED.read(pieces, " ".join(words), lambda new: [((piece,), 1, False) for piece in new])
-    again = COMPILED.read(pieces, " ".join(words), lambda new: [*new])
-    assert first == again == (tuple(words), 20_000, 20_000, False)
-
-
-@given(
-    st.lists(
-        st.sets(st.one_of(st.sampled_from(["tea", "teapot", "teapots", "é", "茶", "🍵"]), st.text("ab", min_size=1)))
-    ),
-    st.sampled_from(["", "a", "b", "teapot", "é"]),
-    st.sampled_from(["", "b", "teapots", "茶"]),
-)
-def test_ordered_words_are_merged_alike(lists: list[set[str]], low: str, below: str) -> None:
-    assert COMPILED is not None
-    end = key_for(below) if below else 1 << 56
-    texts = [" ".join(sorted(words)).encode() for words in lists]
-    merged = COMPILED.merged_words(texts, key_for(low), end).decode()
-    words = sorted(word for word in set().union(*lists) if key_for(low) <= key_for(word) < end)
-    assert merged == " ".join(words)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 LEVEL = 1e-9  # scores closer than this are level: rounding, and not evidence, would decide between them
 _JUST = 1e-3  # how far before and behind a crossing is looked, as a share of the change
 _STEPS = 24  # places looked at in each direction where a number has to be searched for …
-_STEPS_OF_THE_DIVERSE = 8  # … where every look places the pool anew; for λ as many as elsewhere if these find nothing …
+_STEPS_OF_THE_DIVERSE = 8  # … where every look places the pool anew …
+_STEPS_OF_LAMBDA = 64  # … for λ, before which nothing is done anew, and beyond which places change often …
 _STEPS_OF_THE_WHOLE = 8  # … and where it ranks the whole pool
 _STRAIGHT = 1e-9
 
@@ -263,7 +264,7 @@ class _Sight(Protocol):
     def is_diverse(self) -> bool:
         """Tell whether diversity has the last word, so that they may do so where no scores cross."""
 
-    def flips(self, turned: Callable[[float], Recipe]) -> Look:
+    def flips(self, knob: Knob, turned: Callable[[float], Recipe]) -> Look:
         """Return what tells whether the lower is above the upper after a turn."""
 
     def keys(self, recipes: Sequence[Recipe]) -> list[dict[MemoryId, Key]]:
@@ -282,8 +283,11 @@ class _Few:
             isinstance(stage, (MinScore, OpenClawSelection, Dedup)) for stage in pool.recipe.stages
         ) and not pool.recipe.fusion.is_capped(pool.runs, pool.context)
 
-    def flips(self, turned: Callable[[float], Recipe]) -> Look:
-        return Together(lambda values: self._looks.are_above([*map(turned, values)], self._lower, self._upper))
+    def flips(self, knob: Knob, turned: Callable[[float], Recipe]) -> Look:
+        recipe, pair = self._pool.recipe, (self._lower, self._upper)
+        if self.is_diverse and turns_diversity(knob):
+            return Together(lambda values: self._looks.are_above_by(values, recipe, *pair))
+        return Together(lambda values: self._looks.are_above([*map(turned, values)], *pair))
 
     def keys(self, recipes: Sequence[Recipe]) -> list[dict[MemoryId, Key]]:
         few = self._pool.beside((self._upper, self._lower))
@@ -303,7 +307,7 @@ class _Whole:
     is_smooth: bool = False
     is_diverse: bool = False
 
-    def flips(self, turned: Callable[[float], Recipe]) -> Look:
+    def flips(self, knob: Knob, turned: Callable[[float], Recipe]) -> Look:
         return OneByOne(lambda value: is_above(self.pool.ranked(turned(value)), self.lower, self.upper))
 
     def keys(self, recipes: Sequence[Recipe]) -> list[dict[MemoryId, Key]]:
@@ -317,19 +321,11 @@ class _Whole:
 def _nearest(knob: Knob, sight: _Sight) -> float | None:
     """Return the nearest value that puts the lower above the upper."""
     turned = cache(knob.turned)
-    flips = sight.flips(turned)
+    flips = sight.flips(knob, turned)
     probes = [probe for probe in _probes(knob, sight, turned) if probe != knob.value]
-    if not turns_diversity(knob):
-        flips.ahead(probes)
-        return searched(knob, probes, flips)
     # Without any relevance it takes long to tell who is first, so that waits until it is asked for.
-    flips.ahead(probe for probe in probes if probe != knob.low)
-    found = searched(knob, probes, flips)
-    if found is None:
-        closer = [*along(knob, _STEPS)]
-        flips.ahead(closer)
-        found = searched(knob, closer, flips)
-    return found
+    flips.ahead(probe for probe in probes if probe != knob.low or not turns_diversity(knob))
+    return searched(knob, probes, flips)
 
 
 def _probes(knob: Knob, sight: _Sight, turned: Callable[[float], Recipe]) -> list[float]:
@@ -338,7 +334,8 @@ def _probes(knob: Knob, sight: _Sight, turned: Callable[[float], Recipe]) -> lis
     around = [
         knob.value + (crossing - knob.value) * (1 + share) for crossing in crossings or () for share in (-_JUST, _JUST)
     ]
-    on_the_way = [] if crossings is not None and sight.is_smooth else [*along(knob, sight.steps)]
+    steps = _STEPS_OF_LAMBDA if sight.is_diverse and turns_diversity(knob) else sight.steps
+    on_the_way = [] if crossings is not None and sight.is_smooth else [*along(knob, steps)]
     return [probe for probe in (*around, *on_the_way, knob.low, knob.high) if knob.low <= probe <= knob.high]
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..columns import MemoryId
 from ..errors import ConfigError
-from ..hits import ContentKey, Context, Hit, Ranking, content_keys_of
+from ..hits import Alike, ContentKey, Context, Hit, Ranking, content_keys_of
 from ..trail import Step
-from .likeness import likeness_between
+from .likeness import Compiled, Some, likeness_between
 from .lineup import Hits, Stepped, behind_of, chosen, ids_of, scores_of, tiers_of
 from .stages import WINDOW_LIFT
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
 
 
 _AT_LEAST = 16  # are placed at once: more than most look at
@@ -91,7 +92,7 @@ class MMR:
                     break
                 if best != len(gains) - 1 - int(backwards.argmax()):
                     best = min(np.flatnonzero(gains == gain).tolist(), key=tie_break)
-                yield Pick(best, gain, gains)
+                yield Pick(best, gain)
                 placed.append(best)
                 np.subtract(worth, np.multiply(likeness[best], others, out=row), out=row)
                 gains[best] = -np.inf
@@ -130,11 +131,10 @@ def _standing_for(hits: Sequence[Hit], wanted: Collection[MemoryId]) -> set[int]
 
 
 class Pick(NamedTuple):
-    """Who is placed next, with what gain, and what each would have gained in its stead."""
+    """Who is placed next, with what gain."""
 
     place: int
     gain: float
-    gains: Floats
 
 
 class _Placing:
@@ -146,7 +146,7 @@ class _Placing:
         self.hits = hits
         self.tiers = np.array(tiers_of(hits), np.int64)
         self._stage = stage
-        self._ids = ids
+        self.ids = ids
         self._memories = context.memories
         self._picks: list[Pick] = []
         self._alike = likeness_between(ids, context)
@@ -158,49 +158,100 @@ class _Placing:
         Whoever asks for more begins anew, so that threads that look at one answer do not disturb each other.
         """
         placed = self._picks
-        if len(placed) < min(count, len(self._ids)):
-            placed = [*islice(self._placed(), max(count, _AT_LEAST, 2 * len(placed)))]
-            self._picks = placed
+        if len(placed) < min(count, len(self.ids)):
+            placed = self._picks = self._placed(max(count, _AT_LEAST, 2 * len(placed)), set())
         return placed
 
     def until(self, wanted: set[int]) -> list[Pick]:
         """Place hits as long as one that is wanted is still to come."""
+        self._picks = self._placed(len(self.ids), wanted) if wanted else []
+        return self._picks
+
+    def _placed(self, most: int, wanted: set[int]) -> list[Pick]:
+        """Place as many as these, or until all have their place that are wanted, if some are."""
+        worth = self._stage.lambda_ * self._relevance
+        compiled = self._alike.compiled if isinstance(self._alike, Some) else None
+        if compiled is not None:
+            return self._compiled(compiled, worth, most, wanted)
         placed: list[Pick] = []
-        picks = self._placed()
-        while wanted:
-            placed.append(next(picks))
-            wanted = wanted - {placed[-1].place}
-        self._picks = placed
+        picks = self._stage.placed(self.tiers, worth, self._alike, lambda place: self._content_keys[place])
+        for pick in islice(picks, most):
+            placed.append(pick)
+            if wanted and not (wanted := wanted - {pick.place}):
+                break
         return placed
 
-    def _placed(self) -> Iterator[Pick]:
-        worth = self._stage.lambda_ * self._relevance
-        return self._stage.placed(self.tiers, worth, self._alike, lambda place: self._content_keys[place])
+    def _compiled(self, compiled: Compiled, worth: Floats, most: int, wanted: set[int]) -> list[Pick]:
+        """Do so in the kernel, which asks for turns where some are equal."""
+        import numpy as np
+
+        kernel, compared, members = compiled
+        order, gains, is_wanted = np.empty(len(worth), np.int64), np.empty(len(worth)), np.zeros(len(worth), np.bool_)
+        is_wanted[[*wanted]] = True
+        turns, others = np.empty(0, np.int64), 1 - self._stage.lambda_
+        while (
+            count := kernel.placed(
+                compared, members, turns, self.tiers, worth, is_wanted, order, gains, others, most
+            )
+        ) < 0:  # fmt: skip
+            turns = self._turns()
+        return [*map(Pick, order[:count].tolist(), gains[:count].tolist())]
+
+    def _turns(self) -> Integers:
+        import numpy as np
+
+        keys = self._content_keys
+        turns = np.empty(len(keys), np.int64)
+        turns[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+        return turns
 
     @cached_property
     def _content_keys(self) -> Sequence[ContentKey]:
         """Return what breaks ties: read at once, because where some are equal many are."""
-        return content_keys_of(self._memories, self._ids)
+        return content_keys_of(self._memories, self.ids)
 
     def head(self, placed: Sequence[Pick]) -> Sequence[Hit]:
         """Return the hits that are placed.
 
         No gain is above the one before it, and of equals the first by content was placed first: this is the order.
         """
-        return Stepped(
-            chosen(self.hits, [pick.place for pick in placed]), "mmr", lambda index: self.step(placed, index)
-        )
+        return _Head(self, placed)
 
     def step(self, placed: Sequence[Pick], index: int) -> Step:
         """Say what the one at this place gained."""
         place, lambda_ = placed[index].place, self._stage.lambda_
         told = f"{lambda_:g} × relevance {self._relevance[place]:.4f}"
         if index:
-            before = self._alike[place][[pick.place for pick in placed[:index]]]
+            before = _among(self._alike, place, [pick.place for pick in placed[:index]])
             first = int(before.argmax())  # of several the first
             if before[first] > 0:
-                told += f" − {1 - lambda_:g} × {before[first]:.4f}, most like {self._ids[placed[first].place]}"
+                told += f" − {1 - lambda_:g} × {before[first]:.4f}, most like {self.ids[placed[first].place]}"
         return Step("mmr", "set", placed[index].gain, told)
+
+
+def _among(alike: Alike, place: int, others: list[int]) -> Floats:
+    return alike.among(place, others) if isinstance(alike, Some) else alike[place][others]
+
+
+class _Head(Stepped):
+    """The hits that are placed: who they are is asked again and again, and looked up once."""
+
+    def __init__(self, placing: _Placing, placed: Sequence[Pick]) -> None:
+        places = [pick.place for pick in placed]
+        super().__init__(chosen(placing.hits, places), "mmr", lambda index: placing.step(placed, index))
+        self._ids = [placing.ids[place] for place in places]
+
+    def ids(self) -> list[MemoryId]:
+        """Return the ids without making a hit."""
+        return self._ids
+
+    def behind(self) -> dict[MemoryId, tuple[int, int]]:
+        """Return what stands beside a hit: a step puts nothing there."""
+        return self._beside
+
+    @cached_property
+    def _beside(self) -> dict[MemoryId, tuple[int, int]]:
+        return super().behind()
 
 
 class Placed(Hits):

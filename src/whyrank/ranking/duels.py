@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from ..kernel import COMPILED, Kernel
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -19,20 +17,11 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 
-_WON = 3  # what the kernel says of a row
 _FEW = 3  # so many rows are quicker one after the other
 
 
 class Company(Protocol):
     """Who is like whom in a pool, and what breaks ties between them."""
-
-    @property
-    def likenesses(self) -> Floats:
-        """Return the rows of those that were compared with all; the others hold nothing that counts."""
-
-    @property
-    def compared(self) -> Flags:
-        """Tell which those are."""
 
     def alike_one(self, place: int) -> Floats:
         """Return how like a place all are."""
@@ -62,11 +51,9 @@ class Duels:
         worth: Floats,
         one: Integers,
         other: Integers,
-        kernel: Kernel | None = COMPILED,
     ) -> None:
         import numpy as np
 
-        self._kernel = kernel
         self._company = company
         self._won: Flags = np.zeros(len(worth), np.bool_)
         self._left: Integers = np.arange(len(worth))  # the rows that are not decided
@@ -85,8 +72,6 @@ class Duels:
 
         Gains only fall, and not below what being most like somebody leaves: often that tells before either is placed.
         """
-        if self._kernel is not None:
-            return self._compiled(self._kernel, by)
         while len(self._left) > _FEW:
             ahead = self._least - self._gained(self._other) > by
             self._end(ahead | (~self._is_placed & (self._gained(self._one) < self._least_other)), ahead)
@@ -95,24 +80,6 @@ class Duels:
         for row, number in enumerate(self._left.tolist()):
             self._won[number] = self._is_won(row, by)
         return self._won
-
-    def _compiled(self, kernel: Kernel, by: float) -> Flags:
-        """Do the same in the kernel, which asks for those to be compared that are placed."""
-        import numpy as np
-
-        company, rows = self._company, len(self._worth)
-        pairs, least = np.stack([self._one, self._other], 1), np.stack([self._least, self._least_other], 1)
-        states, wanted, turns = np.zeros(rows, np.uint8), np.empty(rows, np.int64), np.empty(0, np.int64)
-        while waiting := kernel.duels(
-            company.likenesses, company.compared, turns, self._worth, self._gains,
-            self._others[:, 0].copy(), pairs, least, states, wanted, by,
-        ):  # fmt: skip
-            if waiting < 0:
-                turns = np.array(company.tie_breaks, np.int64)
-            else:
-                company.alike(wanted[:waiting])
-        won: Flags = states == _WON
-        return won
 
     def _is_won(self, row: int, by: float) -> bool:
         """Do the same for one row alone, to its end."""

@@ -23,6 +23,14 @@ class Keys(NamedTuple):
         scores = self.scores[place % len(self.scores), None]
         return Keys(scores, self.tiers[:1], self.stands[:1])
 
+    def to(self, rows: int) -> Keys:
+        """Return so many rows, where all may share one."""
+        import numpy as np
+
+        shape = rows, self.scores.shape[1]
+        scores, tiers, stands = self
+        return Keys(np.broadcast_to(scores, shape), np.broadcast_to(tiers, shape), np.broadcast_to(stands, shape))
+
     def among(self, places: Integers | Sequence[int] | slice) -> Keys:
         """Return the keys of some places."""
         return Keys(self.scores[:, places], self.tiers[:, places], self.stands[:, places])

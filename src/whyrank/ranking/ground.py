@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..columns import MemoryId
 from ..hits import Alike, Context, content_keys_of, memory_of, origins_of, text_of
-from .likeness import likeness_between
+from .likeness import Compiled, Some, likeness_between
 from .order import Numbering
 from .texts import same_texts
 
@@ -29,8 +29,9 @@ class Ground:
         self.places = {identity: place for place, identity in enumerate(self.ids)}
         self.files = Groups([len(file) for file in files.values()])
         self._context = context
-        self.compared: Flags = np.zeros(len(self.ids), np.bool_)  # which rows of likeness are filled in
+        self.turns: Integers = np.empty(0, np.int64)  # in which order equals are placed, once that was asked for
         self._most_alike: dict[int, float] = {}
+        self._alike: dict[int, Floats] = {}
         self._known: dict[type[object], tuple[Sequence[Any], Integers]] = {}
         self.columns: dict[Any, Any] = {}  # what signals say, kept here for all pools on this ground
         self.guarded: dict[Any, Any] = {}  # whom guards drop, who know nothing of the question
@@ -40,27 +41,29 @@ class Ground:
         return likeness_between(self.ids, self._context)
 
     @cached_property
-    def likenesses(self) -> Floats:
-        """Hold the rows of those that were compared with all; what nobody asks for is never filled in."""
+    def compiled(self) -> Compiled | None:
+        """Return by what the kernel places those of the pool, if it can."""
+        return self._likeness.compiled if isinstance(self._likeness, Some) else None
+
+    def tell_turns(self) -> None:
+        """Have it known in which order equals are placed."""
         import numpy as np
 
-        return np.empty((len(self.ids), len(self.ids)))
+        self.turns = np.array(self.tie_breaks, np.int64)
 
     def alike_one(self, place: int) -> Floats:
         """Return how like a place all are."""
-        row: Floats = self.likenesses[place]
-        if not self.compared[place]:
-            row[:] = self._likeness[place]
-            self.compared[place] = True
+        row = self._alike.get(place)
+        if row is None:
+            row = self._alike[place] = self._likeness[place]
         return row
 
     def alike(self, places: Integers) -> Floats:
         """Return how like each of these places all are, a row for each."""
-        alike = self.likenesses
-        for place in {*places[~self.compared[places]].tolist()}:
-            self.alike_one(place)
-        rows: Floats = alike[places]
-        return rows
+        import numpy as np
+
+        rows = np.array([self.alike_one(place) for place in places.tolist()])
+        return rows.reshape(len(places), len(self.ids))
 
     def most_alike(self, place: int) -> float:
         """Return how like a memory the other one most like it is."""

@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..columns import MemoryId
 from ..hits import Alike, Context
+from ..kernel import COMPILED, Compared, Kernel
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
 
 _WORD = 64  # bits that are counted at once
 _NO_WORDS: frozenset[str] = frozenset()
@@ -29,75 +31,112 @@ def likeness_between(ids: Sequence[MemoryId], context: Context) -> Alike:
 class Comparison:
     """How like each other memories are: by their vectors, else by the words they share; never below nothing.
 
-    Each memory is compared with the others once, however often a pool is ranked.
+    Each memory is compared with another once, however often a pool is ranked.
     """
 
     def __init__(
-        self, vectors: Mapping[MemoryId, NDArray[np.float32]], tokens: Mapping[MemoryId, frozenset[str]]
+        self,
+        vectors: Mapping[MemoryId, NDArray[np.float32]],
+        tokens: Mapping[MemoryId, frozenset[str]],
+        kernel: Kernel | None = COMPILED,
     ) -> None:
         self._vectors = vectors
         self._tokens = tokens
+        self._kernel = kernel
         self._ids = sorted({*vectors, *tokens})
         self._places = {identity: place for place, identity in enumerate(self._ids)}
         self._known: dict[int, Floats] = {}
 
-    def between(self, ids: Sequence[MemoryId]) -> _Some:
+    def between(self, ids: Sequence[MemoryId]) -> Some:
         """Return how like each other these memories are; what nothing is known of is like nothing."""
-        if ids == self._ids:
-            return _Some(self, range(len(ids)), is_whole=True)
-        nowhere = len(self._ids)
-        return _Some(self, [self._places.get(identity, nowhere) for identity in ids])
+        import numpy as np
 
-    def row(self, place: int) -> Floats:
-        """Return how like one memory all are; the last is what nothing is known of."""
+        nowhere = len(self._ids)
+        return Some(self, np.array([self._places.get(identity, nowhere) for identity in ids], np.int64))
+
+    def among(self, place: int, others: Integers) -> Floats:
+        """Return how like one memory others are; what is beyond the last is what nothing is known of."""
+        import numpy as np
+
+        if self._kernel is None:
+            return self._row(place)[others]
+        alike = np.empty(len(others))
+        self._kernel.alike(self.compared, place, others, alike)
+        return alike
+
+    @cached_property
+    def square(self) -> Floats:
+        """Return the rows of all; two of them are compared once and not twice."""
+        import numpy as np
+
+        count = len(self._ids)
+        alike = np.zeros((count + 1, count + 1))
+        for place in range(count):
+            alike[place, place:count] = self.among(place, np.arange(place, count))
+        return np.maximum(alike, alike.T)  # below the diagonal there is nothing yet
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """Return what compares, if it is compiled."""
+        return self._kernel
+
+    @cached_property
+    def compared(self) -> Compared:
+        """Return all that comparing takes, with room for what it gives."""
+        import numpy as np
+
+        count = len(self._ids)
+        which = np.where(self._embedded, self._embedded.cumsum() - 1, -1)
+        texts, lengths = np.empty((count, 0), np.uint64), np.zeros(count, np.int64)
+        if self._texts is not None:
+            texts, lengths = self._texts.rows, self._texts.lengths
+        return Compared(self._rows, which, texts, lengths, np.empty((count, count)), np.zeros((count, count), np.bool_))
+
+    def _row(self, place: int) -> Floats:
+        """Return how like one memory all are, and last what nothing is known of."""
         import numpy as np
 
         known = self._known.get(place)
         if known is None:
             known = np.zeros(len(self._ids) + 1)
             if place < len(self._ids):
-                known[:-1] = self._compared(place)
+                known[:-1] = self._cosines(place) if self._texts is None else self._texts.row(place)
+                if self._texts is not None and self._embedded[place]:
+                    known[:-1][self._embedded] = self._cosines(int(np.count_nonzero(self._embedded[:place])))
             self._known[place] = known
         return known
 
-    @cached_property
-    def square(self) -> Floats:
-        """Return the rows of all; where all have vectors, two of them are compared once and not twice."""
+    def _cosines(self, row: int) -> Floats:
+        # Products of float32 are exact in float64, and the sum of each row, unlike that of a product of matrices, has
+        # an order of its own: a cosine depends on two vectors alone and not on the company.
         import numpy as np
 
-        count = len(self._ids)
-        if self._texts is not None:
-            return np.array([self.row(place) for place in range(count + 1)])
-        alike = np.zeros((count + 1, count + 1))
-        for place, row in enumerate(self._rows):
-            np.vecdot(self._rows[place:], row, out=alike[place, place:count])
-        alike = _within_bounds(alike)
-        return np.maximum(alike, alike.T)  # below the diagonal there is nothing yet
-
-    def _compared(self, place: int) -> Floats:
-        # Vectors row by row, so that a cosine depends on two of them alone and not on the company.
-        import numpy as np
-
-        texts = self._texts
-        if texts is None:
-            return _within_bounds(np.vecdot(self._rows, self._rows[place]))
-        alike = texts.row(place)
-        if self._embedded[place]:
-            own = self._rows[np.count_nonzero(self._embedded[:place])]
-            alike[self._embedded] = _within_bounds(np.vecdot(self._rows, own))
-        return alike
+        vectors = self._doubled
+        cosines: Floats = np.add.reduce(vectors * vectors[row], axis=1)
+        bounded: Floats = np.minimum(np.maximum(cosines, 0.0, out=cosines), 1.0, out=cosines)
+        return bounded
 
     @cached_property
     def _embedded(self) -> NDArray[np.bool_]:
         import numpy as np
 
+        if len(self._vectors) == len(self._ids):
+            return np.ones(len(self._ids), np.bool_)
         return np.array([identity in self._vectors for identity in self._ids], np.bool_)
 
     @cached_property
-    def _rows(self) -> Floats:
+    def _rows(self) -> NDArray[np.float32]:
+        """Return the vectors of those that have one, a row for each."""
         import numpy as np
 
-        return np.array([self._vectors[identity] for identity in self._ids if identity in self._vectors], np.float64)
+        vectors = [self._vectors[identity] for identity in self._ids if identity in self._vectors]
+        return np.array(vectors, np.float32).reshape(len(vectors), -1) if vectors else np.empty((0, 0), np.float32)
+
+    @cached_property
+    def _doubled(self) -> Floats:
+        import numpy as np
+
+        return self._rows.astype(np.float64)
 
     @cached_property
     def _texts(self) -> _Texts | None:
@@ -107,33 +146,37 @@ class Comparison:
         return _Texts([self._tokens.get(identity, _NO_WORDS) for identity in self._ids])
 
 
-def _within_bounds(cosines: Floats) -> Floats:
-    """Cut cosines to 0 … 1, in place."""
-    import numpy as np
-
-    bounded: Floats = np.minimum(np.maximum(cosines, 0.0, out=cosines), 1.0, out=cosines)
-    return bounded
-
-
-class _Some:
+class Some:
     """How like some memories of a comparison are to each other."""
 
-    def __init__(self, comparison: Comparison, places: Sequence[int], is_whole: bool = False) -> None:
-        import numpy as np
-
+    def __init__(self, comparison: Comparison, members: Integers) -> None:
         self._comparison = comparison
-        self._places = np.array(places, np.int64)
-        self._is_whole = is_whole
+        self._members = members
 
     def __getitem__(self, place: int, /) -> Floats:
-        row = self._comparison.row(int(self._places[place]))
-        return row[:-1] if self._is_whole else row[self._places]
+        return self._comparison.among(int(self._members[place]), self._members)
+
+    def among(self, place: int, others: Sequence[int]) -> Floats:
+        """Return how like one of them some others are."""
+        return self._comparison.among(int(self._members[place]), self._members[others])
 
     def square(self) -> Floats:
         """Return the rows of all."""
-        if self._is_whole:
-            return self._comparison.square[:-1, :-1]
-        return self._comparison.square[self._places[:, None], self._places]
+        return self._comparison.square[self._members[:, None], self._members]
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """Return by what the kernel places them, if there is one."""
+        kernel = self._comparison.kernel
+        return Compiled(kernel, self._comparison.compared, self._members) if kernel else None
+
+
+class Compiled(NamedTuple):
+    """A kernel, whom it compares, and which of these stands at each place of a pool."""
+
+    kernel: Kernel
+    compared: Compared
+    members: Integers
 
 
 class _Texts:
@@ -148,15 +191,15 @@ class _Texts:
         bits = np.zeros((len(texts), -(-len(numbers) // _WORD) * _WORD), np.bool_)
         for row, words in zip(bits, texts, strict=True):
             row[[numbers[word] for word in words if word in numbers]] = True
-        self._rows = np.packbits(bits, axis=1).view(np.uint64)
-        self._lengths = np.array([len(words) for words in texts], np.int64)
+        self.rows = np.packbits(bits, axis=1).view(np.uint64)
+        self.lengths = np.array([len(words) for words in texts], np.int64)
 
     def row(self, place: int) -> Floats:
         """Return the share of the words of each text and one that both have (Jaccard)."""
         import numpy as np
 
-        both = np.bitwise_count(self._rows & self._rows[place]).sum(axis=1, dtype=np.int64)
-        both[place] = self._lengths[place]  # with itself it has all in common, words that have no bit as well
-        either = self._lengths + self._lengths[place] - both
+        both = np.bitwise_count(self.rows & self.rows[place]).sum(axis=1, dtype=np.int64)
+        both[place] = self.lengths[place]  # with itself it has all in common, words that have no bit as well
+        either = self.lengths + self.lengths[place] - both
         shares: Floats = np.divide(both, either, out=np.zeros(len(both)), where=either > 0)
         return shares

@@ -19,6 +19,7 @@ from .filing import Keys, Standing, shown, standing
 from .fused import Fused
 from .fusion import listed_by
 from .ground import Ground
+from .likeness import Compiled
 from .order import Stage
 from .recipes import Recipe
 from .stages import GroupBySource
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from .duels import Flags, Floats, Integers
 
 Pair = tuple[MemoryId, MemoryId]
+
+_WON = 2  # what the kernel says of a setting
 
 
 def can_see(recipe: Recipe) -> bool:
@@ -56,11 +59,42 @@ def are_above(looks: Sequence[tuple[Looks, Recipe]], one: MemoryId, other: Memor
     """
     import numpy as np
 
-    seen = [look.keys([recipe]) for look, recipe in looks]
+    seen = [look.rows([recipe]) for look, recipe in looks]
     keys = Keys(*map(np.concatenate, zip(*seen, strict=True)))
     recipes = [recipe for _, recipe in looks]
-    ground = looks[0][0].ground
-    return _Field.of(keys, ground, recipes[0], (one, other)).told(ground, recipes, by)
+    return told(keys, looks[0][0].ground, recipes[0], [*map(lambda_of, recipes)], (one, other), by)
+
+
+def told(
+    keys: Keys, ground: Ground, recipe: Recipe, lambdas: Sequence[float], pair: Pair, by: float = 0.0
+) -> list[bool]:
+    """Tell for each λ if the first of a pair is above, each with keys of its own; what all share is one row."""
+    compiled = ground.compiled if ends_in_diversity(recipe) else None
+    if compiled is None:
+        return _Field.of(keys.to(len(lambdas)), ground, recipe, pair).told(ground, lambdas, by)
+    return _contested(keys, ground, compiled, _most(recipe), lambdas, pair, by)
+
+
+def _contested(
+    keys: Keys, ground: Ground, compiled: Compiled, most: int | None, lambdas: Sequence[float], pair: Pair, by: float
+) -> list[bool]:
+    """Do so in the kernel, which asks for turns where some are equal."""
+    import numpy as np
+
+    kernel, compared, members = compiled
+    places = np.array([ground.places.get(identity, -1) for identity in pair])
+    every, states = np.array(lambdas, np.float64), np.zeros(len(lambdas), np.uint8)
+    while not kernel.contests(
+        compared, members, ground.turns, ground.files.starts, *keys, every, places, states, most or 0, by
+    ):
+        ground.tell_turns()
+    won: list[bool] = (states == _WON).tolist()
+    return won
+
+
+def _most(recipe: Recipe) -> int | None:
+    """Return how many of a file are shown, if that is limited."""
+    return next((stage.max_per_file for stage in recipe.stages if isinstance(stage, GroupBySource)), None)
 
 
 class _Field(NamedTuple):
@@ -75,7 +109,7 @@ class _Field(NamedTuple):
     @classmethod
     def of(cls, keys: Keys, ground: Ground, recipe: Recipe, pair: Pair) -> _Field:
         """Group files, and see how two memories stand."""
-        most = next((stage.max_per_file for stage in recipe.stages if isinstance(stage, GroupBySource)), None)
+        most = _most(recipe)
         one, other = (ground.places.get(identity) for identity in pair)
         first, second = (standing(keys, ground, most, place) for place in (one, other))
         own = None if one is None or other is None else (one, other)
@@ -84,8 +118,8 @@ class _Field(NamedTuple):
         visible = shown(keys, ground, most)
         return cls(keys, first, second, own, (visible, _relevance(keys.scores, visible)))
 
-    def told(self, ground: Ground, recipes: Sequence[Recipe], by: float) -> list[bool]:
-        """Tell for each recipe if the first is above; where nothing but λ differs, all recipes share one row."""
+    def told(self, ground: Ground, lambdas: Sequence[float], by: float) -> list[bool]:
+        """Tell for each row if the first is above."""
         import numpy as np
 
         first, second = self.first, self.second
@@ -93,13 +127,12 @@ class _Field(NamedTuple):
         is_met, is_apart = (first.of >= 0) & (second.of >= 0), first.of != second.of
         tier, tier_second = self.keys.tiers[rows, first.of], self.keys.tiers[rows, second.of]
         is_ahead = np.where(is_apart, tier > tier_second, (first.behind < second.behind) & ~self._are_level(by))
-        above = np.resize(np.where(is_met, is_ahead, first.of >= 0), len(recipes))
-        level = np.flatnonzero(np.resize(is_met & is_apart & (tier == tier_second), len(recipes)))
+        above = np.where(is_met, is_ahead, first.of >= 0)
+        level = np.flatnonzero(is_met & is_apart & (tier == tier_second))
         if self.worth is None:
             above[level] = self._are_better(level, ground, by)
         elif len(level):
-            lambdas = np.array([lambda_of(recipe) for recipe in recipes])[level]
-            above[level] = self._are_placed_first(level % len(rows), lambdas, ground, by)
+            above[level] = self._are_placed_first(level, np.array(lambdas)[level], ground, by)
         told: list[bool] = above.tolist()
         return told
 
@@ -157,28 +190,27 @@ class Looks:
         self.ground = ground or Ground(listed_by(runs), context)
         self._fused = Fused(runs, context, self.ground)
         self._effects = Effects(self.ground, context, self._fused)
-        self._seen: tuple[object, _Field] | None = None
+        self._seen: tuple[Recipe, Keys] | None = None
 
     def are_above(self, recipes: Sequence[Recipe], one: MemoryId, other: MemoryId, by: float = 0.0) -> list[bool]:
         """Tell for each recipe if the one stands and the other stands below it, by more than that, or not at all."""
-        return self._field(recipes, (one, other)).told(self.ground, recipes, by)
+        lambdas = [*map(lambda_of, recipes)]
+        return told(self.rows(recipes), self.ground, recipes[0], lambdas, (one, other), by)
 
-    def _field(self, recipes: Sequence[Recipe], pair: Pair) -> _Field:
-        """Return what is seen of two: one row, seen once, for all recipes that differ in nothing before diversity."""
-        first = recipes[0]
-        if not ends_in_diversity(first) or any(
-            recipe.fusion is not first.fusion or recipe.stages[:-1] != first.stages[:-1] for recipe in recipes
-        ):
-            return _Field.of(self.keys(recipes), self.ground, first, pair)
-        asked = first.fusion, first.stages[:-1], pair
-        if self._seen is None or self._seen[0] != asked:
-            self._seen = asked, _Field.of(self.keys([first]), self.ground, first, pair)
-        return self._seen[1]
+    def are_above_by(self, lambdas: Sequence[float], recipe: Recipe, one: MemoryId, other: MemoryId) -> list[bool]:
+        """Tell the same of one recipe for each λ of its diversity: nothing before that is seen twice."""
+        if self._seen is None or self._seen[0] is not recipe:
+            self._seen = recipe, self.rows([recipe])
+        return told(self._seen[1], self.ground, recipe, lambdas, (one, other))
 
     def keys(self, recipes: Sequence[Recipe]) -> Keys:
-        """Return what recipes make of every place before they group files: a row for each recipe.
+        """Return what recipes make of every place before they group files: a row for each recipe."""
+        return self.rows(recipes).to(len(recipes))
 
-        Most numbers change either fusion or one stage: what they leave as it is, all rows share.
+    def rows(self, recipes: Sequence[Recipe]) -> Keys:
+        """Return the same, but one row for all recipes of whatever they leave as it is.
+
+        Most numbers change either fusion or one stage.
         """
         import numpy as np
 
@@ -189,11 +221,7 @@ class Looks:
         fused = Keys(self._fused.scores(fusions), np.zeros(stands.shape, np.int64), stands)
         before = [_before_grouping(recipe) for recipe in recipes]
         if before.count(before[0]) == len(before):
-            seen = self._effects.after(fused, before[0], fusions)
-        else:
-            own = [fusions[row % len(fusions)] for row in range(len(recipes))]
-            rows = [self._effects.after(fused.row(row), stages, [own[row]]) for row, stages in enumerate(before)]
-            seen = Keys(*(np.concatenate(column) for column in zip(*rows, strict=True)))
-        shape = len(recipes), len(self.ground.ids)
-        scores, tiers, stands = seen
-        return Keys(np.broadcast_to(scores, shape), np.broadcast_to(tiers, shape), np.broadcast_to(stands, shape))
+            return self._effects.after(fused, before[0], fusions)
+        own = [fusions[row % len(fusions)] for row in range(len(recipes))]
+        rows = [self._effects.after(fused.row(row), stages, [own[row]]) for row, stages in enumerate(before)]
+        return Keys(*(np.concatenate(column) for column in zip(*rows, strict=True)))

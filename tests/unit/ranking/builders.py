@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from whyrank.analysis.names import name_words
 from whyrank.analysis.query import analyse
 from whyrank.hits import Context, Hit, Labels, Ranking
+from whyrank.kernel import Compared
 from whyrank.matches import NameMatch
 from whyrank.trail import Part, Step
 from whyrank.types import Memory, Query, Scope, Signal, Source, Statistics, Where
@@ -56,3 +60,10 @@ def hit(
 
 def ranking(*hits: Hit) -> Ranking:
     return Ranking(tuple(hits))
+
+
+def known(likeness: NDArray[np.float64]) -> Compared:
+    """Return memories that were all compared, so that nothing else is known of them."""
+    size = len(likeness)
+    nothing = np.empty((0, 0), np.float32), np.full(size, -1), np.empty((size, 0), np.uint64), np.zeros(size, np.int64)
+    return Compared(*nothing, likeness.copy(), np.ones((size, size), np.bool_))

@@ -121,8 +121,8 @@ class VectorIndex:
                 continue
             own = places[there]
             read = held.vectors[own] if held.vectors is not None else fetched_vectors(view.connection, shelf, held, own)
-            pairs = zip(numbers[there].tolist(), read, strict=True)
-            found.update((rows[row], vector) for row, vector in pairs if not np.isnan(vector[0]))
+            sound = ~np.isnan(read[:, 0])
+            found.update(zip(map(rows.__getitem__, numbers[there][sound].tolist()), read[sound], strict=True))
         return found
 
     def damaged(self, connection: Connection, space: str) -> list[str]:

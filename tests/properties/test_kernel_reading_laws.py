@@ -1,0 +1,93 @@
+"""Reading, inverting and merging words, compiled and in Python: the same to the last byte."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from whyrank.kernel import COMPILED, Told
+from whyrank.storage.sqlite.postings.inversion import Text, invert, inverted
+from whyrank.storage.sqlite.postings.vocabulary import key_for
+
+pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
+
+# Terms that are one, few and many; longer than a block of what hashes them; and letters of one to four bytes.
+TERMS = ("tea", "pot", "é", "茶", "🍵", "x" * 128, "y" * 129, "z" * 300)
+
+
+WRITTEN = st.characters(exclude_categories=("Cs", "Zs"), exclude_characters="\0")
+
+
+@given(
+    st.lists(
+        st.lists(st.one_of(st.sampled_from(TERMS), st.text(WRITTEN, min_size=1, max_size=9)), max_size=8), max_size=6
+    ),
+    st.integers(0, 600),
+)
+@settings(deadline=None)
+def test_texts_are_inverted_alike(texts: list[list[str]], often: int) -> None:
+    spoken = [*texts, ["tea"] * often, ["pot", *["tea"] * often]]  # more often than a byte holds
+    numbered = [Text(3 * number, tokens, letters=True) for number, tokens in enumerate(spoken)]
+    fields, words = inverted(numbered, COMPILED)
+    assert [*words] == sorted({token for tokens in spoken for token in tokens})
+    for field, postings in fields.items():
+        for one, other in zip(map(np.asarray, postings), invert(numbered, None)[field], strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+
+
+def test_as_many_numbers_are_wanted_as_texts() -> None:
+    assert COMPILED is not None
+    with pytest.raises(ValueError, match="as many numbers"):
+        COMPILED.inverted([["tea"]], np.zeros(2, np.int64))
+
+
+def test_what_a_piece_says_is_asked_once_and_an_error_goes_through() -> None:
+    assert COMPILED is not None
+    asked = list[list[str]]()
+    said: dict[str, Told] = {
+        "tea": "tea",
+        "tea-pot": (("teapot", "tea", "pot"), 7, False),
+        "the": ((), 3, True),
+        "a": (("A",), -1, False),
+    }
+
+    def learn(pieces: list[str]) -> list[Told]:
+        asked.append(pieces)
+        return [said[piece] for piece in pieces]
+
+    pieces = COMPILED.pieces()
+    for _ in range(2):
+        read = COMPILED.read(pieces, "the\u2003tea-pot\x1ctea the a ", learn)
+        assert read == (("teapot", "tea", "pot", "tea", "A"), 5, 3 + 7 + 0 + 3 - 1, True)
+    assert asked == [["the", "tea-pot", "tea", "the", "a"]]
+    with pytest.raises(KeyError):
+        COMPILED.read(pieces, "tea green", learn)
+    for wrong in ((), ["black", "tea"], [1], [((), 0)], [("black", 0, False)]):
+        with pytest.raises(TypeError):
+            COMPILED.read(pieces, "black", lambda _, wrong=wrong: wrong)  # type: ignore[misc]
+
+
+def test_many_pieces_are_known_again() -> None:
+    assert COMPILED is not None
+    pieces, words = COMPILED.pieces(), [f"w{number}" for number in range(20_000)]
+    first = COMPILED.read(pieces, " ".join(words), lambda new: [((piece,), 1, False) for piece in new])
+    again = COMPILED.read(pieces, " ".join(words), lambda new: [*new])
+    assert first == again == (tuple(words), 20_000, 20_000, False)
+
+
+@given(
+    st.lists(
+        st.sets(st.one_of(st.sampled_from(["tea", "teapot", "teapots", "é", "茶", "🍵"]), st.text("ab", min_size=1)))
+    ),
+    st.sampled_from(["", "a", "b", "teapot", "é"]),
+    st.sampled_from(["", "b", "teapots", "茶"]),
+)
+def test_ordered_words_are_merged_alike(lists: list[set[str]], low: str, below: str) -> None:
+    assert COMPILED is not None
+    end = key_for(below) if below else 1 << 56
+    texts = [" ".join(sorted(words)).encode() for words in lists]
+    merged = COMPILED.merged_words(texts, key_for(low), end).decode()
+    words = sorted(word for word in set().union(*lists) if key_for(low) <= key_for(word) < end)
+    assert merged == " ".join(words)
