@@ -199,20 +199,47 @@ static int remembered(Table *table, PyObject *text, PyObject *told)
     return 0;
 }
 
+/* Pieces that are not known: small letters of ASCII and no more, and all others. */
+typedef struct {
+    PyObject *plain, *rest;
+} Unknown;
+
 /* Ask what some pieces say, all at once, and remember it. */
-static int learned(Table *table, PyObject *texts, PyObject *learn)
+static int learned(Table *table, const Unknown *unknown, PyObject *learn)
 {
-    PyObject *told = PyObject_CallFunctionObjArgs(learn, texts, NULL);
+    Py_ssize_t plain = PyList_Size(unknown->plain), rest = PyList_Size(unknown->rest);
+    if (!plain && !rest)
+        return 0;
+    PyObject *told = PyObject_CallFunctionObjArgs(learn, unknown->plain, unknown->rest, NULL);
     if (!told)
         return -1;
-    Py_ssize_t count = PyList_Size(texts);
-    int failed = !PyList_Check(told) || PyList_Size(told) != count;
+    int failed = !PyList_Check(told) || PyList_Size(told) != plain + rest || PyList_Size(unknown->plain) != plain
+                 || PyList_Size(unknown->rest) != rest;
     if (failed)
         PyErr_SetString(PyExc_TypeError, "a list is wanted of what each piece says");
-    for (Py_ssize_t i = 0; !failed && i < count; i++)
-        failed = remembered(table, PyList_GetItem(texts, i), PyList_GetItem(told, i)) < 0;
+    for (Py_ssize_t i = 0; !failed && i < plain + rest; i++) {
+        PyObject *piece = i < plain ? PyList_GetItem(unknown->plain, i) : PyList_GetItem(unknown->rest, i - plain);
+        failed = remembered(table, piece, PyList_GetItem(told, i)) < 0;
+    }
     Py_DECREF(told);
     return failed ? -1 : 0;
+}
+
+static int is_plain(const char *letters, size_t size)
+{
+    int strange = 0;
+    for (size_t i = 0; i < size; i++)
+        strange |= letters[i] < 'a' || letters[i] > 'z';
+    return !strange;
+}
+
+/* List a piece that is not known. */
+static int noted(const Unknown *unknown, const char *letters, size_t size)
+{
+    PyObject *piece = PyUnicode_DecodeUTF8(letters, (Py_ssize_t)size, NULL);
+    int failed = piece ? PyList_Append(is_plain(letters, size) ? unknown->plain : unknown->rest, piece) : -1;
+    Py_XDECREF(piece);
+    return failed;
 }
 
 static int added(Tokens *tokens, PyObject *token)
@@ -278,7 +305,7 @@ static int spotted(Spots *spots, Spot spot)
 }
 
 /* Look up the pieces of a text one after the other, and list those that are not known. */
-static int looked_up(const Table *table, const char *text, size_t size, Spots *spots, PyObject *unknown)
+static int looked_up(const Table *table, const char *text, size_t size, Spots *spots, const Unknown *unknown)
 {
     size_t begin = 0, end;
     int space;
@@ -291,15 +318,8 @@ static int looked_up(const Table *table, const char *text, size_t size, Spots *s
             ;
         uint64_t hash = hash_of(text + begin, end - begin, table->seed);
         Spot spot = {begin, end - begin, hash, found(table, text + begin, end - begin, hash)};
-        if (spotted(spots, spot))
+        if (spotted(spots, spot) || (!spot.number && noted(unknown, text + begin, end - begin)))
             return -1;
-        if (!spot.number) {
-            PyObject *piece = PyUnicode_DecodeUTF8(text + begin, (Py_ssize_t)(end - begin), NULL);
-            int failed = piece ? PyList_Append(unknown, piece) : -1;
-            Py_XDECREF(piece);
-            if (failed)
-                return -1;
-        }
         begin = end;
     }
     return 0;
@@ -348,16 +368,17 @@ PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t c
     Spots spots = {0};
     Tokens tokens = {0};
     int64_t told[2] = {0, 0};
-    PyObject *read = NULL, *unknown = PyList_New(0);
-    if (unknown && !looked_up(table, text, (size_t)size, &spots, unknown)
-        && !(PyList_Size(unknown) && learned(table, unknown, arguments[2]))
-        && !put_together(table, text, &spots, &tokens, told)) {
+    Unknown unknown = {PyList_New(0), PyList_New(0)};
+    PyObject *read = NULL;
+    if (unknown.plain && unknown.rest && !looked_up(table, text, (size_t)size, &spots, &unknown)
+        && !learned(table, &unknown, arguments[2]) && !put_together(table, text, &spots, &tokens, told)) {
         PyObject *made = as_tuple(&tokens);
         read = made ? Py_BuildValue("NnLN", made, (Py_ssize_t)spots.count, (long long)told[0],
                                     PyBool_FromLong(told[1] != 0))
                     : NULL;
     }
-    Py_XDECREF(unknown);
+    Py_XDECREF(unknown.plain);
+    Py_XDECREF(unknown.rest);
     free(spots.spots);
     free(tokens.tokens);
     return read;

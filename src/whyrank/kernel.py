@@ -185,11 +185,11 @@ class Kernel(Protocol):
         """Make room for what the pieces of texts between two spaces say."""
 
     def read(
-        self, pieces: object, text: str, learn: Callable[[list[str]], list[Told]], /
+        self, pieces: object, text: str, learn: Callable[[list[str], list[str]], list[Told]], /
     ) -> tuple[tuple[str, ...], int, int, bool]:
         """Read the pieces of a text: their tokens, how many pieces, their leanings added up, whether one is odd.
 
-        What new pieces say is learned, and kept: of each its only token, or its tokens, its leaning, whether it is odd.
+        What new pieces say is learned, and kept: of those that are small letters of ASCII, then of all others.
         """
 
     def merged_words(self, texts: list[bytes], low: int, below: int, /) -> bytes:

@@ -45,7 +45,7 @@ def test_as_many_numbers_are_wanted_as_texts() -> None:
 
 def test_what_a_piece_says_is_asked_once_and_an_error_goes_through() -> None:
     assert COMPILED is not None
-    asked = list[list[str]]()
+    asked = list[tuple[list[str], list[str]]]()
     said: dict[str, Told] = {
         "tea": "tea",
         "tea-pot": (("teapot", "tea", "pot"), 7, False),
@@ -53,27 +53,27 @@ def test_what_a_piece_says_is_asked_once_and_an_error_goes_through() -> None:
         "a": (("A",), -1, False),
     }
 
-    def learn(pieces: list[str]) -> list[Told]:
-        asked.append(pieces)
-        return [said[piece] for piece in pieces]
+    def learn(plain: list[str], rest: list[str]) -> list[Told]:
+        asked.append((plain, rest))
+        return [said[piece] for piece in (*plain, *rest)]
 
     pieces = COMPILED.pieces()
     for _ in range(2):
         read = COMPILED.read(pieces, "the\u2003tea-pot\x1ctea the a ", learn)
         assert read == (("teapot", "tea", "pot", "tea", "A"), 5, 3 + 7 + 0 + 3 - 1, True)
-    assert asked == [["the", "tea-pot", "tea", "the", "a"]]
+    assert asked == [(["the", "tea", "the", "a"], ["tea-pot"])]
     with pytest.raises(KeyError):
         COMPILED.read(pieces, "tea green", learn)
     for wrong in ((), ["black", "tea"], [1], [((), 0)], [("black", 0, False)]):
         with pytest.raises(TypeError):
-            COMPILED.read(pieces, "black", lambda _, wrong=wrong: wrong)  # type: ignore[misc]
+            COMPILED.read(pieces, "black", lambda plain, rest, wrong=wrong: wrong)  # type: ignore[misc]
 
 
 def test_many_pieces_are_known_again() -> None:
     assert COMPILED is not None
     pieces, words = COMPILED.pieces(), [f"w{number}" for number in range(20_000)]
-    first = COMPILED.read(pieces, " ".join(words), lambda new: [((piece,), 1, False) for piece in new])
-    again = COMPILED.read(pieces, " ".join(words), lambda new: [*new])
+    first = COMPILED.read(pieces, " ".join(words), lambda _, rest: [((piece,), 1, False) for piece in rest])
+    again = COMPILED.read(pieces, " ".join(words), lambda _, rest: [*rest])
     assert first == again == (tuple(words), 20_000, 20_000, False)
 
 

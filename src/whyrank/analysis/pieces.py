@@ -69,7 +69,7 @@ class _Known(dict[str, tuple[str, ...]]):
         self._dated_beside_numbers: set[str] = set()
         self._of_several_words: set[str] = set()
         self._stop_words = STOP_WORDS.get(latin, frozenset())
-        self._telling = VOTERS.keys() | MONTH_OF.keys() | self._stop_words
+        self._telling = frozenset(VOTERS.keys() | MONTH_OF.keys() | self._stop_words)
 
     def read(self, composed: str) -> _Read:
         """Look the pieces of a composed text up, and work out those that are new."""
@@ -80,16 +80,18 @@ class _Known(dict[str, tuple[str, ...]]):
         leaning = sum(map(self._leanings.get, pieces, repeat(0)))
         return _Read(tokens, len(pieces), leaning, not self._odd.isdisjoint(pieces))
 
-    def _told(self, pieces: list[str]) -> list[Told]:
-        """Tell what new pieces say; most are plain words, stemmed together, and say no more than their stems."""
-        if max(map(len, pieces)) > LONGEST_WORD:
+    def _told(self, plain: list[str], rest: list[str]) -> list[Told]:
+        """Tell what new pieces say: plain words, stemmed together, say no more than their stems."""
+        if max(map(len, chain(plain, rest))) > LONGEST_WORD:
             raise _TooLong
-        self.count += len(pieces)
-        told: list[Told] = [*stems(pieces, self.latin)]
-        for place, piece in enumerate(pieces):
-            if piece in self._telling or not _is_plain(piece):
-                told[place] = self._content(piece), self._leanings.get(piece, 0), piece in self._odd
-        return told
+        self.count += len(plain) + len(rest)
+        told: list[Told] = [*stems(plain, self.latin)]
+        for piece in self._telling.intersection(plain):
+            told[plain.index(piece)] = self._said(piece)
+        return told + [self._said(piece) for piece in rest]
+
+    def _said(self, piece: str) -> Told:
+        return self._content(piece), self._leanings.get(piece, 0), piece in self._odd
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
         if len(piece) > LONGEST_WORD:
@@ -99,7 +101,7 @@ class _Known(dict[str, tuple[str, ...]]):
         return content
 
     def _content(self, piece: str) -> tuple[str, ...]:
-        if not _is_plain(piece):
+        if not (piece.isalpha() and piece.isascii() and piece.islower()):
             self._look_at(piece, standing_alone(piece))
             return content_of(piece, self.latin)
         if piece in self._telling:
@@ -133,10 +135,6 @@ class _Known(dict[str, tuple[str, ...]]):
         if read.leaning >= 0:
             return True
         return has_most(self.latin, [*chain.from_iterable(filter(None, map(self._voices.get, composed.split())))])
-
-
-def _is_plain(piece: str) -> bool:
-    return piece.isalpha() and piece.isascii() and piece.islower()
 
 
 _by_language: dict[tuple[str, bool], _Known] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import snowballstemmer
@@ -47,10 +48,10 @@ def stems(words: list[str], language: str) -> list[str]:
     if algorithm is None:
         return words
     stemmed = _stemmed(words, algorithm)
-    for place, found in enumerate(stemmed):
-        if len(found) <= STUB_LETTERS or len(words[place]) <= STUB_LETTERS:
-            stemmed[place] = _unstemmed(words[place])
-    return stemmed
+    if min(map(len, chain(words, stemmed)), default=0) > STUB_LETTERS:  # as nearly always
+        return stemmed
+    pairs = zip(words, stemmed, strict=True)
+    return [found if min(len(word), len(found)) > STUB_LETTERS else _unstemmed(word) for word, found in pairs]
 
 
 def _unstemmed(word: str) -> str:

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from whyrank.ingest.entries import entry_for
+from whyrank.kernel import COMPILED
 from whyrank.ports import Changes
-from whyrank.storage.sqlite.connection import Connection, connect
+from whyrank.storage.sqlite.connection import Connection, connect, run_script
 from whyrank.storage.sqlite.postings import segments, vocabulary
 from whyrank.storage.sqlite.postings.vocabulary import FIELD, FIRST, key_for
 from whyrank.storage.sqlite.store import SqliteStore
@@ -162,3 +164,17 @@ def test_a_switch_from_fts5_lists_the_words(tmp_path: Path) -> None:
     assert len(store.beginning("deploy", MINE)) == 8
     assert pages(path)
     store.close()
+
+
+def test_words_are_merged_alike_with_a_kernel_and_without(tmp_path: Path) -> None:
+    lists = [["tea", "teapot", "täglich", "a"], [f"w{number}" for number in range(20)], [], ["tea", "w3", "茶"]]
+    with opened(tmp_path / "words.db") as connection:
+        run_script(connection, segments.TABLES)
+        for number, words in enumerate(lists):
+            vocabulary.write(connection, number, words)
+        for target, kernel in ((10, COMPILED), (11, None)):
+            key: int | None = -(2**63)
+            while key is not None:
+                key = vocabulary.merge(connection, range(4), target, key, lambda words: np.array(words) != "w7", kernel)
+        found = [vocabulary.beginning(connection, target, "") for target in (10, 11)]
+    assert found[0] == found[1] == sorted({word for words in lists for word in words} - {"w7"})

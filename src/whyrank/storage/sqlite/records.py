@@ -33,6 +33,7 @@ RECORD = np.dtype(
         ("tie", "S24"),
     ]
 )
+_ID_BYTES, _TIE_BYTES = RECORD["id"].itemsize, RECORD["tie"].itemsize
 _MEND = "`whyrank doctor --repair` writes the store anew with all that can be read; nothing was changed"
 GONE = -1  # the unit of a record whose memory was removed
 BLOCK = 64  # records that are written and read together: six kilobytes, so that one more memory rewrites little
@@ -52,7 +53,7 @@ def record_of(row: int, entry: Entry) -> Record:
 
 def _short_id(memory: Memory) -> bytes:
     """Return the id if it fits; one that is given and longer than ours is looked up in its row."""
-    fits = memory.id.isascii() and len(memory.id) <= RECORD["id"].itemsize and "\0" not in memory.id
+    fits = memory.id.isascii() and len(memory.id) <= _ID_BYTES and "\0" not in memory.id
     return memory.id.encode("ascii") if fits else b""
 
 
@@ -63,7 +64,7 @@ def tie_of(memory: Memory) -> bytes:
     """
     place = memory.source or Source("")
     if place.path:
-        return place.path.encode("utf-8", errors="replace")[: RECORD["tie"].itemsize].rstrip(b"\0")
+        return place.path.encode("utf-8", errors="replace")[:_TIE_BYTES].rstrip(b"\0")
     return b"\1" + place.content_hash.encode("utf-8")[:23] if place.content_hash and not place.start_line else b""
 
 

@@ -82,7 +82,8 @@ def merge(
         (*sources, FIELD, max(key, FIRST), PAGES_PER_STEP),
     ).fetchone()
     below: int | None = firsts[0] if firsts else None
-    words = _merged(connection, sources, max(key, 0), below, kernel)
+    start = max(key, 0)
+    words = _merged(connection, sources, start, below, kernel)
     kept = is_living(words)
     _write_pages(connection, target, words if kept.all() else compress(words, kept.tolist()))
     if below is None:
