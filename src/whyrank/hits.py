@@ -57,7 +57,7 @@ class Awaited:
 class Fetched(Awaited):
     """A memory whose row is at hand, so that it stays what it was."""
 
-    __slots__ = ("_made", "_make", "_row", "content_key", "id", "is_mended", "is_timeless", "scope", "text")
+    __slots__ = ("_made", "_make", "_row", "content_key", "id", "is_mended", "is_timeless", "opening", "scope", "text")
 
     def __init__(
         self,
@@ -78,6 +78,7 @@ class Fetched(Awaited):
         self._row = row
         self._make = make
         self._made: Memory | None = None
+        self.opening: str | None = None  # how its text begins, from when somebody has looked
 
     @property
     def origin(self) -> object:

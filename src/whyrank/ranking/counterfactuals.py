@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Protocol
 
 from ..columns import Listed, MemoryId, array_of, column_of
-from ..hits import Context, Hit, Ranking, origins_of, text_of
+from ..hits import Context, Hit, Ranking, origins_of
 from ..trail import Key
 from ..types import Run, Signal
 from .diversity import MMR
@@ -136,7 +136,7 @@ class Pool:
     @cached_property
     def _twins(self) -> list[list[MemoryId]]:
         """Return the candidates whose text another one has as well, those of one text together."""
-        return same_texts(self.listed, (text_of(self.context.memories[identity]) for identity in self.listed))
+        return same_texts([self.context.memories[identity] for identity in self.listed])
 
     def without(self, term: str, words: Signal) -> Pool:
         """Return the pool as it is when a word is not asked for, and the words say this instead of what they said."""

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..columns import MemoryId
-from ..hits import Alike, Context, content_keys_of, memory_of, origins_of, text_of
+from ..hits import Alike, Context, content_keys_of, memory_of, origins_of
 from .likeness import Compiled, Some, likeness_between
 from .order import Numbering
 from .texts import same_texts
@@ -90,8 +90,7 @@ class Ground:
     def twins(self) -> Twins:
         """Return the places whose text another place has as well."""
         held = [self._context.memories[identity] for identity in self.ids]
-        same = same_texts(self.ids, map(text_of, held))
-        groups = [[self.places[identity] for identity in group] for group in same]
+        groups = [[self.places[identity] for identity in group] for group in same_texts(held)]
         dates = [memory_of(held[place]).date or 0.0 for group in groups for place in group]
         return Twins(groups, dates, self.tie_breaks if groups else ())
 

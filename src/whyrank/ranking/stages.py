@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from ..columns import MemoryId
 from ..errors import ConfigError
 from ..expressions import label_of
-from ..hits import Context, Hit, Ranking, are_open, text_of
+from ..hits import Context, Hit, Ranking, are_open
 from ..matches import NameMatch, NameRelation
 from ..trail import Step, part_of
 from ..types import Memory, Notice
@@ -243,12 +243,11 @@ class Dedup:
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Drop hits whose case-folded text was already seen; at equal keys the newer, then the keyword's row stays."""
         hits = ranking.hits
-        ids = ids_of(hits)
-        twins = same_texts(ids, map(text_of, held_by(hits)))
+        twins = same_texts(held_by(hits))
         if not twins and self.near is None:
             return ranking
         same: dict[MemoryId, MemoryId] = {}
-        places = {identity: place for place, identity in enumerate(ids)}
+        places = {identity: place for place, identity in enumerate(ids_of(hits))}
         for group in twins:
             best = min((hits[places[identity]] for identity in group), key=_representative).id
             same.update({identity: best for identity in group if identity != best})

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from functools import lru_cache
 
 from ..columns import MemoryId
+from ..hits import Fetched, Held, text_of
 
 _OPENING = 8  # words; most texts that begin with the same ones are the same
-_KEPT = 4_096  # texts whose openings are known: many questions find the same memories
 
 
 def text_key(text: str) -> str:
@@ -16,21 +15,28 @@ def text_key(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def same_texts(ids: Sequence[MemoryId], texts: Iterable[str]) -> list[list[MemoryId]]:
+def same_texts(memories: Sequence[Held]) -> list[list[MemoryId]]:
     """Return the memories whose text another one has as well, those of one text together.
 
     Long texts are folded only where they begin alike.
     """
-    said = [*texts]
-    openings = [*map(_opening, said)]
+    openings = [*map(_opening_of, memories)]
     if len({*openings}) == len(openings):
         return []
-    alike = _grouped(openings, range(len(said)))
-    same = (_grouped([text_key(said[place]) for place in group], group) for group in alike)
-    return [[ids[place] for place in group] for groups in same for group in groups]
+    alike = _grouped(openings, range(len(memories)))
+    same = (_grouped([text_key(text_of(memories[place])) for place in group], group) for group in alike)
+    return [[memories[place].id for place in group] for groups in same for group in groups]
 
 
-@lru_cache(maxsize=_KEPT)
+def _opening_of(held: Held) -> str:
+    """Return how the text of a memory begins, worked out once where its row stays at hand for many questions."""
+    if not isinstance(held, Fetched):
+        return _opening(text_of(held))
+    if held.opening is None:
+        held.opening = _opening(held.text)
+    return held.opening
+
+
 def _opening(text: str) -> str:
     return " ".join(text.split(None, _OPENING)[:_OPENING]).casefold()
 

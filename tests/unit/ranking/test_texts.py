@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.ranking.builders import memory
+from whyrank.hits import Fetched
 from whyrank.ranking.texts import same_texts, text_key
+from whyrank.types import Memory
 
 BEGINNING = "one two three four five six seven eight"
 
 
+def memories(texts: dict[str, str]) -> list[Memory]:
+    return [replace(memory(key), text=text) for key, text in texts.items()]
+
+
 def test_capitals_and_white_space_do_not_count() -> None:
     texts = {"a": "Green  tea", "b": "green TEA\n", "c": "green teas", "d": ""}
-    assert same_texts([*texts], texts.values()) == [["a", "b"]]
+    assert same_texts(memories(texts)) == [["a", "b"]]
     assert text_key(texts["a"]) == text_key(texts["b"]) == "green tea"
 
 
 def test_texts_that_begin_alike_are_the_same_only_if_they_end_alike() -> None:
     texts = {"a": f"{BEGINNING} nine", "b": f"{BEGINNING} ten", "c": f" {BEGINNING.upper()}\tNine", "d": BEGINNING}
-    assert same_texts([*texts], texts.values()) == [["a", "c"]]
+    assert same_texts(memories(texts)) == [["a", "c"]]
 
 
 def test_several_may_say_the_same() -> None:
     texts = {"a": "tea", "b": "oil", "c": "Tea", "d": "Oil", "e": "TEA"}
-    assert same_texts([*texts], texts.values()) == [["a", "c", "e"], ["b", "d"]]
+    assert same_texts(memories(texts)) == [["a", "c", "e"], ["b", "d"]]
+
+
+def test_rows_at_hand_are_compared_without_being_made() -> None:
+    def row(known: Memory) -> Fetched:
+        return Fetched(known.content_key, "global", known.text, True, (), lambda _: pytest.fail("nobody looks at it"))
+
+    rows = [*map(row, memories({"a": "Green  tea", "b": "black tea", "c": "green TEA"}))]
+    assert same_texts(rows) == same_texts(rows) == [["a", "c"]]
