@@ -336,8 +336,8 @@ MUTANTS = (
     Mutant(
         "words of one text alone left out of its length",
         "ranking/likeness.py",
-        "self._lengths = np.array([len(words) for words in texts], np.int64)",
-        "self._lengths = bits.sum(axis=1, dtype=np.int64)",
+        "self.lengths = np.array([len(words) for words in texts], np.int64)",
+        "self.lengths = bits.sum(axis=1, dtype=np.int64)",
         "tests/unit/ranking/test_likeness.py",
     ),
     Mutant(

@@ -36,7 +36,7 @@ LEVEL = 1e-9  # scores closer than this are level: rounding, and not evidence, w
 _JUST = 1e-3  # how far before and behind a crossing is looked, as a share of the change
 _STEPS = 24  # places looked at in each direction where a number has to be searched for …
 _STEPS_OF_THE_DIVERSE = 8  # … where every look places the pool anew …
-_STEPS_OF_LAMBDA = 64  # … for λ, before which nothing is done anew, and beyond which places change often …
+_STEPS_OF_LAMBDA = 64, 8, 24  # … for λ, where a look is cheap and places change back and forth; the next if none …
 _STEPS_OF_THE_WHOLE = 8  # … and where it ranks the whole pool
 _STRAIGHT = 1e-9
 
@@ -322,19 +322,22 @@ def _nearest(knob: Knob, sight: _Sight) -> float | None:
     """Return the nearest value that puts the lower above the upper."""
     turned = cache(knob.turned)
     flips = sight.flips(knob, turned)
-    probes = [probe for probe in _probes(knob, sight, turned) if probe != knob.value]
-    # Without any relevance it takes long to tell who is first, so that waits until it is asked for.
-    flips.ahead(probe for probe in probes if probe != knob.low or not turns_diversity(knob))
-    return searched(knob, probes, flips)
+    for steps in _STEPS_OF_LAMBDA if sight.is_diverse and turns_diversity(knob) else (sight.steps,):
+        probes = [probe for probe in _probes(knob, sight, turned, steps) if probe != knob.value]
+        # Without any relevance it takes long to tell who is first, so that waits until it is asked for.
+        flips.ahead(probe for probe in probes if probe != knob.low or not turns_diversity(knob))
+        found = searched(knob, probes, flips)
+        if found is not None:
+            return found
+    return None
 
 
-def _probes(knob: Knob, sight: _Sight, turned: Callable[[float], Recipe]) -> list[float]:
+def _probes(knob: Knob, sight: _Sight, turned: Callable[[float], Recipe], steps: int) -> list[float]:
     """Return where to look: around the crossings of straight lines, else along the whole way; at the ends always."""
     crossings = None if knob.wide or knob.stepped or sight.is_diverse else _crossings(knob, sight, turned)
     around = [
         knob.value + (crossing - knob.value) * (1 + share) for crossing in crossings or () for share in (-_JUST, _JUST)
     ]
-    steps = _STEPS_OF_LAMBDA if sight.is_diverse and turns_diversity(knob) else sight.steps
     on_the_way = [] if crossings is not None and sight.is_smooth else [*along(knob, steps)]
     return [probe for probe in (*around, *on_the_way, knob.low, knob.high) if knob.low <= probe <= knob.high]
 
