@@ -90,3 +90,16 @@ def test_whatever_is_no_list_of_texts_is_told(engine: whyrank.Engine, tmp_path: 
     found = engine.list(tags=["else"])
     assert found == []
     assert [notice.message for notice in engine.unlisted(found, tags=["else"])] == [LEFT_OUT]
+
+
+def test_a_repair_keeps_a_fact_whose_tags_cannot_be_read(engine: whyrank.Engine) -> None:
+    [finding] = engine.doctor().findings
+    assert (finding.code, finding.message[:65]) == (
+        "fields",
+        "1 fact has fields that no memory can have, which will be blank: m",
+    )
+    assert [(one.code, one.mended) for one in engine.doctor(repair=True).findings] == [("fields", True)]
+    assert {memory.text: memory.tags for memory in engine.list()} == {BROKEN: (), WHOLE: ("drink",)}
+    assert engine.search("tea")[0].memory.text == BROKEN
+    assert engine.unlisted((), tags=["drink"]) == ()
+    assert engine.doctor().findings == ()
