@@ -116,7 +116,7 @@ def test_a_damaged_file_is_named_and_mended_and_kept_as_it_was(call: Run, worksp
 def test_a_damaged_memory_is_named_until_it_is_given_up(call: Run, workspace: Path) -> None:
     identity = call("add", "Robin hides the key", "--json").data["memories"][0]["id"]
     call("status")  # which indexes it
-    told(workspace / STORE, "UPDATE memories SET tags = 'oops' WHERE id = ?", identity)
+    told(workspace / STORE, "UPDATE memories SET content_hash = x'ff' WHERE id = ?", identity)
     broken = call("search", "who hides the key")
     assert (broken.status, "Robin hides the key" in broken.out) == (0, True)
     assert "1 memory that answers was damaged" in broken.err
@@ -128,6 +128,17 @@ def test_a_damaged_memory_is_named_until_it_is_given_up(call: Run, workspace: Pa
     assert call("doctor", "--give-up").out == f"gave up 1 damaged memory\n  {identity}\n"
     assert call("doctor", "--give-up", "--json").data == {"given_up": [], "format": 1}
     assert call("doctor").status == 0
+
+
+def test_a_fact_with_damaged_tags_is_kept_without_them(call: Run, workspace: Path) -> None:
+    identity = call("add", "Robin hides the key", "--tag", "home", "--json").data["memories"][0]["id"]
+    call("status")  # which indexes it
+    told(workspace / STORE, "UPDATE memories SET tags = 'oops' WHERE id = ?", identity)
+    for asked in (("search", "the key"), ("list",)):
+        assert "the tags of 1 memory were damaged" in call(*asked, "--tag", "home").err
+    assert call("doctor", "--repair").status == 0
+    assert call("show", identity, "--json").data["tags"] == []
+    assert "Robin hides the key" in call("search", "who hides the key").out
 
 
 def test_a_store_too_damaged_to_open_says_what_to_do(call: Run, workspace: Path) -> None:

@@ -100,3 +100,16 @@ def test_a_search_goes_on_and_says_so_also_where_stages_read_every_candidate(
     found = engine.search("tea", recipe=recipe)
     assert [hit.memory.text for hit in found] == [BROKEN]
     assert UNREADABLE in {notice.code for notice in found.notices}
+
+
+def test_a_repair_keeps_a_fact_whose_tags_cannot_be_read(engine: whyrank.Engine) -> None:
+    [finding] = engine.doctor().findings
+    assert (finding.code, finding.message[:65]) == (
+        "fields",
+        "1 fact has fields that no memory can have, which will be blank: m",
+    )
+    assert [(one.code, one.mended) for one in engine.doctor(repair=True).findings] == [("fields", True)]
+    assert {memory.text: memory.tags for memory in engine.list()} == {BROKEN: (), WHOLE: ("drink",)}
+    assert engine.search("tea")[0].memory.text == BROKEN
+    assert engine.unlisted((), tags=["drink"]) == ()
+    assert engine.doctor().findings == ()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from ..matches import NameMatch, NameProbe, NameRelation
 from ..ports import Name
@@ -149,10 +150,15 @@ def match_name(probe: NameProbe, names: Iterable[Name]) -> NameMatch | None:
 def match_in_any_spelling(probe: NameProbe, names: Sequence[Name]) -> NameMatch | None:
     """Return the same, also where the query or a name was written without its accents."""
     found = match_name(probe, names)
-    asked = () if probe.key.isascii() else plainly(probe)
-    matches = [match for plain in asked for name in names if (match := _in_accents(plain, name))]
-    matches += [match for name in names for plain in _plain_names(name) if (match := _in_accents(probe, plain))]
-    matches += [match for name in names if (same := _as_asked(name, probe)) and (match := _in_accents(probe, same))]
+    accented = [name for name in names if not name.key.isascii()]
+    if not accented and probe.key.isascii():  # as most are
+        return found
+    asked = _spelled(probe)
+    others = [plain for name in accented for plain in _plain_names(name)]
+    others += [same for name in names if (same := _as_asked(name, asked))]
+    matches = [*_in_accents(probe, asked.windows, others)]
+    for plain, windows in asked.plainly:
+        matches += _in_accents(plain, windows, names)
     return min([*matches, *([found] if found else [])], key=match_order, default=None)
 
 
@@ -179,38 +185,50 @@ def _typed(words: tuple[str, ...], way: int) -> tuple[str, ...]:
 
 
 def _plain_names(name: Name) -> Iterator[Name]:
-    if not name.key.isascii():
-        for way, key in enumerate(plain_spellings(name.key)[:_WAYS]):
-            yield name._replace(key=key, words=_typed(name.words, way))
+    for way, key in enumerate(plain_spellings(name.key)[:_WAYS]):
+        yield name._replace(key=key, words=_typed(name.words, way))
 
 
-def _as_asked(name: Name, probe: NameProbe) -> Name | None:
-    """Return a name with its words spelled as a query spells them, each in its own way; None if it has none of them."""
-    if name.key.isascii() and probe.key.isascii():
-        return None
-    keys, words = _by_bare_spelling(probe)
-    key = next((one for one in keys.get(bare_spelling(name.key), ()) if are_spellings(one, name.key)), name.key)
-    asked = tuple(
-        next((one for one in words.get(bare_spelling(word), ()) if are_spellings(one, word)), word)
-        for word in name.words
-    )
-    return name._replace(key=key, words=asked) if (key, asked) != (name.key, name.words) else None
+class _Spelled(NamedTuple):
+    """A query in its own spelling and without accents; what it may name something by, by what its spellings share."""
+
+    windows: dict[str, tuple[str, ...]]
+    plainly: list[tuple[NameProbe, dict[str, tuple[str, ...]]]]
+    keys: dict[str, list[str]]
+    words: dict[str, list[str]]
 
 
 @lru_cache(maxsize=8)
-def _by_bare_spelling(probe: NameProbe) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return the keys that a query may name something by, and its words, by what they have in common with others."""
-    found: tuple[dict[str, list[str]], dict[str, list[str]]] = {}, {}
-    for known, texts in zip(found, ((probe.key, *windows_by_key(probe)), probe.words), strict=True):
-        for text in texts:
-            known.setdefault(bare_spelling(text), []).append(text)
+def _spelled(probe: NameProbe) -> _Spelled:
+    windows = windows_by_key(probe)
+    plain = [(one, windows_by_key(one)) for one in plainly(probe)]
+    return _Spelled(windows, plain, _by_bare_spelling((probe.key, *windows)), _by_bare_spelling(probe.words))
+
+
+def _by_bare_spelling(texts: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        found.setdefault(bare_spelling(text), []).append(text)
     return found
 
 
-def _in_accents(probe: NameProbe, name: Name) -> NameMatch | None:
-    """Return the relation of a query and a name one of which was written without its accents."""
-    match = _relation(probe, name, windows_by_key(probe))
-    return match._replace(relation="accents") if match and match.relation == "equal" else match
+def _as_asked(name: Name, asked: _Spelled) -> Name | None:
+    """Return a name with its words spelled as a query spells them, each in its own way; None if it has none of them."""
+    key = _spelled_as(asked.keys, name.key)
+    words = tuple([_spelled_as(asked.words, word) for word in name.words])
+    return name._replace(key=key, words=words) if key != name.key or words != name.words else None
+
+
+def _spelled_as(known: dict[str, list[str]], text: str) -> str:
+    return next((one for one in known.get(bare_spelling(text), ()) if are_spellings(one, text)), text)
+
+
+def _in_accents(probe: NameProbe, windows: dict[str, tuple[str, ...]], names: Iterable[Name]) -> Iterator[NameMatch]:
+    """Yield the relations of a query and names, one side of which was written without its accents."""
+    for name in names:
+        match = _relation(probe, name, windows)
+        if match is not None:
+            yield match._replace(relation="accents") if match.relation == "equal" else match
 
 
 def match_order(match: NameMatch) -> tuple[int, int, float, str]:

@@ -123,9 +123,9 @@ class Desk:
 
     def _placed(self, asked: Iterable[str], vectors: Mapping[str, Vector]) -> Attempt:
         """Write down, once for all, which of the texts that were asked for have no direction in this space."""
-        now = self.clock()
-        nowhere = {key: Failure(key, 1, NO_DIRECTION, now, NEVER) for key in asked if key not in vectors}
-        return Attempt(vectors, nowhere)
+        nowhere = [key for key in asked if key not in vectors]
+        now = self.clock() if nowhere else 0.0
+        return Attempt(vectors, {key: Failure(key, 1, NO_DIRECTION, now, NEVER) for key in nowhere})
 
     def _after(self, error: Exception, texts: Mapping[str, str]) -> Attempt:
         """Find out whom a failure is about, and write it down."""

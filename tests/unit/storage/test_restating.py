@@ -436,4 +436,4 @@ def test_a_list_of_names_that_holds_something_else_is_found_by_whoever_looks_for
     engine.close()
     damaged(path, "UPDATE memories SET aliases = ? WHERE id = ?", names, fact.id)
     found = mending.examined(path, lambda *_: None)
-    assert [finding.names for finding in found if finding.code == "unreadable"] == [(fact.id,)]
+    assert [finding.names for finding in found if finding.code == "fields"] == [(fact.id,)]

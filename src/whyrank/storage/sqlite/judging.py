@@ -9,7 +9,7 @@ from ...errors import StoreDamaged
 from ...types import Memory
 from .connection import Connection, Row
 from .layout import layout
-from .rows import COLUMNS, to_memory, typed
+from .rows import COLUMNS, to_memory, without_damage
 from .salvaging import Rows, columns_of, known_of
 
 _TEXT, _EMBEDDED, _EMBED_HASH = COLUMNS.index("text"), len(COLUMNS), len(COLUMNS) + 1
@@ -69,7 +69,7 @@ def _without_odd_fields(row: Row) -> Row:
     That of a chunk stays as it is: its file knows what stood there.
     """
     told = row[: len(COLUMNS)]
-    whole = typed(told)
+    whole = without_damage(told)
     is_known = told[_KIND] == "fact" and all(whole[place] is told[place] for place in _ESSENTIAL)
     return (*whole, *row[len(COLUMNS) :]) if whole is not told and is_known else row
 

@@ -63,9 +63,10 @@ class View(NamedTuple):
 
     def _unlisted(self, shelf: Shelf, columns: Collection[str], where: Where) -> int:
         broken = [self.masks.illegible(self.connection, shelf, column) for column in columns]
-        left = np.logical_or.reduce(broken)
-        if not left.any():
+        known = [flags for flags in broken if flags is not None]
+        if not known:
             return 0
+        left: Flags = np.logical_or.reduce(known)
         may = both(self.masks.allowed(self.connection, shelf, replace(where, tags=frozenset())), left)
         if where.matching is not None:
             may = may & self._matching(shelf, where, left)

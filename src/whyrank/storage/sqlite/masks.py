@@ -17,6 +17,7 @@ from .filters import Clause, choice, clause_for, illegible
 from .matching import saying
 
 _MASKS_KEPT = 32
+_SCOPES_KEPT = 4_096  # that are known to be sound
 _NOT_CHOSEN = (None,) * 6  # path, since, before, category, decay, importance
 
 
@@ -25,6 +26,7 @@ class Masks:
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Flags] = OrderedDict()
+        self._sound: set[tuple[str, str]] = set()
         self._turn = threading.Lock()
 
     def allowed(self, connection: Connection, shelf: Shelf, where: Where) -> Flags | None:
@@ -56,10 +58,21 @@ class Masks:
         """Tell which places of a shelf say something in a field."""
         return self._remembered((shelf.scope, shelf.changed, leaf), lambda: saying(connection, shelf, leaf))
 
-    def illegible(self, connection: Connection, shelf: Shelf, column: str) -> Flags:
-        """Tell at which places of a shelf the list in a column was damaged."""
+    def illegible(self, connection: Connection, shelf: Shelf, column: str) -> Flags | None:
+        """Tell at which places of a shelf the list in a column was damaged; None if nowhere.
+
+        What is written is sound, so a scope in which nothing was damaged need not be looked through again.
+        """
+        if (shelf.scope, column) in self._sound:
+            return None
         clause = illegible(column, shelf.scope)
-        return self._remembered((shelf.scope, shelf.changed, column), lambda: _of(connection, shelf, clause))
+        found = self._remembered((shelf.scope, shelf.changed, column), lambda: _of(connection, shelf, clause))
+        if found.any():
+            return found
+        if len(self._sound) >= _SCOPES_KEPT:
+            self._sound.clear()
+        self._sound.add((shelf.scope, column))
+        return None
 
     def _remembered(self, key: tuple[object, ...], find: Callable[[], Flags]) -> Flags:
         with self._turn:

@@ -22,7 +22,7 @@ COLUMNS = (
 )  # fmt: skip
 _NOTHING = "[]"
 _DAMAGED = "(its text was damaged; `whyrank doctor` says more)"
-_MEND = "`whyrank doctor --repair` sets it aside, so that the others answer; then ingest its file again"
+_MEND = "`whyrank doctor --repair` restores what can be read of a fact; what it sets aside, ingest or store again"
 _as_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: `dumps` makes another for every text
 DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash", "text_key")
 
@@ -92,14 +92,7 @@ def fetched(row: Row) -> Fetched:
 
     What cannot be read of it is blank, so that whoever searches has an answer, and is told.
     """
-    whole = typed(row)
-    try:
-        _scope(whole[1])
-        if (lists := _lists(whole)) != _NO_LISTS:
-            for stored in lists:
-                _texts(stored)
-    except _SENSELESS:
-        whole = _legible(whole)
+    whole = without_damage(row)
     # Only this can be unreadable; to make all of the memory takes ten times as long.
     is_timeless = _limits(whole) == _UNLIMITED
     return Fetched(_content_key(whole), row[1], whole[_TEXT], is_timeless, whole, _memory, whole is not row)
@@ -123,6 +116,19 @@ def as_far_as_legible(row: Row) -> Memory:
         return _memory(whole)
     except _SENSELESS:
         return _memory(_legible(whole))
+
+
+def without_damage(row: Row) -> Row:
+    """Return a row with blanks in place of what cannot be read of it; nearly always it is the row itself."""
+    whole = typed(row)
+    try:
+        _scope(whole[1])
+        if (lists := _lists(whole)) != _NO_LISTS:
+            for stored in lists:
+                _texts(stored)
+    except _SENSELESS:
+        return _legible(whole)
+    return whole
 
 
 def typed(row: Row) -> Row:
