@@ -203,7 +203,7 @@ class Lists:
         if not found:
             return Postings(())
         pairs = joined(found)
-        return Postings((pairs if self._alive is None else pairs.only(self._alive),))
+        return Postings((pairs if self._alive is None else pairs.only(self._alive),), None, self._kernel)
 
     def _phrase(self, connection: Connection, tokens: Sequence[str]) -> Postings:
         """Return the places that hold tokens side by side."""
