@@ -95,6 +95,7 @@ static uint64_t hash_of(const char *letters, size_t size, uint64_t seed)
     word = 0;
     memcpy(&word, letters, size);
     hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+    hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15ULL; /* so that the last letters have a say in the slot */
     return hash ^ hash >> 29;
 }
 
@@ -219,7 +220,12 @@ static int learned(Table *table, const Unknown *unknown, PyObject *learn)
         PyErr_SetString(PyExc_TypeError, "a list is wanted of what each piece says");
     for (Py_ssize_t i = 0; !failed && i < plain + rest; i++) {
         PyObject *piece = i < plain ? PyList_GetItem(unknown->plain, i) : PyList_GetItem(unknown->rest, i - plain);
-        failed = remembered(table, piece, PyList_GetItem(told, i)) < 0;
+        PyObject *one = piece == NULL ? NULL : PyList_GetItem(told, i);
+        Py_XINCREF(piece); /* whoever is asked what it says may change the lists */
+        Py_XINCREF(one);
+        failed = one == NULL || remembered(table, piece, one) < 0;
+        Py_XDECREF(piece);
+        Py_XDECREF(one);
     }
     Py_DECREF(told);
     return failed ? -1 : 0;

@@ -622,17 +622,14 @@ typedef struct {
     int64_t group_count;
 } Belonging;
 
-/* Add a list to the groups of its places. Returns 1, 0 if these are not nearly in order, or -1 with an exception. */
-static int part_gathered(const Part *part, const Belonging *of, Gathered *into)
+/* Add a list to the groups of its places, for which there is room. Returns 1, 0 if these are not nearly in order, or
+   -1 if it names a place that is not there. */
+static int list_gathered(const Part *part, const Belonging *of, Gathered *into)
 {
-    if (gathered_grown(into, part->size * of->rows) < 0)
-        return -1;
     for (Py_ssize_t i = 0; i < part->size; i++) {
         int64_t place = place_in(part, i);
-        if (place < 0 || place >= of->places) {
-            PyErr_SetString(PyExc_IndexError, "a list names a place that is not there");
+        if (place < 0 || place >= of->places)
             return -1;
-        }
         double often = often_in(part, i);
         for (Py_ssize_t row = 0; row < of->rows; row++) {
             int64_t group = of->groups[row * of->places + place];
@@ -641,6 +638,20 @@ static int part_gathered(const Part *part, const Belonging *of, Gathered *into)
         }
     }
     return 1;
+}
+
+/* Do so, and let others run meanwhile if it takes long. Returns the same, with an exception set for -1. */
+static int part_gathered(const Part *part, const Belonging *of, Gathered *into)
+{
+    if (gathered_grown(into, part->size * of->rows) < 0)
+        return -1;
+    PyThreadState *others = part->size * of->rows > LONG_WORK ? PyEval_SaveThread() : NULL;
+    int state = list_gathered(part, of, into);
+    if (others != NULL)
+        PyEval_RestoreThread(others);
+    if (state < 0)
+        PyErr_SetString(PyExc_IndexError, "a list names a place that is not there");
+    return state;
 }
 
 /* Add lists to the groups of their places. Returns as for one. */
