@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -102,7 +103,7 @@ class Ingestor:
             raise IngestError(f"{first.path}: {first.reason}", "check the path and its permissions")
         manifest = self.store.manifest(scope)
         deleted = self._deleted(roots, scope, {self._name(file.path) for file in found}, manifest, report.failed)
-        report.remarks += ((path, _PASSED_OVER) for path in deleted if (self.settings.workspace / path).is_file())
+        report.remarks += ((path, _PASSED_OVER) for path in deleted if os.path.isfile(self.settings.workspace / path))
         plans = self._plans(found, scope, manifest, deleted, report)
         self._apply(plans, len(found) + len(deleted), report)
         if not dry_run:
