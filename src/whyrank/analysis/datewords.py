@@ -120,12 +120,9 @@ def _spoken(text: str) -> Iterator[str]:
     """Yield months by name with the day beside them."""
     months = _months_in(fold(text))
     # Most texts name none, or only say "may", beside no number and not like a name: they are not taken apart.
-    if not months:
+    if not months or (months <= AMBIGUOUS and not has_digit(text) and not _CAPITALISED.search(text)):
         return
-    composed = compose(text)  # of which ① is a digit
-    if months <= AMBIGUOUS and not has_digit(composed) and not _CAPITALISED.search(composed):
-        return
-    words = [word for word in _WORD.findall(composed) if fold(word) not in _BETWEEN]
+    words = [word for word in _WORD.findall(compose(text)) if fold(word) not in _BETWEEN]
     for place, word in enumerate(words):
         number = MONTH_OF.get(fold(word))
         if number is None:
