@@ -24,8 +24,7 @@ else:
 UNREADABLE = "facts-damaged"  # the notice of a run where facts cannot be read any more
 NOT_INDEXED = "not-indexed-yet"  # the notice of a run that could not see what was taken in a moment ago
 
-# Where a memory stands in a list of some order; what comes behind has a greater one.
-SortingKey = tuple[object, ...]
+SortingKey = tuple[object, ...]  # where a memory stands in a list of some order; what comes behind has a greater one
 UNKNOWN_READER = 0  # earlier than all that are known
 
 
@@ -116,6 +115,7 @@ class Failure(NamedTuple):
     error: str
     failed: float
     next_try: float
+    memories: int = 1  # that hold the text, as far as whoever asks sees them
 
 
 @dataclass(frozen=True, slots=True)

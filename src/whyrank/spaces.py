@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +12,7 @@ from .calibrations import Calibrating
 from .embedding.missing import MissingModel
 from .errors import ConfigError, NotFound, ProviderUnavailable
 from .lifetimes import NEVER
-from .ports import Changes, Embedder
+from .ports import Changes, Embedder, Failure
 from .search.calibration import calibrated_owners
 from .serving import Roles, Space
 from .types import Notice, Scope, Where
@@ -41,7 +41,7 @@ class SpaceState(NamedTuple):
 
 
 class Backlog(NamedTuple):
-    """What waits for a vector in the space that answers, and why; and how many texts the model knows nothing of."""
+    """What waits for a vector in the space that answers, and why; and of how many the model knows no part."""
 
     waiting: int = 0
     refused: int = 0
@@ -145,7 +145,7 @@ class Spaces(Calibrating):
             return Backlog()
         without, known = self._store.status(space, share).without_vector, self._store.failures(space, share)
         failures = [failure for failure in known if failure.next_try < NEVER]
-        nowhere = len(known) - len(failures)
+        nowhere = _without_direction(known)
         waiting = max(0, without - nowhere)
         if not failures or (share is not None and not waiting):
             return Backlog(waiting, nowhere=nowhere)
@@ -178,7 +178,7 @@ class Spaces(Calibrating):
 
     def _state(self, name: str, role: str, provider: str, vectors: int, share: frozenset[Scope] | None) -> SpaceState:
         without, failures = self._store.status(name, share).without_vector, self._store.failures(name, share)
-        waiting = max(0, without - sum(failure.next_try >= NEVER for failure in failures))
+        waiting = max(0, without - _without_direction(failures))
         told = (failure for failure in failures if failure.next_try < NEVER)
         failure = next(told, None) if waiting or share is None else None
         return SpaceState(name, provider, role, vectors, waiting, failure.error if failure else "")
@@ -335,3 +335,8 @@ def _wanted(space: Space, roles: Roles) -> Space:
     if not any(one is not None and one.name == space.name for one in (roles.serving, roles.filling)):
         raise ConfigError(f"{space} was dropped while it was being filled", "the model before it stays in place")
     return space
+
+
+def _without_direction(failures: Sequence[Failure]) -> int:
+    """Count the memories that never get a vector: the model knows no part of their texts."""
+    return sum(failure.memories for failure in failures if failure.next_try >= NEVER)

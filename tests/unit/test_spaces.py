@@ -313,6 +313,9 @@ def test_what_the_model_knows_no_part_of_is_asked_for_once_and_waits_for_nothing
     assert [(state.waiting, state.error) for state in engine.spaces()] == [(0, "")]
     assert engine.status().without_vector == 4
     assert len(engine.search("odd fact")) >= 2
+    engine.add("an odd fact", scope="user:7")  # one text, two memories
+    assert engine.backlog() == (0, 0, 0, "", None, 5)
+    assert engine.backlog(scope="user:7") == engine.backlog()  # who sees the global scope as well
 
 
 class Speechless(WordDirections):

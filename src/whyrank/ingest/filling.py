@@ -244,8 +244,8 @@ class Desk:
         return Embedded(self.space, made, left + nowhere)
 
     def _nowhere(self) -> int:
-        """Count the texts that are known to have no direction in this space."""
-        return sum(failure.next_try >= NEVER for failure in self.store.failures(self.space))
+        """Count the memories whose texts are known to have no direction in this space."""
+        return sum(failure.memories for failure in self.store.failures(self.space) if failure.next_try >= NEVER)
 
     def _recover(self) -> None:
         """Nothing waits any more, so the provider's failure is over."""

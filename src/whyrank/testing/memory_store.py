@@ -298,9 +298,10 @@ class MemoryStore(MemoryReaders):
 
     def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
         """Return what could not be embedded in a space and why."""
-        hashes = {"", *(entry.embed_hash for entry in self._seen(scopes))}
+        held = Counter(entry.embed_hash for entry in self._seen(scopes))
         found = [failure for (owner, _), failure in sorted(self._failures.items()) if owner == space]
-        return [failure for failure in found if scopes is None or failure.hash in hashes]
+        seen = [failure for failure in found if scopes is None or not failure.hash or held[failure.hash]]
+        return [failure._replace(memories=max(1, held[failure.hash])) for failure in seen]
 
     def dimensions(self, space: str) -> int | None:
         """Return how many numbers a vector of the space has, if it holds one."""

@@ -58,6 +58,16 @@ class SpaceContract:
         store.write(Changes(space=space, vectors=vectors, failures={"": None}))
         assert store.failures(space) == []
 
+    def test_a_failure_counts_the_memories_that_hold_its_text(self, tmp_path: Path) -> None:
+        """A failure is of a text, and several memories may share one; of other scopes nothing is told."""
+        store, space = self._with_texts(tmp_path, "tea", "coffee"), self.embedder.fingerprint
+        ann = Scope.parse("user:ann")
+        store.write(Changes(put=[entry_for(Memory("m_twin", "tea", scope=ann), "en")]))
+        tea = next(one for one in store.without_vector(space, 9) if one.text == "tea")
+        store.write(Changes(space=space, failures={tea.hash: Failure(tea.hash, 1, "refused", _TRIED, _LATER)}))
+        for scopes, memories in ((None, 2), (frozenset({GLOBAL, ann}), 2), (frozenset({ann}), 1)):
+            assert [failure.memories for failure in store.failures(space, scopes)] == [memories]
+
     def test_a_share_is_counted_as_if_there_were_nothing_else(self, tmp_path: Path) -> None:
         """What scopes see is told as by a store that holds only that; of the file's size no part is theirs."""
         space, own = self.embedder.fingerprint, frozenset({GLOBAL, Scope.parse("user:1")})

@@ -150,8 +150,8 @@ def show_spaces(states: Sequence[SpaceState]) -> None:
 def show_backlog(behind: Backlog) -> None:
     """Print what waits for a vector, and why; and what never gets one."""
     if behind.nowhere:
-        texts = f"{counted(behind.nowhere, 'text')} the model knows no part of"
-        say(f"without a vector: {texts} (words find {'it' if behind.nowhere == 1 else 'them'})")
+        told = f"{counted(behind.nowhere, 'memory', 'memories')} the model knows no part of"
+        say(f"without a vector: {told} (words find {'it' if behind.nowhere == 1 else 'them'})")
     if not behind.waiting:
         return
     refused = f", {behind.refused} of them refused" if behind.refused else ""

@@ -32,12 +32,12 @@ def waiting(connection: Connection, space: str, limit: int, after: int, due: flo
 def failures(connection: Connection, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
     """Return what went wrong in a space, with what scopes see; the empty hash of the provider itself sorts first."""
     rows = connection.execute(
-        "SELECT hash, attempts, error, failed, next_try FROM embedding_failures AS f WHERE space = ? AND "
-        "(? OR hash = '' OR EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = f.hash AND m.scope IN "
-        "(SELECT value FROM json_each(?)))) ORDER BY hash",
+        "SELECT hash, attempts, error, failed, next_try, (SELECT count(*) FROM memories AS m WHERE "
+        "m.embed_hash = f.hash AND (?2 OR m.scope IN (SELECT value FROM json_each(?3)))) AS held "
+        "FROM embedding_failures AS f WHERE space = ?1 AND (?2 OR hash = '' OR held) ORDER BY hash",
         (space, scopes is None, as_json(scopes or ())),
     )
-    return [Failure(*row) for row in rows]
+    return [Failure(*row)._replace(memories=max(1, row[-1])) for row in rows]
 
 
 def as_json(scopes: Iterable[Scope]) -> str:
@@ -56,7 +56,7 @@ def put_failures(connection: Connection, space: str, found: Mapping[str, Failure
     connection.executemany(
         "INSERT INTO embedding_failures VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
         "attempts = excluded.attempts, error = excluded.error, failed = excluded.failed, next_try = excluded.next_try",
-        ((space, *failure._replace(hash=text_hash)) for text_hash, failure in found.items() if failure is not None),
+        ((space, text_hash, *failure[1:-1]) for text_hash, failure in found.items() if failure is not None),
     )
 
 
