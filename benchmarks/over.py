@@ -7,6 +7,7 @@ look places the pool anew, and with a pool five times as large. Two minutes or s
 
 from __future__ import annotations
 
+import gc
 import random
 import statistics
 import tempfile
@@ -95,6 +96,7 @@ def main() -> None:
             engine.ingest(notes)
         print(f"{'ms of CPU':28}{'search p50':>12}{'p95':>8}   {'why --over p50':>16}{'p95':>8}")
         for name, questions, settings in cases():
+            gc.collect()  # what the case before has left behind is not this one's
             with whyrank.open(place / "memory.db", workspace=place, **settings) as engine:
                 searches, answers = measured(engine, prose.question, questions)
             search, answer = (f"{statistics.median(times):8.1f}{p95(times):8.1f}" for times in (searches, answers))
