@@ -464,6 +464,20 @@ def test_a_file_that_lost_its_permission_keeps_what_was_read(
     assert still_answers(call)
 
 
+def test_a_folder_that_is_ignored_and_may_not_be_entered_stops_no_ingest(
+    run_powerless: RunPowerless, odd: Path
+) -> None:
+    locked = odd / "locked"
+    locked.mkdir()
+    (locked / "plan.md").write_text("# Plan\n", encoding="utf-8")
+    assert "plan.md" in run_powerless("ingest", "odd", "--embedding", "none", "--json").out
+    (odd / ".gitignore").write_text("locked/\n", encoding="utf-8")
+    locked.chmod(0)
+    done = run_powerless("ingest", "odd", "--embedding", "none", "--json")
+    locked.chmod(0o700)
+    assert done.data["files"]["deleted"] == 1, done.err
+
+
 # -- stores --------------------------------------------------------------------------------------------------
 
 
