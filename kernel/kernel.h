@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
-#define KERNEL_VERSION 6
+#define KERNEL_VERSION 7
 
 /* A contiguous buffer, held until it is let go. */
 typedef struct {
@@ -58,6 +58,12 @@ PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t c
 
 /* words.c */
 PyObject *kernel_merged_words(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* cutting.c */
+PyObject *kernel_cut(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* rows.c */
+PyObject *kernel_told(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* inversion.c */
 PyObject *kernel_inverted(PyObject *module, PyObject *const *arguments, Py_ssize_t count);

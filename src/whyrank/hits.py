@@ -55,30 +55,36 @@ class Awaited:
 
 
 class Fetched(Awaited):
-    """A memory whose row is at hand, so that it stays what it was."""
+    """A memory whose row is at hand, so that it stays what it was; what is asked of it is read off the row."""
 
-    __slots__ = ("_made", "_make", "_row", "content_key", "id", "is_mended", "is_timeless", "opening", "scope", "text")
+    __slots__ = ("_made", "_row", "id", "is_mended", "is_timeless", "opening")
 
-    def __init__(
-        self,
-        content_key: ContentKey,
-        scope: str,
-        text: str,
-        is_timeless: bool,
-        row: tuple[Any, ...],
-        make: Callable[[tuple[Any, ...]], Memory],
-        is_mended: bool = False,
-    ) -> None:
-        self.content_key = content_key  # whose last part is the id
-        self.id = content_key[-1]
-        self.scope = scope
-        self.text = text
+    def __init__(self, row: tuple[Any, ...], is_timeless: bool = True, is_mended: bool = False) -> None:
+        self.id: MemoryId = row[0]
+        self._row = row
         self.is_timeless = is_timeless  # nothing limits when it is true, and nothing has replaced it
         self.is_mended = is_mended  # some of it could not be read and is blank
-        self._row = row
-        self._make = make
         self._made: Memory | None = None
         self.opening: str | None = None  # how its text begins, from when somebody has looked
+
+    @property
+    def scope(self) -> str:
+        """Return whose memory it is, as it is written."""
+        raise NotImplementedError
+
+    @property
+    def text(self) -> str:
+        """Return what it says."""
+        raise NotImplementedError
+
+    @property
+    def content_key(self) -> ContentKey:
+        """Return what breaks ties."""
+        raise NotImplementedError
+
+    def make(self) -> Memory:
+        """Make the memory of its row."""
+        raise NotImplementedError
 
     @property
     def origin(self) -> object:
@@ -88,7 +94,7 @@ class Fetched(Awaited):
     def read(self) -> Memory:
         """Return the memory."""
         if self._made is None:
-            self._made = self._make(self._row)
+            self._made = self.make()
         return self._made
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 6  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 7  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
 # What a piece of a text says: its only token; or else its tokens, how it leans, and whether it is odd.
@@ -194,6 +194,24 @@ class Kernel(Protocol):
 
     def merged_words(self, texts: list[bytes], low: int, below: int, /) -> bytes:
         """Merge texts of ordered words with a space between them: those with keys from `low` to below another."""
+
+    def cut(
+        self,
+        shelves: NDArray[np.int64],
+        places: NDArray[np.int64],
+        scores: NDArray[np.float64],
+        limit: int,
+        is_all: bool,
+        known: tuple[tuple[object, ...], ...],
+        /,
+    ) -> tuple[list[int], list[float], list[str], list[str], list[int]] | None:
+        """Order places by falling scores and keep `limit`: rows, scores, ids, scopes, groups, as each shelf knows them.
+
+        None if what breaks ties does not tell equals apart, two of them have one group, or there are too few to tell.
+        """
+
+    def told(self, rows: Sequence[tuple[object, ...]], kinds: bytes, /) -> bytes:
+        """Tell for each row whether a value is of a type its column has not, a list holds something, a limit is set."""
 
     def inverted(self, texts: Sequence[Sequence[str]], numbers: NDArray[np.int64], /) -> tuple[bytes, ...]:
         """Turn tokens into postings: keys (int64), numbers (int64), frequencies (uint8), followers (uint32).

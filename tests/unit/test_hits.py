@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import whyrank
 from whyrank.errors import StoreError
 from whyrank.hits import (
+    ContentKey,
     Fetched,
     HeldMemories,
     Hit,
@@ -32,12 +32,31 @@ from whyrank.types import GLOBAL, Document, Memory, Scope, Where
 NOW = 1_700_000_000.0
 
 
-def fetched(memory: Memory, made: list[str], *, is_timeless: bool = True) -> Fetched:
-    def make(row: tuple[Any, ...]) -> Memory:
-        made.append(row[0])
+class Row(Fetched):
+    """A row that holds a memory's id, the memory, and whom to tell that it was made."""
+
+    @property
+    def scope(self) -> str:
+        return str(self._row[1].scope)
+
+    @property
+    def text(self) -> str:
+        return str(self._row[1].text)
+
+    @property
+    def content_key(self) -> ContentKey:
+        key: ContentKey = self._row[1].content_key
+        return key
+
+    def make(self) -> Memory:
+        identity, memory, made = self._row
+        made.append(identity)
+        assert isinstance(memory, Memory)
         return memory
 
-    return Fetched(memory.content_key, str(memory.scope), memory.text, is_timeless, (memory.id,), make)
+
+def fetched(memory: Memory, made: list[str], *, is_timeless: bool = True) -> Fetched:
+    return Row((memory.id, memory, made), is_timeless)
 
 
 def test_a_memory_is_made_once_and_only_when_somebody_looks() -> None:

@@ -19,7 +19,7 @@ def row_of(memory: Memory) -> tuple[Any, ...]:
 
 def test_a_row_gives_back_the_memory_it_was_made_of() -> None:
     memory = replace(fact("m_1", "green tea"), tags=("drinks",), expires=NOW + 1, superseded_by="m_2")
-    held = fetched(row_of(memory))
+    [held] = fetched([row_of(memory)])
     assert (held.id, held.scope, held.read()) == ("m_1", "global", memory)
 
 
@@ -28,5 +28,23 @@ def test_a_row_gives_back_the_memory_it_was_made_of() -> None:
 )
 def test_only_what_nothing_limits_is_timeless(limit: dict[str, Any]) -> None:
     memory = fact("m_1", "green tea")
-    assert fetched(row_of(memory)).is_timeless
-    assert not fetched(row_of(replace(memory, **limit))).is_timeless
+    held, limited = fetched([row_of(memory), row_of(replace(memory, **limit))])
+    assert (held.is_timeless, limited.is_timeless) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [
+        ("text", b"\0", "(its text was damaged"),
+        ("tags", "[", ""),
+        ("path", 7, ""),
+        ("start_line", "x", ""),
+        ("scope", "a b", ""),
+    ],
+)
+def test_what_cannot_be_read_is_blank_and_told_and_harms_nobody_else(column: str, value: object, shown: str) -> None:
+    row = list(row_of(fact("m_1", "green tea")))
+    row[COLUMNS.index(column)] = value
+    held, other = fetched([tuple(row), row_of(fact("m_2", "black tea"))])
+    assert (held.is_mended, held.id, held.text.startswith(shown)) == (True, "m_1", True)
+    assert (other.is_mended, other.read().text) == (False, "black tea")

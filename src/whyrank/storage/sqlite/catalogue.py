@@ -71,6 +71,11 @@ class Shelf:
         return groups
 
     @cached_property
+    def known(self) -> tuple[object, ...]:
+        """Return what a run says of a memory, by its place: row, source, id, what breaks ties; and whose all are."""
+        return self.rows, self.groups, self.columns["id"], self.columns["tie"], self.scope
+
+    @cached_property
     def alive(self) -> Flags:
         """Tell which places hold a memory."""
         living: Flags = self.columns["unit"] != GONE

@@ -51,7 +51,7 @@ def exact_rows(
         chosen, floor = look or _by_numbers(held, allowed, vector, wanted)
         exact = _rescored(connection, kernel, shelves, held, chosen, vector)
         exact = only(exact, exact.scores >= floor)  # which no damaged one is
-        rows = cut(connection, shelves, exact, limit, is_all=floor == -math.inf)
+        rows = cut(connection, kernel, shelves, exact, limit, is_all=floor == -math.inf)
         if rows is not None or wanted is None:
             return rows or Rows()
         wanted *= 4
@@ -123,7 +123,7 @@ def rows_by_signs(
         exact = _rescored(connection, kernel, shelves, held, chosen, vector)
         exact = only(exact, np.isfinite(exact.scores))
         is_all = sum(map(len, places)) >= there
-        rows = cut(connection, shelves, exact, limit, is_all and len(chosen.places) == sum(map(len, places)))
+        rows = cut(connection, kernel, shelves, exact, limit, is_all and len(chosen.places) == sum(map(len, places)))
         if rows is not None:
             return rows
         wanted *= 8

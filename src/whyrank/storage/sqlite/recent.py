@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ...columns import MemoryId
 from ...errors import StoreError
 from ...hits import Awaited, ContentKey, Fetched, Held, HeldMemories, forgotten, memory_of, unreadable
+from ...kernel import Kernel
 from ...types import Memory, Scope
 from .connection import Connection, Row
 from .portions import portions
@@ -145,7 +146,8 @@ Placed = StoredMemories | ReadMemories  # their rows are known
 class RecentMemories:
     """Places by id and memories by row, made when somebody looks at them, for one generation of the file."""
 
-    def __init__(self) -> None:
+    def __init__(self, kernel: Kernel | None = None) -> None:
+        self._kernel = kernel
         self._generation = -1
         self._runs: deque[Places] = deque()
         self._places = 0  # of all runs together
@@ -224,8 +226,10 @@ class RecentMemories:
                 found = connection.execute(
                     f"SELECT {SELECT}, m.row FROM memories AS m WHERE m.row IN ({marks})", part
                 ).fetchall()
-                known.update([(columns[-1], fetched(columns)) for columns in found])
-                self._damaged.update({columns[-1]: columns for columns in found if known[columns[-1]].is_mended})
+                for columns, read in zip(found, fetched(found, self._kernel), strict=True):
+                    known[columns[-1]] = read
+                    if read.is_mended:
+                        self._damaged[columns[-1]] = columns
             return {row: known[row] for row in rows if row in known}
 
     def content_keys(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, ContentKey]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from operator import itemgetter
 
 from ...analysis.text import text_key
 from ...errors import StoreDamaged
-from ...hits import Fetched
+from ...hits import ContentKey, Fetched
+from ...kernel import Kernel
 from ...making import Draft, finished
 from ...ports import Entry
 from ...types import GLOBAL, USUAL_IMPORTANCE, Memory, Order, Scope, Source
@@ -41,6 +43,10 @@ _TYPES: tuple[type | tuple[type, ...], ...] = tuple(
     (float, int) if name in _REALS else int if name in _WHOLES else str for name in COLUMNS
 )
 _TEXT = COLUMNS.index("text")
+# What is told of a row that says something out of the ordinary.
+_ODD, _LISTED, _LIMITED = 1, 2, 4
+# What a value of each column may be, for the kernel.
+_A_TEXT, _WHOLE, _REAL, _OR_NOTHING, _A_LIST, _A_LIMIT = 1, 2, 4, 8, 16, 32
 _seen: set[tuple[type, ...]] = set()  # the types of rows that were found to be in order
 _KINDS_KEPT = 1_000
 
@@ -76,6 +82,13 @@ def columns_of(memory: Memory) -> Row:
 
 
 _BLANKS = columns_of(Memory("", _DAMAGED))
+_KINDS = bytes(
+    (_REAL if name in _REALS else _WHOLE if name in _WHOLES else _A_TEXT)
+    + (blank is None) * _OR_NOTHING
+    + (name in _LISTS) * _A_LIST
+    + (name in _LIMITS) * _A_LIMIT
+    for name, blank in zip(COLUMNS, _BLANKS, strict=True)
+)
 
 
 def to_row(entry: Entry, number: int) -> Row:
@@ -87,15 +100,67 @@ def to_row(entry: Entry, number: int) -> Row:
     )  # fmt: skip
 
 
-def fetched(row: Row) -> Fetched:
-    """Return the memory a row of SELECT holds, made when somebody looks at it; damage is found at once.
+class FetchedRow(Fetched):
+    """A memory in a row of SELECT, made when somebody looks at it: that takes ten times as long as to read the row."""
 
-    What cannot be read of it is blank, so that whoever searches has an answer, and is told.
+    __slots__ = ()
+
+    @property
+    def scope(self) -> str:
+        """Return whose memory it is, as it is written."""
+        scope: str = self._row[1]
+        return scope
+
+    @property
+    def text(self) -> str:
+        """Return what it says."""
+        text: str = self._row[_TEXT]
+        return text
+
+    @property
+    def content_key(self) -> ContentKey:
+        """Return what breaks ties."""
+        key: ContentKey = _content_key(self._row)
+        return key
+
+    def make(self) -> Memory:
+        """Make the memory of its row."""
+        return _memory(self._row)
+
+
+def fetched(rows: Sequence[Row], kernel: Kernel | None = None) -> list[FetchedRow]:
+    """Return the memories that rows of SELECT hold, each made when somebody looks at it; damage is found at once.
+
+    What cannot be read of one is blank, so that whoever searches has an answer, and is told.
     """
+    told = bytes(map(_told, rows)) if kernel is None else kernel.told(rows, _KINDS)
+    # Rows that say nothing out of the ordinary in scopes that can be read are in order; nearly always all are.
+    if not any(told) and all(map(_is_scope, {row[1] for row in rows})):
+        return [*map(FetchedRow, rows)]
+    return [_fetched(row, said) for row, said in zip(rows, told, strict=True)]
+
+
+def _fetched(row: Row, told: int) -> FetchedRow:
     whole = without_damage(row)
-    # Only this can be unreadable; to make all of the memory takes ten times as long.
-    is_timeless = _limits(whole) == _UNLIMITED
-    return Fetched(_content_key(whole), row[1], whole[_TEXT], is_timeless, whole, _memory, whole is not row)
+    if whole is row:
+        return FetchedRow(row, not told & _LIMITED)
+    return FetchedRow(whole, _limits(whole) == _UNLIMITED, is_mended=True)
+
+
+def _told(row: Row) -> int:
+    """Tell what a row says out of the ordinary; the same as the kernel tells."""
+    if typed(row) is not row:
+        return _ODD
+    is_listed, is_limited = _lists(row) != _NO_LISTS, _limits(row) != _UNLIMITED
+    return (_LISTED if is_listed else 0) + (_LIMITED if is_limited else 0)
+
+
+def _is_scope(stored: str) -> bool:
+    try:
+        _scope(stored)
+    except _SENSELESS:
+        return False
+    return True
 
 
 def to_memory(row: Row) -> Memory:

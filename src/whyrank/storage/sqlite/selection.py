@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernel import Kernel
 from ..pools import CHUNKS_PER_SOURCE
 from .catalogue import Flags, Floats, Integers, Shelf
 from .connection import Connection
@@ -58,6 +59,7 @@ class Rows(NamedTuple):
 
 def best_rows(
     connection: Connection,
+    kernel: Kernel | None,
     shelves: Sequence[Shelf],
     scores: Callable[[Sequence[Flags | None], int | None], Sequence[Sums]],
     allowed: Sequence[Flags | None],
@@ -76,7 +78,7 @@ def best_rows(
         is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
         if not is_all and wanted is not None:
             chosen = best_of(chosen, wanted)
-        rows = cut(connection, shelves, chosen, limit, is_all)
+        rows = cut(connection, kernel, shelves, chosen, limit, is_all)
         if rows is not None or wanted is None:
             return rows or Rows()
         wanted *= 4
@@ -152,9 +154,24 @@ def _block_tops(scores: NDArray[np.floating], size: int) -> NDArray[np.floating]
 
 
 def cut(
-    connection: Connection, shelves: Sequence[Shelf], chosen: Chosen, limit: int | None, is_all: bool = False
+    connection: Connection,
+    kernel: Kernel | None,
+    shelves: Sequence[Shelf],
+    chosen: Chosen,
+    limit: int | None,
+    is_all: bool = False,
 ) -> Rows | None:
     """Order what was chosen and cut it at `limit` sources; None if more would be needed to know."""
+    if kernel is not None and limit is not None:
+        found = kernel.cut(*chosen, limit, is_all, tuple([shelf.known for shelf in shelves]))
+        if found is not None:
+            return Rows(*found)
+    return _cut(connection, shelves, chosen, limit, is_all)
+
+
+def _cut(
+    connection: Connection, shelves: Sequence[Shelf], chosen: Chosen, limit: int | None, is_all: bool
+) -> Rows | None:
     order = (-chosen.scores).argsort(kind="stable")
     ordered = chosen.scores[order]
     scores, sources = ordered.tolist(), _gathered(shelves, chosen, order, "group")

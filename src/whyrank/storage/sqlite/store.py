@@ -58,7 +58,7 @@ class SqliteStore(Listing):
         self._page_bytes = cache_megabytes * _MEGABYTE * 2 // 7
         self._vectors = VectorIndex(cache_megabytes * _MEGABYTE * 5 // 7, kernel)
         self._masks = Masks()
-        self._recent = RecentMemories()
+        self._recent = RecentMemories(kernel)
         self._notes = Notes()
         self._indexes: dict[IndexName, KeywordIndex] = {}
         self._local = threading.local()

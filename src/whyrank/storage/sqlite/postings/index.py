@@ -173,7 +173,7 @@ class PostingsIndex:
             allowed = [
                 both(mask, held) for mask, held in zip(allowed, self._with_all(view, shelves, terms), strict=True)
             ]
-        rows = best_rows(view.connection, shelves, scores.totals, allowed, limit)
+        rows = best_rows(view.connection, self._kernel, shelves, scores.totals, allowed, limit)
         return Found(rows, self._damage(shelves))
 
     def _with_all(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str]) -> list[Flags]:
