@@ -7,9 +7,9 @@ tells foreign questions from answerable ones better than either alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from itertools import chain, repeat
 from typing import NamedTuple
 
 from ..columns import Column, MemoryId
@@ -33,6 +33,7 @@ CONFIDENCE_IN_A_SLIP = 0.5  # a name with a letter or two mistyped: likely meant
 # Another page, another chunk of a file, no budget left.
 _STILL_ANSWERS = frozenset({"top", "group", "budget"})
 _SILENCE: Mapping[MemoryId, float] = {}  # of a signal that was not asked
+_hit: Callable[[Iterable[object]], Hit] = partial(tuple.__new__, Hit)  # of all its fields, at once
 
 
 class Judgement(NamedTuple):
@@ -114,13 +115,8 @@ class _Judged:
         """Return the hits with their confidence."""
         hits, trail, confidence = self._hits, self._trail, self._curve.confidence
         if isinstance(hits, Lineup):  # straight from fusion: no tier, and nothing beside
-            made = zip(hits.held(), hits.scores(), self._curve.read_off(self._evident), strict=True)
-            return tuple(
-                [
-                    Hit(held, 0, score, Later(trail, place), (), certain)
-                    for place, (held, score, certain) in enumerate(made)
-                ]
-            )
+            trails, certain = map(Later, repeat(trail), range(len(hits))), self._curve.read_off(self._evident)
+            return tuple(map(_hit, zip(hits.held(), repeat(0), hits.scores(), trails, repeat(()), certain)))
         return tuple(
             Hit(hit.held, hit.tier, hit.score, Later(trail, place), hit.beside, confidence(found, hit.tier))
             for place, (hit, found) in enumerate(zip(hits, self._evident, strict=True))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 # Reading a statement takes as long as fetching some dozen rows by it; naming a value twice takes next to nothing.
-LENGTHS = (1, 8, 64, 500)
+LENGTHS = (1, 8, 32, 64, 500)
 _MARKS = {length: ", ".join("?" * length) for length in LENGTHS}
 
 
