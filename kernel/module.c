@@ -63,6 +63,8 @@ static PyMethodDef functions[] = {
     {"merged_words", (PyCFunction)(void (*)(void))kernel_merged_words, METH_FASTCALL, "Merge ordered lists of words."},
     {"inverted", (PyCFunction)(void (*)(void))kernel_inverted, METH_FASTCALL,
      "Turn the tokens of texts into postings."},
+    {"spelled", kernel_spelled, METH_O, "Spell a text plainly."},
+    {"means", (PyCFunction)(void (*)(void))kernel_means, METH_FASTCALL, "Write the means of some rows of a table."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 6  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 7  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
 # What a piece of a text says: its only token; or else its tokens, how it leans, and whether it is odd.
@@ -200,6 +200,12 @@ class Kernel(Protocol):
 
         Behind them come the different tokens in order, with a space between them.
         """
+
+    def spelled(self, text: str, /) -> str | None:
+        """Spell a text plainly, as `embedding/spelling.py` does; nothing if it is not ASCII."""
+
+    def means(self, table: NDArray[np.float32], rows: list[list[int]], out: NDArray[np.float32], size: int, /) -> None:
+        """Write the mean of some rows of a table for each list of them; for an empty list nothing is written."""
 
 
 def _compiled() -> Kernel | None:
