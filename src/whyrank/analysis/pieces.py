@@ -104,11 +104,12 @@ class _Known(dict[str, tuple[str, ...]]):
         if len(piece) > LONGEST_WORD:
             raise _TooLong
         self.count += 1
-        content = self[piece] = self._content(piece)
+        word = self._bare(piece)
+        content = self[piece] = (stem(word, self.latin),) if word else self._content(piece)
         return content
 
     def _bare(self, piece: str) -> str:
-        """Return the plain word that a piece is without a capital and the signs around it; nothing if it says more."""
+        """Return the plain word that a piece is without capitals and the signs around it; nothing if it says more."""
         word = piece.strip(_AROUND)
         small = word.lower()
         if not (word.isascii() and word.isalpha()) or small in self._telling:
@@ -116,12 +117,10 @@ class _Known(dict[str, tuple[str, ...]]):
         if word == small:
             return word
         # A hump makes several words, a name may be written with an umlaut, and some names begin as months do.
-        is_plain = word[1:].islower() and _UMLAUT.search(small) is None and is_dated(word) is False
+        is_plain = (word[1:].islower() or word.isupper()) and _UMLAUT.search(small) is None and is_dated(word) is False
         return small if is_plain else ""
 
     def _content(self, piece: str) -> tuple[str, ...]:
-        if word := self._bare(piece):
-            return (stem(word, self.latin),)
         if not (piece.isalpha() and piece.isascii() and piece.islower()):
             self._look_at(piece, standing_alone(piece))
             return content_of(piece, self.latin)
