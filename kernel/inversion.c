@@ -8,6 +8,7 @@
 #define MOST_OFTEN 255 /* what a byte holds */
 #define BLOCK_BYTES 128
 #define KEY_BYTES 8
+#define AHEAD 8 /* tokens that are fetched while one is looked at */
 
 /* BLAKE2b (RFC 7693) with a digest of eight bytes and no key. */
 static const uint64_t INITIAL[8] = {
@@ -176,6 +177,8 @@ static int taken_in(Texts *texts, PyObject *given)
     uint32_t at = 0;
     for (Py_ssize_t i = 0; i < texts->count; i++) {
         for (Py_ssize_t j = 0; at < texts->ends[i]; j++, at++) {
+            if (at + AHEAD < texts->ends[i])
+                FETCH(PyTuple_GetItem(texts->texts[i], j + AHEAD));
             int64_t term = placed(texts, PyTuple_GetItem(texts->texts[i], j));
             if (term < 0)
                 return -1;
@@ -191,24 +194,42 @@ typedef struct {
     uint32_t follower;
 } Held;
 
-static int by_key(const void *one, const void *other)
+/* A term, and the number it is ordered by. */
+typedef struct {
+    uint64_t number;
+    Term *term;
+} Ordered;
+
+/* Order by numbers, byte by byte, the lowest first; equal ones stay in their order. As many again are spare. */
+static void put_in_order(Ordered *items, Ordered *spare, uint32_t count)
 {
-    int64_t a = (*(Term *const *)one)->key, b = (*(Term *const *)other)->key;
-    return (a > b) - (a < b);
+    for (int shift = 0; shift < 64; shift += 8) {
+        uint32_t begins[257] = {0};
+        for (uint32_t i = 0; i < count; i++)
+            begins[(items[i].number >> shift & 255) + 1]++;
+        for (int byte = 0; byte < 256; byte++)
+            begins[byte + 1] += begins[byte];
+        for (uint32_t i = 0; i < count; i++)
+            spare[begins[items[i].number >> shift & 255]++] = items[i];
+        Ordered *other = items;
+        items = spare;
+        spare = other;
+    }
 }
 
 /* Rank the terms by their keys, and count where the list of each rank begins; those with one key have one rank. */
-static int64_t ranked(Texts *texts, Term **sorted, uint32_t *begins)
+static int64_t ranked(Texts *texts, Ordered *sorted, Ordered *spare, uint32_t *begins)
 {
     for (uint32_t i = 0; i < texts->different; i++) {
-        Term *term = sorted[i] = &texts->terms[i];
+        Term *term = &texts->terms[i];
         term->key = key_of(term->letters, term->size);
+        sorted[i] = (Ordered){(uint64_t)term->key ^ (uint64_t)1 << 63, term}; /* negative keys come first */
     }
-    qsort(sorted, texts->different, sizeof *sorted, by_key);
+    put_in_order(sorted, spare, texts->different);
     int64_t ranks = 0;
     for (uint32_t i = 0; i < texts->different; i++) {
-        ranks += !i || sorted[i]->key != sorted[i - 1]->key;
-        sorted[i]->rank = (uint32_t)ranks - 1;
+        ranks += !i || sorted[i].number != sorted[ranks - 1].number;
+        sorted[i].term->rank = (uint32_t)ranks - 1;
         sorted[ranks - 1] = sorted[i]; /* by rank from here on */
     }
     for (Py_ssize_t i = 0; i < texts->occurrences; i++)
@@ -230,51 +251,47 @@ static void distributed(const Texts *texts, uint32_t *begins, Held *held)
         }
 }
 
-/* A term by how it begins: words are ordered as their bytes are. */
-typedef struct {
-    uint64_t beginning;
-    const Term *term;
-} Word;
-
+/* Words are ordered as their bytes are; those that begin alike by what comes then. */
 static int by_letters(const void *one, const void *other)
 {
-    const Word *a = one, *b = other;
-    if (a->beginning != b->beginning)
-        return a->beginning < b->beginning ? -1 : 1;
-    Py_ssize_t shared = a->term->size < b->term->size ? a->term->size : b->term->size;
-    int order = memcmp(a->term->letters, b->term->letters, (size_t)shared);
-    return order ? order : (a->term->size > b->term->size) - (a->term->size < b->term->size);
+    const Term *a = ((const Ordered *)one)->term, *b = ((const Ordered *)other)->term;
+    int order = memcmp(a->letters, b->letters, (size_t)(a->size < b->size ? a->size : b->size));
+    return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-/* Return all terms in order, with a space between them. */
-static PyObject *in_order(const Texts *texts)
+/* Order the terms by their letters, and return how many bytes they take with a space between them. */
+static Py_ssize_t spelled_out(const Texts *texts, Ordered *words, Ordered *spare)
 {
-    Word *words = malloc(((size_t)texts->different + 1) * sizeof *words);
-    if (!words)
-        return PyErr_NoMemory();
     Py_ssize_t size = 0;
     for (uint32_t i = 0; i < texts->different; i++) {
-        const Term *term = &texts->terms[i];
-        words[i] = (Word){0, term};
+        Term *term = &texts->terms[i];
+        words[i] = (Ordered){0, term};
         for (Py_ssize_t j = 0; j < 8; j++)
-            words[i].beginning = words[i].beginning << 8 | (j < term->size ? (uint8_t)term->letters[j] : 0);
+            words[i].number = words[i].number << 8 | (j < term->size ? (uint8_t)term->letters[j] : 0);
         size += term->size + !!i;
     }
-    qsort(words, texts->different, sizeof *words, by_letters);
-    PyObject *made = PyBytes_FromStringAndSize(NULL, size);
-    char *at = made ? PyBytes_AsString(made) : NULL;
-    for (uint32_t i = 0; at && i < texts->different; i++) {
+    put_in_order(words, spare, texts->different);
+    for (uint32_t begin = 0, end; begin < texts->different; begin = end) {
+        for (end = begin + 1; end < texts->different && words[end].number == words[begin].number; end++)
+            ;
+        if (end - begin > 1)
+            qsort(words + begin, end - begin, sizeof *words, by_letters);
+    }
+    return size;
+}
+
+static void written_out(const Ordered *words, uint32_t count, char *at)
+{
+    for (uint32_t i = 0; i < count; i++) {
         if (i)
             *at++ = ' ';
         memcpy(at, words[i].term->letters, (size_t)words[i].term->size);
         at += words[i].term->size;
     }
-    free(words);
-    return made;
 }
 
 /* Write postings out, where there is room for them: how often each text holds each term, and what follows it there. */
-static void listed(Term **sorted, int64_t ranks, const uint32_t *ends, const Held *held, const int64_t *given,
+static void listed(const Ordered *sorted, int64_t ranks, const uint32_t *ends, const Held *held, const int64_t *given,
                    int64_t *postings, int64_t *heard, int64_t *keys, int64_t *numbers, uint8_t *often, uint32_t *next)
 {
     uint32_t at = 0;
@@ -291,7 +308,7 @@ static void listed(Term **sorted, int64_t ranks, const uint32_t *ends, const Hel
                 ++*heard;
             }
             if (keys) {
-                keys[*postings] = sorted[rank]->key;
+                keys[*postings] = sorted[rank].term->key;
                 numbers[*postings] = given[text];
                 often[*postings] = (uint8_t)times;
             }
@@ -300,21 +317,61 @@ static void listed(Term **sorted, int64_t ranks, const uint32_t *ends, const Hel
     }
 }
 
-static PyObject *written(const Texts *texts, Term **sorted, int64_t ranks, const uint32_t *ends, const Held *held,
-                         const int64_t *given)
+/* What is made of the texts, before it is written: terms by rank and by letters, occurrences by rank. */
+typedef struct {
+    Ordered *sorted, *words, *spare;
+    uint32_t *begins; /* of the list of each rank, and then where it ends */
+    Held *held;
+    int64_t ranks, postings, heard;
+    Py_ssize_t size; /* of all words */
+} Lists;
+
+static int has_room(Lists *lists, const Texts *texts)
 {
-    int64_t postings, heard;
+    size_t terms = (size_t)texts->different + 1;
+    lists->sorted = malloc(terms * sizeof *lists->sorted);
+    lists->words = malloc(terms * sizeof *lists->words);
+    lists->spare = malloc(terms * sizeof *lists->spare);
+    lists->begins = calloc(terms + 1, sizeof *lists->begins);
+    lists->held = malloc(((size_t)texts->occurrences + 1) * sizeof *lists->held);
+    return lists->sorted && lists->words && lists->spare && lists->begins && lists->held;
+}
+
+static void room_freed(Lists *lists)
+{
+    free(lists->sorted);
+    free(lists->words);
+    free(lists->spare);
+    free(lists->begins);
+    free(lists->held);
+}
+
+static void made_of(Lists *lists, Texts *texts)
+{
+    lists->ranks = ranked(texts, lists->sorted, lists->spare, lists->begins);
+    distributed(texts, lists->begins, lists->held);
+    lists->size = spelled_out(texts, lists->words, lists->spare);
+    listed(lists->sorted, lists->ranks, lists->begins, lists->held, NULL, &lists->postings, &lists->heard, NULL, NULL,
+           NULL, NULL);
+}
+
+static PyObject *written(const Texts *texts, Lists *lists, const int64_t *given)
+{
     PyObject *parts[5], *all = NULL;
-    listed(sorted, ranks, ends, held, given, &postings, &heard, NULL, NULL, NULL, NULL);
-    const Py_ssize_t sizes[4] = {8 * postings, 8 * postings, postings, 4 * heard};
+    const Py_ssize_t sizes[5] = {8 * lists->postings, 8 * lists->postings, lists->postings, 4 * lists->heard,
+                                 lists->size};
+    char *rooms[5];
     int made = 0;
-    while (made < 4 && (parts[made] = PyBytes_FromStringAndSize(NULL, sizes[made])))
+    while (made < 5 && (parts[made] = PyBytes_FromStringAndSize(NULL, sizes[made]))) {
+        rooms[made] = PyBytes_AsString(parts[made]);
         made++;
-    if (made == 4 && (parts[4] = in_order(texts))) {
-        made++;
-        listed(sorted, ranks, ends, held, given, &postings, &heard, (int64_t *)PyBytes_AsString(parts[0]),
-               (int64_t *)PyBytes_AsString(parts[1]), (uint8_t *)PyBytes_AsString(parts[2]),
-               (uint32_t *)PyBytes_AsString(parts[3]));
+    }
+    if (made == 5) {
+        Py_BEGIN_ALLOW_THREADS /* nobody knows of the parts yet */
+        listed(lists->sorted, lists->ranks, lists->begins, lists->held, given, &lists->postings, &lists->heard,
+               (int64_t *)rooms[0], (int64_t *)rooms[1], (uint8_t *)rooms[2], (uint32_t *)rooms[3]);
+        written_out(lists->words, texts->different, rooms[4]);
+        Py_END_ALLOW_THREADS
         all = PyTuple_Pack(5, parts[0], parts[1], parts[2], parts[3], parts[4]);
     }
     while (made)
@@ -329,6 +386,7 @@ PyObject *kernel_inverted(PyObject *module, PyObject *const *arguments, Py_ssize
         return PyErr_Format(PyExc_TypeError, "inverted takes texts and their numbers");
     Numbers numbers = {0};
     Texts texts = {0};
+    Lists lists = {0};
     PyObject *made = NULL;
     if (numbers_held(arguments[1], 8, 0, "numbers", &numbers))
         return NULL;
@@ -336,24 +394,15 @@ PyObject *kernel_inverted(PyObject *module, PyObject *const *arguments, Py_ssize
         ;
     } else if (numbers.count != texts.count) {
         PyErr_SetString(PyExc_ValueError, "there must be as many numbers as texts");
+    } else if (!has_room(&lists, &texts)) {
+        PyErr_NoMemory();
     } else {
-        Term **sorted = malloc(((size_t)texts.different + 1) * sizeof *sorted);
-        uint32_t *begins = calloc((size_t)texts.different + 2, sizeof *begins);
-        Held *held = malloc(((size_t)texts.occurrences + 1) * sizeof *held);
-        if (!sorted || !begins || !held) {
-            PyErr_NoMemory();
-        } else {
-            int64_t ranks;
-            Py_BEGIN_ALLOW_THREADS
-            ranks = ranked(&texts, sorted, begins);
-            distributed(&texts, begins, held);
-            Py_END_ALLOW_THREADS
-            made = written(&texts, sorted, ranks, begins, held, numbers.view.buf);
-        }
-        free(sorted);
-        free(begins);
-        free(held);
+        Py_BEGIN_ALLOW_THREADS
+        made_of(&lists, &texts);
+        Py_END_ALLOW_THREADS
+        made = written(&texts, &lists, numbers.view.buf);
     }
+    room_freed(&lists);
     let_go(&texts);
     numbers_let_go(&numbers, 1);
     return made;

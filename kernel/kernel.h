@@ -11,6 +11,13 @@
 /* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
 #define KERNEL_VERSION 7
 
+/* Have something brought near that is looked at soon. */
+#if defined(__GNUC__)
+#define FETCH(at) __builtin_prefetch(at)
+#else
+#define FETCH(at) ((void)(at))
+#endif
+
 /* A contiguous buffer, held until it is let go. */
 typedef struct {
     Py_buffer view;
@@ -55,6 +62,12 @@ PyObject *kernel_given(PyObject *module, PyObject *const *arguments, Py_ssize_t 
 /* pieces.c */
 PyObject *kernel_pieces(PyObject *module, PyObject *nothing);
 PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* spelling.c */
+PyObject *kernel_spelled(PyObject *module, PyObject *text);
+
+/* means.c */
+PyObject *kernel_means(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* words.c */
 PyObject *kernel_merged_words(PyObject *module, PyObject *const *arguments, Py_ssize_t count);

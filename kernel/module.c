@@ -67,6 +67,8 @@ static PyMethodDef functions[] = {
      "Tell what rows of a database say out of the ordinary."},
     {"inverted", (PyCFunction)(void (*)(void))kernel_inverted, METH_FASTCALL,
      "Turn the tokens of texts into postings."},
+    {"spelled", kernel_spelled, METH_O, "Spell a text plainly."},
+    {"means", (PyCFunction)(void (*)(void))kernel_means, METH_FASTCALL, "Write the means of some rows of a table."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -11,6 +11,7 @@
 #define NAME "whyrank.pieces"
 #define FIRST_SLOTS 4096
 #define SEVERAL UINT16_MAX
+#define AHEAD 8 /* pieces that are fetched while one is looked at: a table is larger than the processor's caches */
 
 /* A piece that is known. */
 typedef struct {
@@ -310,8 +311,8 @@ static int spotted(Spots *spots, Spot spot)
     return 0;
 }
 
-/* Look up the pieces of a text one after the other, and list those that are not known. */
-static int looked_up(const Table *table, const char *text, size_t size, Spots *spots, const Unknown *unknown)
+/* Tell where the pieces of a text stand, and let their slots be fetched meanwhile. */
+static int divided(const Table *table, const char *text, size_t size, Spots *spots)
 {
     size_t begin = 0, end;
     int space;
@@ -323,10 +324,29 @@ static int looked_up(const Table *table, const char *text, size_t size, Spots *s
         for (end = begin + 1; end < size && !space_at((const unsigned char *)text + end, size - end); end++)
             ;
         uint64_t hash = hash_of(text + begin, end - begin, table->seed);
-        Spot spot = {begin, end - begin, hash, found(table, text + begin, end - begin, hash)};
-        if (spotted(spots, spot) || (!spot.number && noted(unknown, text + begin, end - begin)))
+        FETCH(&table->slots[hash & table->mask]);
+        if (spotted(spots, (Spot){begin, end - begin, hash, 0}))
             return -1;
         begin = end;
+    }
+    return 0;
+}
+
+/* Look up the pieces of a text one after the other, and list those that are not known. */
+static int looked_up(const Table *table, const char *text, size_t size, Spots *spots, const Unknown *unknown)
+{
+    if (divided(table, text, size, spots))
+        return -1;
+    for (size_t at = 0; at < spots->count; at++) {
+        if (at + AHEAD < spots->count) {
+            uint32_t number = table->slots[spots->spots[at + AHEAD].hash & table->mask].number;
+            if (number)
+                FETCH(&table->pieces[number - 1]);
+        }
+        Spot *spot = &spots->spots[at];
+        spot->number = found(table, text + spot->begin, spot->size, spot->hash);
+        if (!spot->number && noted(unknown, text + spot->begin, spot->size))
+            return -1;
     }
     return 0;
 }

@@ -219,6 +219,12 @@ class Kernel(Protocol):
         Behind them come the different tokens in order, with a space between them.
         """
 
+    def spelled(self, text: str, /) -> str | None:
+        """Spell a text plainly, as `embedding/spelling.py` does; nothing if it is not ASCII."""
+
+    def means(self, table: NDArray[np.float32], rows: list[list[int]], out: NDArray[np.float32], size: int, /) -> None:
+        """Write the mean of some rows of a table for each list of them; for an empty list nothing is written."""
+
 
 def _compiled() -> Kernel | None:
     try:

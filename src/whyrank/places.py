@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 _UP = ".."
 FROM_HERE = ("./", "../", "/", "~/")  # how a path or pattern begins that is not one as it is stored
@@ -37,10 +38,27 @@ def name_in(base: Path, path: Path) -> str:
     return (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()
 
 
+class StoredPlace(NamedTuple):
+    """The name of a place in a store in its parts: the folders, the last part, and the same before and from its dot."""
+
+    folders: tuple[str, ...]
+    name: str
+    stem: str
+    suffix: str
+
+
 @lru_cache(maxsize=64)  # a file is asked for several parts of its name in a row
-def stored_place(name: str) -> PurePosixPath:
-    """Return the name of a place in a store as a path, whose parts can be asked for."""
-    return PurePosixPath(name)
+def stored_place(name: str) -> StoredPlace:
+    """Return the parts of the name of a place in a store, as `PurePosixPath` has them; the root has no name."""
+    parts = f"{name}/"
+    if "//" in parts or "/./" in parts or parts.startswith("./") or parts == "/":  # as nobody writes a path
+        path = PurePosixPath(name)
+        return StoredPlace(tuple(folder.strip("/") for folder in path.parts[:-1]), path.name, path.stem, path.suffix)
+    *folders, last = name.split("/")
+    dot = last.rfind(".")
+    if not 0 < dot < len(last) - 1:
+        dot = len(last)
+    return StoredPlace(tuple(folders), last, last[:dot], last[dot:])
 
 
 def stored_name(base: Path, typed: str) -> str:

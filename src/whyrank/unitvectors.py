@@ -54,3 +54,11 @@ def unit_rows(rows: object, count: int, dimension: int | None) -> NDArray[np.flo
         found = found.copy()
         found[odd] = (wide[odd] / lengths[odd, np.newaxis]).astype(np.float32)
     return found
+
+
+def squares_of(rows: NDArray[np.float32]) -> list[float]:
+    """Return the squares of the lengths of vectors: one that has no direction has none."""
+    import numpy as np
+
+    squares: list[float] = np.vecdot(rows, rows).tolist()
+    return squares

@@ -37,6 +37,19 @@ def test_texts_are_inverted_alike(texts: list[list[str]], often: int) -> None:
             np.testing.assert_array_equal(one, other, strict=True)
 
 
+def test_no_texts_have_no_postings() -> None:
+    for kernel in (COMPILED, None):
+        fields, words = inverted([], kernel)
+        assert [*words] == []
+        for postings in fields.values():
+            assert [len(part) for part in postings] == [0, 0, 0, 0]
+
+
+def test_words_that_begin_alike_are_ordered_by_what_comes_then() -> None:
+    tokens = ["teapotsx", "teapots", "teapotsxz", "teapotsxa", "teapotsé", "teapotsx" * 3]
+    assert [*inverted([Text(1, tokens)], COMPILED)[1]] == sorted(tokens)
+
+
 def test_as_many_numbers_are_wanted_as_texts() -> None:
     assert COMPILED is not None
     with pytest.raises(ValueError, match="as many numbers"):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from whyrank.places import name_in, seen_from, settled, stored_name, stored_pattern
+from whyrank.places import name_in, seen_from, settled, stored_name, stored_pattern, stored_place
 
 
 @pytest.fixture
@@ -75,3 +77,14 @@ def test_a_whole_pattern_is_of_the_store_too_and_elsewhere_the_folder_is_meant_l
     assert stored_pattern(base, f"{base}/notes/*.md") == "notes/*.md"
     outside = stored_pattern(base / "notes" / "deep", "./*.md")
     assert fnmatchcase(str(base / "notes" / "tea.md"), outside)
+
+
+@given(st.lists(st.sampled_from(["/", ".", "..", "a", "memory", "tea.md", ".x", "SKILL.md", " "])).map("".join))
+@example("/")
+@example("/SKILL.md")
+@example("//memory/tea.tar.gz")
+def test_the_parts_of_a_name_are_those_of_a_path(name: str) -> None:
+    place, path = stored_place(name), PurePosixPath(name)
+    assert place[1:] == (path.name, path.stem, path.suffix)
+    assert ("memory" in place.folders) == ("memory" in path.parts[:-1])
+    assert (place.folders[-1] if place.folders else "") == path.parent.name

@@ -22,8 +22,8 @@ _NOT_IN_KEY = pattern(r"[^\p{L}\p{M}\p{N}]+")
 _WORD = pattern(r"[\p{L}\p{M}\p{N}_]+(?:'[\p{L}]+)*")
 _ASCII_WORD = re.compile(r"\w+(?:'[A-Za-z]+)*", re.ASCII)
 _PLAIN_WORD = re.compile("[a-z0-9]+")
-# What makes more or less of an ASCII word than its letters and digits: a hump, or an apostrophe.
-_NOT_PLAIN = re.compile(r"\w[A-Z]|'", re.ASCII)
+# What makes more of an ASCII word than its letters and digits, as an apostrophe makes less.
+_HUMP = re.compile(r"\w[A-Z]", re.ASCII)
 
 # How specific a path is when its key is equal to the query's.
 FULL_PATH, BASENAME, STEM = 3, 2, 1
@@ -54,7 +54,7 @@ def name_key(text: str) -> str:
 @lru_cache(maxsize=4_096)
 def name_words(text: str) -> tuple[str, ...]:
     """Return the words of a name, identifiers split into theirs."""
-    if text.isascii() and not _NOT_PLAIN.search(text):  # as most are
+    if text.isascii() and "'" not in text and not _HUMP.search(text):  # as most are
         return tuple([word[:MAX_TOKEN_LETTERS] for word in _PLAIN_WORD.findall(text.lower())])
     return _parts_of_all(_words(text))
 
@@ -76,27 +76,42 @@ def words_key(words: Iterable[str]) -> str:
 
 def names_of(memory: Memory) -> tuple[Name, ...]:
     """Return every name a memory answers to: name, slug, owner/slug, aliases, path, base name and stem."""
-    written = [(text, 0) for text in (memory.name, memory.slug, *memory.aliases) if text]
-    if memory.owner and memory.slug:
-        written.append((f"{memory.owner}/{memory.slug}", 0))
-    if memory.source and memory.kind == "chunk" and not memory.is_turn:
-        written += _names_of_path(memory.source.path)
-    found: dict[str, Name] = {}
-    for text, specificity in written:
-        key = name_key(text)
-        if key and (key not in found or found[key].specificity < specificity):
-            found[key] = Name(text, key, name_words(text), specificity)
-    return tuple(found.values())
+    is_called_so = memory.source is not None and memory.kind == "chunk" and not memory.is_turn
+    path = memory.source.path if memory.source is not None and is_called_so else None
+    return _names(memory.name, memory.slug, memory.owner, memory.aliases, path)
 
 
 @lru_cache(maxsize=8)  # the chunks of a file come one after the other
+def _names(name: str, slug: str, owner: str, aliases: tuple[str, ...], path: str | None) -> tuple[Name, ...]:
+    written = [(text, 0) for text in (name, slug, *aliases) if text]
+    if owner and slug:
+        written.append((f"{owner}/{slug}", 0))
+    if path is not None:
+        written += _names_of_path(path)
+    found: dict[str, Name] = {}
+    for text, specificity in written:
+        key, words = _key_and_words(text)
+        if key and (key not in found or found[key].specificity < specificity):
+            found[key] = Name(text, key, words, specificity)
+    return tuple(found.values())
+
+
+def _key_and_words(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the key and the words of a name; where it is plain, as most are, the key is its words without spaces."""
+    if text.isascii() and (text.islower() or not _HUMP.search(text)) and "'" not in text:
+        words = _PLAIN_WORD.findall(text.lower())
+        return "".join(words), tuple([word[:MAX_TOKEN_LETTERS] for word in words])
+    return name_key(text), name_words(text)
+
+
 def _names_of_path(stored: str) -> tuple[tuple[str, int], ...]:
     parts = f"{stored}/"
     if parts.startswith(("./", "//")) or "//" in parts or "/./" in parts or len(parts) == 1:
         stored = str(PurePosixPath(stored))  # as nobody writes a path
     base = stored[stored.rfind("/") + 1 :]
     dot = base.rfind(".")
-    return (stored, FULL_PATH), (base, BASENAME), (base[:dot] if 0 < dot < len(base) - 1 else base, STEM)
+    stem = base[:dot] if 0 < dot < len(base) - 1 else base
+    return tuple({stem: (stem, STEM), base: (base, BASENAME), stored: (stored, FULL_PATH)}.values())[::-1]
 
 
 def probe_for(text: str, *, typos: bool = False) -> NameProbe:

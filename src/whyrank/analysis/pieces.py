@@ -6,6 +6,7 @@ all that is asked of it in one look.
 
 from __future__ import annotations
 
+import re
 from itertools import chain, repeat
 from typing import NamedTuple
 
@@ -26,6 +27,9 @@ from .stems import stem, stems
 from .stopwords import STOP_WORDS
 from .text import clean, compose
 from .words import content_in, content_of
+
+_AROUND = '.,;:!?()"'  # signs that are part of no word they stand before or behind
+_UMLAUT = re.compile("[aou]e")  # as it is written where there are none
 
 
 class Reading(NamedTuple):
@@ -85,10 +89,13 @@ class _Known(dict[str, tuple[str, ...]]):
         if max(map(len, chain(plain, rest))) > LONGEST_WORD:
             raise _TooLong
         self.count += len(plain) + len(rest)
-        told: list[Told] = [*stems(plain, self.latin)]
+        bare = [*map(self._bare, rest)]
+        told: list[Told] = [*stems([*plain, *filter(None, bare)], self.latin)]
         for piece in self._telling.intersection(plain):
             told[plain.index(piece)] = self._said(piece)
-        return told + [self._said(piece) for piece in rest]
+        stemmed = iter(told[len(plain) :])
+        others = (next(stemmed) if word else self._said(piece) for word, piece in zip(bare, rest, strict=True))
+        return [*told[: len(plain)], *others]
 
     def _said(self, piece: str) -> Told:
         return self._content(piece), self._leanings.get(piece, 0), piece in self._odd
@@ -97,8 +104,21 @@ class _Known(dict[str, tuple[str, ...]]):
         if len(piece) > LONGEST_WORD:
             raise _TooLong
         self.count += 1
-        content = self[piece] = self._content(piece)
+        word = self._bare(piece)
+        content = self[piece] = (stem(word, self.latin),) if word else self._content(piece)
         return content
+
+    def _bare(self, piece: str) -> str:
+        """Return the plain word that a piece is without capitals and the signs around it; nothing if it says more."""
+        word = piece.strip(_AROUND)
+        small = word.lower()
+        if not (word.isascii() and word.isalpha()) or small in self._telling:
+            return ""
+        if word == small:
+            return word
+        # A hump makes several words, a name may be written with an umlaut, and some names begin as months do.
+        is_plain = (word[1:].islower() or word.isupper()) and _UMLAUT.search(small) is None and is_dated(word) is False
+        return small if is_plain else ""
 
     def _content(self, piece: str) -> tuple[str, ...]:
         if not (piece.isalpha() and piece.isascii() and piece.islower()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.patterns import pattern
+from ..kernel import COMPILED, Kernel
 
 # Signs that only join words, and ends of lines: what stands on both sides are words of their own.
 _JOINERS = str.maketrans(dict.fromkeys("-_/›\n", " "))
@@ -22,7 +23,7 @@ def plainly_spelled(text: str) -> str:
     first, _, rest = text.partition("\n")
     second, _, others = rest.partition("\n")
     is_echo = second != "" and _says_no_more(second, frozenset(_words(first)))
-    return _spelled(f"{first}\n{others if is_echo else rest}")
+    return spelled(f"{first}\n{others if is_echo else rest}")
 
 
 def _says_no_more(line: str, said: frozenset[str]) -> bool:
@@ -34,7 +35,10 @@ def _words(line: str) -> Iterator[str]:
     return (word for piece in line.translate(_JOINERS).split() for word in _small(piece).casefold().split())
 
 
-def _spelled(text: str) -> str:
+def spelled(text: str, kernel: Kernel | None = COMPILED) -> str:
+    """Return a text without capitals and joiners, where they say nothing."""
+    if kernel is not None and text.isascii() and (found := kernel.spelled(text)) is not None:
+        return found
     # Most words are small already.
     return " ".join([word if word.islower() else _small(word) for word in text.translate(_JOINERS).split()])
 

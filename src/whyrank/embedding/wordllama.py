@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import MissingExtra, ProviderError
+from ..kernel import COMPILED, Kernel
 from ..ports import Thresholds
 from .glance import Glance
 from .spelling import plainly_spelled
@@ -73,12 +74,9 @@ class WordLlama:
         for start in range(0, len(texts), _BATCH):
             batch = [plainly_spelled(text) if is_plain else text for text in texts[start : start + _BATCH]]
             # Fast is without the places of the tokens in the text, which nobody asks for.
-            for i, encoding in enumerate(self._tokenizer.encode_batch_fast(batch, add_special_tokens=False), start):
-                if encoding.ids:
-                    mean = self._table.take(encoding.ids, axis=0, mode="clip").mean(axis=0)
-                    # Row by row, so that a vector does not depend on the batch in its last bit.
-                    means[i] = _apart(mean, self._common) if is_plain else mean
-        return unit_rows(means)
+            encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+            write_means(self._table, [encoding.ids for encoding in encodings], means[start : start + _BATCH])
+        return unit_rows(_apart(means, self._common) if is_plain else means)
 
     def _seen(self, text: str) -> NDArray[np.float32] | None:
         """Embed one text by a glance at the files, if that is enough for it; the last one lets go of them."""
@@ -89,7 +87,9 @@ class WordLlama:
             self._glances = 0
             self.__dict__.pop("_glance", None)
         return (
-            None if glance is None or rows is None else unit_rows(_apart(rows.mean(axis=0), glance.common)[np.newaxis])
+            None
+            if glance is None or rows is None
+            else unit_rows(_apart(rows.mean(axis=0, keepdims=True), glance.common))
         )
 
     def query(self, text: str) -> NDArray[np.float32]:
@@ -128,9 +128,21 @@ class WordLlama:
         return tokenizer
 
 
-def _apart(mean: NDArray[np.float32], common: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Take the common direction off a mean."""
-    apart: NDArray[np.float32] = mean - np.dot(mean, common) * common
+def write_means(
+    table: NDArray[np.float32], rows: list[list[int]], means: NDArray[np.float32], kernel: Kernel | None = COMPILED
+) -> None:
+    """Write the mean of some rows of a table for each list of them; for an empty list nothing is written."""
+    if kernel is not None:
+        kernel.means(table, rows, means, table.shape[1])
+        return
+    for mean, ids in zip(means, rows, strict=True):
+        if ids:
+            mean[:] = table.take(ids, axis=0, mode="clip").mean(axis=0)
+
+
+def _apart(means: NDArray[np.float32], common: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Take the common direction off means, row by row: so none depends on the others in its last bit."""
+    apart: NDArray[np.float32] = means - np.vecdot(means, common)[:, np.newaxis] * common
     return apart
 
 

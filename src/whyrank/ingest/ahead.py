@@ -7,11 +7,11 @@ an embedder that fails is asked once and then left to those who know how long.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from threading import Thread
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from ..ports import Changes, Embedder
 from .filling import Desk, Given
 
 _LOOK_SECONDS = 0.2  # a signal that comes at the moment a wait begins is seen when it ends
+_SOON_FOLLOWED = 256  # texts: as many as callers put into a batch when there are more to come
 
 
 class _Begun(NamedTuple):
@@ -78,20 +79,25 @@ def _asked(embedder: Embedder, texts: Mapping[str, str]) -> Future[Given]:
 
 
 def embedded_ahead(desk: Desk | None, batches: Iterable[Changes]) -> Generator[Changes, None, None]:
-    """Yield batches in their order, with the vectors of their texts where there is more than one batch.
+    """Yield batches in their order, with the vectors of their texts unless there is nothing to be done meanwhile.
 
     Where no further batch can be made, those that were made come first, and then the error.
     """
     failures: list[Exception] = []
     waiting = _to_the_first_failure(batches, failures)
-    first, second = next(waiting, None), next(waiting, None)
-    if desk is None or second is None:  # nothing to be done meanwhile
-        yield from (one for one in (first, second) if one is not None)
-        yield from waiting
+    begun = [*islice(waiting, 1)]
+    if desk is not None and not _is_large(begun):  # as one that will be alone
+        begun += islice(waiting, 1)
+    if desk is not None and (_is_large(begun) or len(begun) > 1):
+        yield from _with_vectors(_Ahead(desk), chain(begun, waiting))
     else:
-        yield from _with_vectors(_Ahead(desk), chain((first, second), waiting))
+        yield from chain(begun, waiting)
     for error in failures:
         raise error
+
+
+def _is_large(batches: Sequence[Changes]) -> bool:
+    return len(batches) > 0 and len(batches[0].put) >= _SOON_FOLLOWED
 
 
 def _to_the_first_failure(batches: Iterable[Changes], failures: list[Exception]) -> Iterator[Changes]:
@@ -101,10 +107,9 @@ def _to_the_first_failure(batches: Iterable[Changes], failures: list[Exception])
         failures.append(error)
 
 
-def _with_vectors(ahead: _Ahead, batches: Iterable[Changes | None]) -> Iterator[Changes]:
+def _with_vectors(ahead: _Ahead, batches: Iterable[Changes]) -> Iterator[Changes]:
     before: _Begun | None = None
     for changes in batches:
-        assert changes is not None
         begun = ahead.begin(changes)  # when those before are embedded: one batch at a time
         if before is not None:
             yield ahead.settled(before)

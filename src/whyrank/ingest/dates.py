@@ -63,4 +63,4 @@ def date_in_name(path: str) -> float | None:
 def is_evergreen(path: str, dated: bool) -> bool:
     """Tell whether a file does not age: the long-lived notes, and undated files under `memory/`."""
     place = stored_place(path)
-    return place.name in _EVERGREEN_NAMES or (not dated and "memory" in place.parts[:-1])
+    return place.name in _EVERGREEN_NAMES or (not dated and "memory" in place.folders)

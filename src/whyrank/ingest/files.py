@@ -20,7 +20,6 @@ from .markers import FileFields, file_fields, lasting, scalar, section_fields
 from .walk import LOGS, MARKDOWN
 
 SKILL_FILE = "SKILL.md"
-_NOTHING_SAID = {"expires": None}
 
 _TEXT_KEYS = ("text", "content", "message")
 _SPEAKER_KEYS = ("speaker", "role", "author", "from", "name")
@@ -70,7 +69,7 @@ def _chunk_memories(
             kind="chunk",
             name=name,
             title=name or place.stem,
-            slug=_text(fields, "slug") or (place.parent.name if is_skill else ""),
+            slug=_text(fields, "slug") or (place.folders[-1] if is_skill and place.folders else ""),
             summary=summary if number == 0 and summary != text else "",
             headings=piece.headings,
             source=Source(path, piece.start_line, piece.end_line, content_hash(text)),
@@ -80,9 +79,10 @@ def _chunk_memories(
             evergreen=is_evergreen(path, dated is not None),
             trust="ingested",
         )
-        said = lasting(section_fields(piece.marks).over(whole.values), mtime)
         memory = finished(draft)
-        yield memory if said == _NOTHING_SAID else replace(memory, **said)
+        if piece.marks or whole.values:
+            memory = replace(memory, **lasting(section_fields(piece.marks).over(whole.values), mtime))
+        yield memory
 
 
 def _top_heading(document: ParsedText) -> str:
@@ -96,6 +96,8 @@ def _summary_only(summary: str) -> list[Chunk]:
 
 
 def _text(fields: dict[str, Any], *keys: str) -> str:
+    if not fields:  # as most files have none
+        return ""
     return next((text for key in keys if (text := scalar(fields.get(key)))), "")
 
 

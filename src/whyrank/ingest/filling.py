@@ -15,7 +15,7 @@ from ..analysis.entries import content_hash
 from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch
 from ..lifetimes import NEVER
 from ..ports import Changes, Embedder, Failure, Store, Vector
-from ..unitvectors import lone_row, unit_rows
+from ..unitvectors import lone_row, squares_of, unit_rows
 
 Progress = Callable[[int, int, str], None]
 Clock = Callable[[], float]
@@ -157,7 +157,7 @@ class Desk:
             rows = unit_rows(given, len(texts), self.dimension or self.store.dimensions(self.space))
         except (ValueError, TypeError) as error:
             raise ProviderGarbage(str(error)) from error
-        return {text_hash: row for text_hash, row in zip(texts, rows, strict=True) if row.dot(row)}
+        return {key: row for key, row, square in zip(texts, rows, squares_of(rows), strict=True) if square}
 
     def _failed(self, text_hash: str, error: Exception, known: Mapping[str, Failure]) -> Attempt:
         """Write a failure down, with the moment of the next try."""

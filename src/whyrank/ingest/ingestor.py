@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -80,7 +81,8 @@ class Report:
         self.files[plan.action] = self.files.get(plan.action, 0) + 1
         self.plans.append((plan.path, plan.action))
         self.chunks += len(plan.entries)
-        self.removed += len(set(plan.remove) - {entry.memory.id for entry in plan.entries})
+        if plan.remove:
+            self.removed += len(set(plan.remove) - {entry.memory.id for entry in plan.entries})
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Ingestor:
             first = report.failed[0]
             raise IngestError(f"{first.path}: {first.reason}", "check the path and its permissions")
         manifest = self.store.manifest(scope)
-        deleted = self._deleted(roots, scope, {self._name(file.path) for file in found}, manifest, report.failed)
+        deleted = self._deleted(roots, scope, {name for name, _ in found}, manifest, report.failed)
         report.remarks += ((path, _PASSED_OVER) for path in deleted if os.path.isfile(self.settings.workspace / path))
         plans = self._plans(found, scope, manifest, deleted, report)
         self._apply(plans, len(found) + len(deleted), report)
@@ -129,7 +131,8 @@ class Ingestor:
 
     # -- planning --------------------------------------------------------------------------------------------
 
-    def _find(self, roots: Sequence[Path], report: Report) -> Iterator[Found]:
+    def _find(self, roots: Sequence[Path], report: Report) -> Iterator[tuple[str, Found]]:
+        """Yield the files there are, each once, with the names they are known by."""
         seen: set[str] = set()
         for root in roots:
             for item in walk(root):
@@ -137,7 +140,7 @@ class Ingestor:
                     report.skipped.append(item)
                 elif (name := self._name(item.path)) not in seen:
                     seen.add(name)
-                    yield item
+                    yield name, item
 
     def _name(self, path: Path) -> str:
         """Return the path a file is known by: below the workspace relative to it, elsewhere absolute."""
@@ -167,18 +170,18 @@ class Ingestor:
 
     def _plans(
         self,
-        found: Sequence[Found],
+        found: Sequence[tuple[str, Found]],
         scope: Scope,
         manifest: dict[str, FileRecord],
         deleted: dict[str, FilePlan],
         report: Report,
     ) -> Iterator[FilePlan]:
         by_hash = {manifest[path].content_hash: path for path in deleted}
-        for file in found:
-            plan = self._plan(file, scope, manifest, report)
+        for name, file in found:
+            plan = self._plan(name, file, scope, manifest, report)
             if isinstance(plan, Skipped):
                 report.skipped.append(plan)
-                known = manifest.get(self._name(file.path))
+                known = manifest.get(name)
                 if known and not plan.failed:
                     yield self._deletion(known)  # it has become something we do not read
                 continue
@@ -194,17 +197,19 @@ class Ingestor:
         yield from deleted.values()
 
     def _plan(
-        self, file: Found, scope: Scope, manifest: dict[str, FileRecord], report: Report
+        self, name: str, file: Found, scope: Scope, manifest: dict[str, FileRecord], report: Report
     ) -> FilePlan | Skipped | None:
-        name = self._name(file.path)
         known = manifest.get(name)
-        cut = _cut(self.settings) + ":"
-        if known and known.content_hash.startswith(cut) and (known.size, known.mtime_ns) == (file.size, file.mtime_ns):
+        if (
+            known
+            and known.content_hash.startswith(self._cut)
+            and (known.size, known.mtime_ns) == (file.size, file.mtime_ns)
+        ):
             return None
         content = read(file, self.settings.max_bytes)
         if isinstance(content, Skipped):
             return content
-        record = FileRecord(name, scope, file.size, file.mtime_ns, _fingerprint(content.data, self.settings))
+        record = FileRecord(name, scope, file.size, file.mtime_ns, self._fingerprint(content.data))
         if known and known.content_hash == record.content_hash:
             return FilePlan(name, "touched", record)
         parsed = memories_in(content.text, name, scope, file.mtime_ns / _NANOSECONDS, self.settings.size)
@@ -213,6 +218,16 @@ class Ingestor:
         entries = tuple(entry_for(memory, self.settings.language) for memory in parsed.memories)
         remove = tuple(self.store.chunks_of(scope, name)) if known else ()
         return FilePlan(name, "changed" if known else "new", record, entries, remove)
+
+    def _fingerprint(self, data: bytes) -> str:
+        """Return the hash of how a file is cut and of its bytes."""
+        return self._cut + hashlib.blake2b(data, digest_size=16).hexdigest()
+
+    @cached_property
+    def _cut(self) -> str:
+        """Name the settings that shape chunks and tokens; files cut otherwise are read again."""
+        size = self.settings.size
+        return f"v{READER_VERSION}-{size.tokens}-{size.overlap}-{self.settings.language}:"
 
     # -- applying --------------------------------------------------------------------------------------------
 
@@ -293,13 +308,3 @@ def _is_below_any(path: str, roots: Sequence[str]) -> bool:
         root == path or path.startswith(root.rstrip("/") + "/") or (root == "." and not path.startswith("/"))
         for root in roots
     )
-
-
-def _fingerprint(data: bytes, settings: Settings) -> str:
-    """Return the hash of how a file is cut and of its bytes."""
-    return f"{_cut(settings)}:{hashlib.blake2b(data, digest_size=16).hexdigest()}"
-
-
-def _cut(settings: Settings) -> str:
-    """Name the settings that shape chunks and tokens; files cut otherwise are read again."""
-    return f"v{READER_VERSION}-{settings.size.tokens}-{settings.size.overlap}-{settings.language}"

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,13 +68,14 @@ def is_readable(path: Path) -> bool:
 def walk(root: Path, wanted: Callable[[Path], bool] = is_readable) -> Iterator[Found | Skipped]:
     """Yield the readable files at or below a path, in order, and what was passed over; in folders only the wanted."""
     if not os.path.isdir(root):
-        yield _look(root, root.parent)
+        yield _look(root, root.parent, os.path.islink(root))
         return
     rules: list[Rule] = []
     for folder in _folders_above(root):
         yield from _add_rules(folder, rules)
     # What is named is wanted, even if it is ignored from above.
-    yield from _walk_folder(root, () if _ignored(root, rules) else tuple(rules), wanted)
+    top = _Entry(root, os.path.islink(root), True, ())
+    yield from _walk_folder(root, () if _ignored(top, rules) else tuple(rules), wanted)
 
 
 def _folders_above(root: Path) -> list[Path]:
@@ -85,25 +87,51 @@ def _folders_above(root: Path) -> list[Path]:
     return []
 
 
+class _Entry(NamedTuple):
+    """What stands in a folder, as the folder tells it, and the rules that hold for it."""
+
+    path: Path
+    is_link: bool
+    is_folder: bool
+    rules: tuple[Rule, ...]
+
+
 def _walk_folder(root: Path, inherited: tuple[Rule, ...], wanted: Callable[[Path], bool]) -> Iterator[Found | Skipped]:
     """Walk with a stack of what is left to do: folders may be nested deeper than functions."""
-    left: list[tuple[Path, tuple[Rule, ...]]] = [(root, inherited)]
+    left = [_Entry(root, False, True, inherited)]
     while left:
-        path, above = left.pop()
-        if path != root and os.path.islink(path) and os.path.isdir(path):
-            yield Skipped(str(path), "a link to a folder; links are not followed")
-        elif os.path.isdir(path):
-            rules = list(above)
-            yield from _add_rules(path, rules)
+        entry = left.pop()
+        if entry.is_folder and entry.is_link:
+            yield Skipped(str(entry.path), "a link to a folder; links are not followed")
+        elif entry.is_folder:
+            rules = list(entry.rules)
+            yield from _add_rules(entry.path, rules)
             try:
-                names = sorted(os.listdir(path), reverse=True)
+                below = [*_entries(entry.path, tuple(rules))]
             except OSError as error:
-                yield Skipped(str(path), f"cannot be read: {error.strerror}", failed=True)
+                yield Skipped(str(entry.path), f"cannot be read: {error.strerror}", failed=True)
                 continue
-            below = (path / name for name in names if not name.startswith(".") and name not in _NEVER)
-            left += [(entry, tuple(rules)) for entry in below if not _ignored(entry, rules)]
-        elif wanted(path):
-            yield _look(path, root)
+            left += [one for one in below if not _ignored(one, rules)]
+        elif wanted(entry.path):
+            yield _look(entry.path, root, entry.is_link)
+
+
+def _entries(folder: Path, rules: tuple[Rule, ...]) -> Iterator[_Entry]:
+    """Yield what stands in a folder, the last first."""
+    with os.scandir(folder) as listed:
+        entries = sorted(listed, key=attrgetter("name"), reverse=True)
+    for entry in entries:
+        if not entry.name.startswith(".") and entry.name not in _NEVER:
+            yield _Entry(folder / entry.name, *_told(entry), rules)
+
+
+def _told(entry: os.DirEntry[str]) -> tuple[bool, bool]:
+    """Tell whether something is a link, and whether it is a folder or leads to one."""
+    try:
+        is_link = entry.is_symlink()
+        return is_link, os.path.isdir(entry.path) if is_link else entry.is_dir(follow_symlinks=False)
+    except OSError:  # what it is, its folder does not say; whoever looks at it says why nobody can
+        return False, False
 
 
 def _add_rules(folder: Path, rules: list[Rule]) -> Iterator[Skipped]:
@@ -128,23 +156,21 @@ def _add_rules(folder: Path, rules: list[Rule]) -> Iterator[Skipped]:
         rules.append(Rule(folder, GitIgnoreSpec.from_lines(good)))
 
 
-def _ignored(path: Path, rules: Sequence[Rule]) -> bool:
+def _ignored(entry: _Entry, rules: Sequence[Rule]) -> bool:
     """Tell whether a path is ignored: as with git, the last rule that speaks of it decides."""
-    if not rules:
-        return False
-    ignored, is_folder = False, os.path.isdir(path) and not os.path.islink(path)
+    ignored, is_folder = False, entry.is_folder and not entry.is_link
     for rule in rules:
-        relative = path.relative_to(rule.folder).as_posix() + ("/" if is_folder else "")
+        relative = entry.path.relative_to(rule.folder).as_posix() + ("/" if is_folder else "")
         said = rule.spec.check_file(relative).include
         ignored = ignored if said is None else said
     return ignored
 
 
-def _look(path: Path, root: Path) -> Found | Skipped:
+def _look(path: Path, root: Path, is_link: bool) -> Found | Skipped:
     if clean(str(path)).replaced:
         return Skipped(repr(str(path)), "its name is no valid Unicode")
     try:
-        if os.path.islink(path) and not path.resolve(strict=True).is_relative_to(root.resolve()):
+        if is_link and not path.resolve(strict=True).is_relative_to(root.resolve()):
             return Skipped(str(path), "a link that leads out of the folder")
         status = path.stat()
     except (OSError, RuntimeError) as error:

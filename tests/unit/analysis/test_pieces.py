@@ -18,7 +18,8 @@ PIECES = (
     "december", "Décembre", "мая", "декабря", "3rd", "5", "29", "2023", "2023-12-29", "1-10", "v1.2", "night-shift",
     "getHTTPUrl", "snake_case", "a.b/c", "c++", "tea,pot", "(tea", "pot)", "β2", "TGF-β", "ｆｕｌｌ", "②", "２０２３",
     "Müller", "cafe\u0301", "боюсь", "ночь", "東京都", "にほん", "ไทย", "한국어", "…", "—", "’", "\u00a8", "x" * 70,
-    "2023" * 20,
+    "2023" * 20, "Kettle.", "(kettles),", '"Boiling!"', "Decomposes", "Goethe", "Us.", "aws:", "A.", "...tea",
+    "Tea;Pot",
 )  # fmt: skip
 SPACES = (" ", "  ", "\n", "\t", "\u00a0", "\u2003", "\x1c", "")
 

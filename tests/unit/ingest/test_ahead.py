@@ -90,6 +90,32 @@ def test_one_batch_needs_no_thread() -> None:
     assert store.spaces() == {embedder.fingerprint: 20}
 
 
+def test_a_large_batch_is_embedded_before_the_next_is_made() -> None:
+    begun = threading.Event()
+
+    class Beginning(Embedder):
+        def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            begun.set()
+            return super().documents(texts)
+
+    def batches() -> Iterable[Changes]:
+        yield numbered(1, 256)[0]
+        assert begun.wait(10.0)
+        yield batch("tea")
+
+    embedder = Beginning()
+    store, _ = stored(embedder, batches())
+    assert [len(texts) for texts in embedder.asked] == [256, 1]
+    assert store.status(embedder.fingerprint).without_vector == 0
+
+
+def test_a_large_batch_that_comes_alone_has_its_vectors_too() -> None:
+    embedder = Embedder()
+    store, seen = stored(embedder, numbered(1, 256))
+    assert [len(changes.vectors) for changes in seen] == [256]
+    assert store.status(embedder.fingerprint).without_vector == 0
+
+
 def test_without_an_embedder_batches_are_as_they_were() -> None:
     batches = numbered(3, 2)
     assert [*embedded_ahead(None, batches)] == batches

@@ -48,16 +48,11 @@ class VectorIndex:
         The first vectors of a space open it, unless they come from somebody who thought that it was there.
         """
         dimensions = _dimensions(connection, space, next(iter(vectors.values())), opens)
-        for text_hash, vector in vectors.items():
-            length = _length(vector) if vector.shape == (dimensions,) else math.nan
-            if not 0.0 < length < math.inf:
-                raise _misfit(connection, text_hash, vector, dimensions)
-            blob = _unit(vector, length).astype("<f4").tobytes()
-            connection.execute(
-                "INSERT INTO vectors (space, hash, checksum, vector) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT DO UPDATE SET checksum = excluded.checksum, vector = excluded.vector",
-                (space, text_hash, zlib.crc32(blob), blob),
-            )
+        connection.executemany(
+            "INSERT INTO vectors (space, hash, checksum, vector) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET checksum = excluded.checksum, vector = excluded.vector",
+            [(space, key, zlib.crc32(blob), blob) for key, blob in _blobs(connection, vectors, dimensions)],
+        )
 
     def close(self, connection: Connection, space: str, changed: Mapping[str, Iterable[int]]) -> None:
         """Write the signs of the full blocks that were changed."""
@@ -153,6 +148,23 @@ class VectorIndex:
         dimensions = 64 * len(signs.signs) if signs is not None else 0
         fits = 0 < len(shelf) * dimensions * np.dtype(np.float32).itemsize <= WHOLE_SHARE * self._cache_bytes
         return (space, shelf.scope, True) in self._held or (fits and self._asked[space, shelf.scope] > ASKED_OFTEN)
+
+
+def _blobs(connection: Connection, vectors: Mapping[str, Vector], dimensions: int) -> Iterable[tuple[str, bytes]]:
+    """Return vectors as they are stored: all at once if they are at unit length, as nearly always, else one by one."""
+    if all(vector.shape == (dimensions,) for vector in vectors.values()):
+        table = np.array([*vectors.values()], "<f4")
+        wide = table.astype(np.float64)
+        if bool(np.all(np.abs(np.sqrt(np.vecdot(wide, wide)) - 1.0) <= UNIT_TOLERANCE)):
+            return zip(vectors, map(bytes, table.view(f"V{table.itemsize * dimensions}").ravel()), strict=True)
+    return [(key, _blob(connection, key, vector, dimensions)) for key, vector in vectors.items()]
+
+
+def _blob(connection: Connection, text_hash: str, vector: Vector, dimensions: int) -> bytes:
+    length = _length(vector) if vector.shape == (dimensions,) else math.nan
+    if not 0.0 < length < math.inf:
+        raise _misfit(connection, text_hash, vector, dimensions)
+    return _unit(vector, length).astype("<f4").tobytes()
 
 
 def _length(vector: Vector) -> float:

@@ -32,6 +32,7 @@ from .past import (
     with_recalls,
     write_history,
 )  # fmt: skip
+from .portions import portions
 from .purging import leave_word
 from .queue import drop_orphaned_failures, put_failures
 from .readers import Marks
@@ -171,7 +172,7 @@ class Writing:
         self._close({space: hashes})
 
     def _insert(self, entries: Iterable[Entry]) -> None:
-        placed = [self._placed_row(entry) for entry in entries]
+        placed = self._placed_rows([*entries])
         self.keyword.put(self._connection, placed)
         self._names.put(
             self._connection, [(row, str(entry.memory.scope), entry.names) for row, _, entry in placed if entry.names]
@@ -179,15 +180,20 @@ class Writing:
         self._readers.close()
         self._placed += placed
 
-    def _placed_row(self, entry: Entry) -> Placed:
-        scope = str(entry.memory.scope)
-        number = self._ledger.next_number(scope)
-        row = self._connection.execute(INSERT, to_row(entry, number)).lastrowid
-        assert row is not None
-        self._ledger.put(scope, number, record_of(row, entry))
-        self._readers.put(row, entry.reader)
-        self._put[scope].append(number)
-        return Placed(row, number, entry)
+    def _placed_rows(self, entries: Sequence[Entry]) -> list[Placed]:
+        """Put memories into their rows, all in one statement: what it adds gets rows without a gap."""
+        if not entries:
+            return []
+        scopes = [str(entry.memory.scope) for entry in entries]
+        numbers = [*map(self._ledger.next_number, scopes)]
+        self._connection.executemany(INSERT, map(to_row, entries, numbers))
+        last: int = self._connection.execute("SELECT last_insert_rowid()").fetchone()[0]
+        rows = range(last - len(entries) + 1, last + 1)
+        for row, scope, number, entry in zip(rows, scopes, numbers, entries, strict=True):
+            self._ledger.put(scope, number, record_of(row, entry))
+            self._readers.put(row, entry.reader)
+            self._put[scope].append(number)
+        return [*map(Placed, rows, numbers, entries)]
 
     def _remove(self, ids: Sequence[MemoryId]) -> list[str]:
         """Take memories out of every table; return the hashes of the texts they embedded."""
@@ -205,9 +211,9 @@ class Writing:
     def _close(self, given: Mapping[str, Iterable[str]]) -> None:
         """Write the records, and the signs of what was put and of what was there before its vector came, by space."""
         changed = {scope: set(numbers) for scope, numbers in self._put.items()}
-        for text_hash in chain.from_iterable(given.values()):
+        for part, marks in portions([*chain.from_iterable(given.values())]):
             for scope, number in self._connection.execute(
-                "SELECT scope, number FROM memories WHERE embed_hash = ?", (text_hash,)
+                f"SELECT scope, number FROM memories WHERE embed_hash IN ({marks})", part
             ).fetchall():
                 numbers = changed.setdefault(scope, set())
                 if number not in numbers:
@@ -291,11 +297,15 @@ def _found(connection: Connection, ids: Sequence[MemoryId]) -> list[tuple[int, s
 
 
 def _chunks_below(connection: Connection, files: Iterable[tuple[Scope, str]]) -> list[MemoryId]:
+    paths: dict[str, list[str]] = defaultdict(list)
+    for scope, path in files:
+        paths[str(scope)].append(path)
     return [
         identity
-        for scope, path in files
+        for scope, below in paths.items()
+        for part, marks in portions(below)
         for (identity,) in connection.execute(
-            "SELECT id FROM memories WHERE scope = ? AND path = ? AND kind = 'chunk'", (str(scope), path)
+            f"SELECT id FROM memories WHERE scope = ? AND path IN ({marks}) AND kind = 'chunk'", (scope, *part)
         )
     ]
 

@@ -112,8 +112,9 @@ def _followers(keys: NDArray[np.int64], lengths: Sequence[int]) -> NDArray[np.ui
     """Return what follows each occurrence in its text."""
     followers = np.zeros(len(keys), np.uint32)
     followers[:-1] = (keys[1:] & 0xFFFFFFFF).astype(np.uint32)
-    last = np.cumsum(lengths) - 1
-    followers[last[np.asarray(lengths) > 0]] = 0
+    counts = np.array(lengths, np.int64)
+    last = np.cumsum(counts) - 1
+    followers[last[counts > 0]] = 0
     return followers
 
 
