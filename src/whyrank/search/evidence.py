@@ -42,7 +42,7 @@ class Weighing(NamedTuple):
     def of(cls, context: Context, weak: float) -> Weighing:
         """Return how the question of a context does it, where evidence is weak from this on."""
         analysis, unheld = context.analysis, context.unheld
-        is_one_word = len(analysis.terms) == 1 and unheld is None
+        is_one_word = len(analysis.terms) == 1 and not analysis.dates and unheld is None
         return cls(coverage_counts(analysis), unheld, weak if is_one_word else 0.0)
 
     @property

@@ -89,6 +89,8 @@ def test_who_holds_the_only_word_asked_for_is_never_nothing() -> None:
     assert ranked.hits[0].confidence == pytest.approx(0.2)
     assert "cosine + 0.667 × coverage is less than 0.400, but it holds the only word" in ranked.hits[0].trail[-1].why
     assert judged(ONE, EMBEDDER, asked(0.1, 0.0, "tea")).verdict == "nothing"  # which does not hold it
+    dated = replace(analyse("tea"), dates=("@2026-05",))
+    assert judged(ONE, EMBEDDER, replace(asked(0.1, 0.3), analysis=dated)).verdict == "nothing"  # the day is covered
     assert judged(ONE, EMBEDDER, asked(0.6, 0.6, "tea")).evidence == pytest.approx(0.6 + 2 / 3 * 0.6)
 
 

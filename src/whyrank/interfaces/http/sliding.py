@@ -85,9 +85,7 @@ def examples(memory: Memory) -> dict[str, dict[str, Any]]:
         "vector": Signal("vector", {memory.id: 0.71}),
     }
     context = Context(Query(text), analyse(text), {memory.id: memory}, signals)
-    results = Results(
-        text, (), "found", recipe.name, context.analysis, timings={"total": 2.1}, evidence=0.71 + 1.2 * 0.8
-    )
+    results = Results(text, (), "found", recipe.name, context.analysis, timings={"total": 2.1}, evidence=1.67)
     settled = Pool(runs, context, recipe)
     found = Pooled(results, settled, recipe, Adjustments(), (), 0.6, {}, {memory.id: 0.99}, Weighing.of(context, 0.35))
     return {"Candidates": pool_shapes.pool(found), "Likeness": pool_shapes.likeness(found)}
