@@ -159,6 +159,20 @@ MUTANTS = (
         SEARCH_LAWS,
     ),
     Mutant(
+        "coverage counts alike for one word and for ten",
+        "search/evidence.py",
+        "words / (words + WORDS_AT_HALF)",
+        "words / (words + WORDS_AT_HALF * words)",
+        "tests/unit/search/test_confidence.py",
+    ),
+    Mutant(
+        "the only word asked for may be nothing",
+        "search/evidence.py",
+        "max(least if coverage else 0.0, ",
+        "max(0.0, ",
+        SEARCH_LAWS,
+    ),
+    Mutant(
         "unstable tie",
         "ranking/fusion.py",
         "key=lambda place: (-scores[place], keys.get(place, ()))",

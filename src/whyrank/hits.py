@@ -333,7 +333,7 @@ class Results(Sequence[Hit]):
     dropped: Sequence[Hit] = ()
     notices: tuple[Notice, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
-    evidence: float = 0.0  # the best cosine plus the best coverage: what the verdict rests on
+    evidence: float = 0.0  # the best cosine and the best coverage, added up: what the verdict rests on
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...

@@ -12,13 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.worlds import BOB, NOW, SEEN, WORDS, memories, queries, temporary
-from whyrank.hits import Hit, Ranking, Results
+from whyrank.analysis.query import analyse
+from whyrank.hits import Context, Hit, Ranking, Results
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes, Store
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search.calibrating import calibrate
 from whyrank.search.calibration import Bar, Calibration
 from whyrank.search.confidence import Judgement, judged
+from whyrank.search.evidence import coverage_counts
 from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
@@ -270,13 +272,18 @@ def test_law_6_thresholds_are_those_of_a_store_with_only_what_the_caller_may_see
 bars = st.tuples(st.floats(0, 2), st.floats(0.05, 2)).map(lambda pair: Bar(pair[0], pair[0] + pair[1], 1.0, 1.0))
 
 
-@given(bar=bars, values=st.tuples(st.floats(0, 1), st.floats(0, 1)))
-def test_confidence_rises_with_evidence_and_agrees_with_the_verdict(bar: Bar, values: tuple[float, float]) -> None:
-    calibration = Calibration("", ("global",), 100, NOW, 200, 96, ("en",), coverage=bar)
+@given(bar=bars, values=st.tuples(st.floats(0, 1), st.floats(0, 1)), words=st.sampled_from((1, 2, 7)))
+def test_confidence_rises_with_evidence_and_agrees_with_the_verdict(
+    bar: Bar, values: tuple[float, float], words: int
+) -> None:
+    calibration = Calibration("", ("global",), 100, NOW, 200, 96, ("en",), coverage=bar, words=bar)
+    analysis = analyse(" ".join(f"kettle{chr(97 + i)}x" for i in range(words)))
+    counts = coverage_counts(analysis)
 
     def judgement(coverage: float) -> Judgement:
         said = {"keyword": Signal("keyword", {"a": coverage}, {"a": coverage})}
-        return judged(Ranking((Hit(Memory("a", "tea"), 0, 0.5),)), None, said, calibration)
+        context = Context(Query(analysis.text), analysis, {}, said)
+        return judged(Ranking((Hit(Memory("a", "tea"), 0, 0.5),)), None, context, calibration)
 
     low, high = (judgement(coverage) for coverage in sorted(values))
     confidences = [one.ranking.hits[0].confidence or 0.0 for one in (low, high)]
@@ -284,6 +291,8 @@ def test_confidence_rises_with_evidence_and_agrees_with_the_verdict(bar: Bar, va
     order = ("nothing", "weak", "found")
     assert order.index(low.verdict) <= order.index(high.verdict)
     for coverage, one, confidence in zip(sorted(values), (low, high), confidences, strict=True):
-        assert (one.verdict == "found") == (coverage >= bar.found)
-        assert (one.verdict == "nothing") == (coverage < bar.weak)
+        is_held = len(analysis.terms) == 1 and coverage > 0
+        assert (one.verdict == "found") == (counts * coverage >= bar.found)
+        assert (one.verdict == "nothing") == (counts * coverage < bar.weak and not is_held)
+        assert [one.evidence] == one.weighing.evidence([(None, coverage)])
         assert confidence >= 0.799 if one.verdict == "found" else confidence <= 0.801

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class MissingModel:
     """Stands for an embedder whose model is not installed on this machine."""
 
-    thresholds = Thresholds(weak=0.3, found=0.65)  # never read: no vector of it speaks
+    thresholds = Thresholds(weak=0.35, found=0.7)  # never read: no vector of it speaks
 
     def __init__(self, fingerprint: str, error: WhyrankError) -> None:
         self.fingerprint = fingerprint

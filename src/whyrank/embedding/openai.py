@@ -46,7 +46,7 @@ class OpenAiEmbedder:
     """Unit vectors from `/v1/embeddings`."""
 
     # Models differ; these are MiniLM's, and calibration measures a store's own.
-    thresholds = Thresholds(weak=0.35, found=0.6)
+    thresholds = Thresholds(weak=0.4, found=0.65)
 
     def __init__(self, served: Served, transport: Transport) -> None:
         self._served = served

@@ -36,6 +36,7 @@ from ..ranking.stages import (
 )
 from ..ranking.texts import text_key
 from ..ranking.worth import Importance
+from ..search.evidence import Weighing
 from ..search.pooled import Pooled
 from ..trail import Trail
 from ..types import Memory, Signal
@@ -71,6 +72,7 @@ def pool(found: Pooled) -> dict[str, Any]:
         "importance": _stage(Importance(), found) if found.wish.importance == SCALED else None,
         "last": [_stage(stage, found) for stage in found.last],
         "least": dict(context.least),
+        "weighing": _weighing(found.weighing),
         "signals": _signals(found),
         "candidates": _candidates(found),
         "timings": {stage: round(spent, 3) for stage, spent in results.timings.items()},
@@ -92,6 +94,10 @@ def _check_count(found: Pooled, most: int, what: str) -> None:
 
 def _knob(slider: Slider) -> dict[str, Any]:
     return {"key": slider.key, **asdict(slider), "idle": slider.idle or None, "needs": slider.needs or None}
+
+
+def _weighing(weighing: Weighing) -> dict[str, float]:
+    return {"coverage_counts": weighing.coverage_counts, "rest": weighing.rest, "least": weighing.least}
 
 
 def _fusion(found: Pooled) -> dict[str, Any]:

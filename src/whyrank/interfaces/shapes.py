@@ -293,7 +293,7 @@ def report(done: Report) -> dict[str, Any]:
 
 def calibration(made: Calibration) -> dict[str, Any]:
     """Return one calibration."""
-    bars = {"evidence": made.both, "cosine": made.cosine, "coverage": made.coverage}
+    bars = {"evidence": made.both, "words": made.words, "cosine": made.cosine, "coverage": made.coverage}
     return {
         "scopes": list(made.scopes),
         "space": made.space or None,

@@ -18,6 +18,7 @@ from ..ranking.recipes import recipe_named
 from ..types import Memory, Query, Where
 from ..wording import counted
 from .calibration import MIN_MEMORIES, Bar, Calibration
+from .evidence import coverage_counts
 from .halves import halved_questions
 from .offtopic import off_topic
 from .retrieval import Stopwatch, retrieve
@@ -28,7 +29,7 @@ FOREIGN_QUESTIONS = 96
 # Own questions are put together of two halves and so a little harder than real ones: nine of ten of them reach what 93
 # to 100 % of real questions do, over eight of nine evaluation sets (docs/how-to/nothing-relevant.md).
 OWN_BELOW = 0.1
-FOREIGN_BELOW = 0.9  # the best tenth may be about this store after all
+FOREIGN_BELOW = 0.92  # the best of them may be about this store after all
 MIN_WEAK = 0.05  # where foreign questions find no word at all: no evidence must never be called weak
 MIN_GAP = 0.05  # of evidence between weak and found, so that confidence has room to rise
 MIN_LANGUAGE_SHARE = 0.1  # of the memories; fewer are quotations, or mistaken
@@ -37,10 +38,16 @@ Progress = Callable[[int, int, str], None]
 
 
 class _Seen(NamedTuple):
-    """The best that one question found."""
+    """The best that one question found, and what its coverage comes to by the number of its words."""
 
     cosine: float | None
     coverage: float
+    words: float
+
+    @property
+    def both(self) -> float | None:
+        """Return cosine and words together, if a vector spoke."""
+        return self.cosine + self.words if self.cosine is not None else None
 
 
 def calibrate(
@@ -59,7 +66,7 @@ def calibrate(
         _check(embedder, own[0])
         seen = list(_asked([*own, *foreign], store, embedder, language, where, progress))
     ours, theirs = seen[: len(own)], seen[len(own) :]
-    both = _spoken_bar(ours, theirs, coverage_counts=1.0)
+    both = _spoken_bar([found.both for found in ours], [found.both for found in theirs])
     if embedder is not None and both is None:
         raise ConfigError(
             f"too few memories have a vector of {embedder.fingerprint} to calibrate by",
@@ -74,7 +81,8 @@ def calibrate(
         foreign=len(foreign),
         languages=tuple(_languages(sampled, language)),
         coverage=_bar([found.coverage for found in ours], [found.coverage for found in theirs]),
-        cosine=_spoken_bar(ours, theirs, coverage_counts=0.0),
+        words=_bar([found.words for found in ours], [found.words for found in theirs]),
+        cosine=_spoken_bar([found.cosine for found in ours], [found.cosine for found in theirs]),
         both=both,
     )
 
@@ -123,16 +131,14 @@ def _asked(
         cosines = signals["vector"].values if "vector" in signals else {}
         coverages = signals["keyword"].coverage if "keyword" in signals else {}
         best = max(0.0, max(cosines.values())) if cosines else None
-        yield _Seen(best, max(coverages.values(), default=0.0))
+        covered = max(coverages.values(), default=0.0)
+        yield _Seen(best, covered, coverage_counts(retrieved.context.analysis) * covered)
         progress(number, len(questions), "calibrating")
 
 
-def _spoken_bar(ours: Sequence[_Seen], theirs: Sequence[_Seen], coverage_counts: float) -> Bar | None:
+def _spoken_bar(ours: Sequence[float | None], theirs: Sequence[float | None]) -> Bar | None:
     """Return a bar over the questions that vectors spoke to, if they are enough."""
-    sides = [
-        [found.cosine + coverage_counts * found.coverage for found in side if found.cosine is not None]
-        for side in (ours, theirs)
-    ]
+    sides = [[found for found in side if found is not None] for side in (ours, theirs)]
     return _bar(*sides) if min(map(len, sides)) >= MIN_QUESTIONS else None
 
 

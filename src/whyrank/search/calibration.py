@@ -17,7 +17,7 @@ from ..wording import counted, which
 
 MIN_MEMORIES = 20  # fewer say nothing about what chance finds among them
 GROWTH_BEFORE_REFRESH = 2.0
-_FORMAT = 1
+_FORMAT = 2  # raised whenever evidence is added up in another way: what was measured in the old one says nothing
 _KIND = "calibration"
 _PREFIX = json.dumps([_KIND])[:-1]  # how the names of their notes begin
 
@@ -38,7 +38,11 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was measured for one set of visible scopes and one embedding space; no bar where no vector spoke."""
+    """What was measured for one set of visible scopes and one embedding space; no bar where no vector spoke.
+
+    Cosine and coverage each by itself say which hits may be dropped; `words` is the evidence of words alone, `both`
+    that of words and vectors: what verdicts rest on.
+    """
 
     space: str
     scopes: tuple[str, ...]
@@ -48,6 +52,7 @@ class Calibration:
     foreign: int
     languages: tuple[str, ...]
     coverage: Bar
+    words: Bar
     cosine: Bar | None = None
     both: Bar | None = None
 
@@ -84,15 +89,13 @@ def calibrations_in(store: Store, space: str) -> list[Calibration]:
 
 
 def notes_about(store: Store, scope: Scope) -> list[str]:
-    """Return the names of the notes that were taken over memories of a scope."""
-    kept = ((name, _read(text)) for name, text in store.notes(_PREFIX).items())
-    return [name for name, made in kept if made is not None and str(scope) in made.scopes]
+    """Return the names of the notes that were taken over memories of a scope, by whatever version."""
+    return [name for name in store.notes(_PREFIX) if str(scope) in _scopes_of(name)]
 
 
 def calibrated_owners(store: Store) -> list[Scope]:
-    """Return whose memories have been calibrated in any space, and everybody's."""
-    read = (_read(text) for text in store.notes(_PREFIX).values())
-    named = {Scope.parse(scope) for calibration in read if calibration is not None for scope in calibration.scopes}
+    """Return whose memories have been calibrated in any space, by whatever version, and everybody's."""
+    named = {Scope.parse(scope) for name in store.notes(_PREFIX) for scope in _scopes_of(name)}
     return sorted({GLOBAL, *named})
 
 
@@ -132,6 +135,15 @@ def _name(space: str, scopes: Sequence[str]) -> str:
     return json.dumps([_KIND, space, list(scopes)])
 
 
+def _scopes_of(name: str) -> list[str]:
+    """Read the scopes off the name of a note; what is named otherwise has none."""
+    try:
+        _, _, scopes = json.loads(name)
+        return [str(scope) for scope in scopes]
+    except (ValueError, TypeError):
+        return []
+
+
 @lru_cache(maxsize=4096)
 def _read(text: str) -> Calibration | None:
     """Read a calibration; what another version wrote in another shape is none."""
@@ -139,7 +151,7 @@ def _read(text: str) -> Calibration | None:
         data = json.loads(text)
         if data.pop("format") != _FORMAT:
             return None
-        for name in ("coverage", "cosine", "both"):
+        for name in ("coverage", "words", "cosine", "both"):
             data[name] = Bar(*data[name]) if data[name] is not None else None
         return Calibration(**{**data, "scopes": tuple(data["scopes"]), "languages": tuple(data["languages"])})
     except (ValueError, TypeError, KeyError, AttributeError):

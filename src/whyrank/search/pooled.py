@@ -16,6 +16,7 @@ from ..ranking.recipes import Recipe, rank_pool
 from ..ranking.settings import Adjustments, adjusted
 from ..types import Memory, Query
 from .confidence import judged
+from .evidence import Weighing
 from .gathering import with_likeness, with_memories
 from .probes import shares_of
 from .retrieval import Retrieved
@@ -29,7 +30,8 @@ class Pooled:
     """One question's candidates, and how a recipe, its settings and its embedder come to the ranking of them.
 
     `base` is the recipe as it ships, `wish` what the settings ask of it, `last` the stages that come after those;
-    `declared` is what the embedder's vote is worth, `shares` how votes are divided among further runs.
+    `declared` is what the embedder's vote is worth, `shares` how votes are divided among further runs; `weighing` says
+    how evidence is added up, from which `confidences` are read.
     """
 
     results: Results
@@ -40,6 +42,7 @@ class Pooled:
     declared: float
     shares: Shares
     confidences: Mapping[MemoryId, float | None]
+    weighing: Weighing
 
     @cached_property
     def memories(self) -> tuple[Memory, ...]:
@@ -72,6 +75,7 @@ def pooled(
         retrieved = replace(retrieved, context=with_memories(retrieved.context))
         if likeness:
             retrieved = replace(retrieved, context=with_likeness(retrieved, searcher.store, searcher.language))
+        confidences, weighing = _convictions(searcher, retrieved)
         return Pooled(
             results=results,
             pool=Pool(retrieved.runs, retrieved.context, retrieved.recipe),
@@ -80,16 +84,18 @@ def pooled(
             last=last,
             declared=searcher.embedder.weight(retrieved.context.analysis.language) if searcher.embedder else 0.0,
             shares=shares_of(retrieved.runs, retrieved.probes),
-            confidences=_confidences(searcher, retrieved),
+            confidences=confidences,
+            weighing=weighing,
         )
 
 
-def _confidences(searcher: Searcher, retrieved: Retrieved) -> dict[MemoryId, float | None]:
+def _convictions(searcher: Searcher, retrieved: Retrieved) -> tuple[dict[MemoryId, float | None], Weighing]:
     """Return how sure each candidate is: those that are results as the answer says it, the others as if they were."""
     ranking = rank_pool(retrieved.runs, retrieved.recipe, retrieved.context)
-    sure: dict[MemoryId, float | None] = {}
-    for hits in (Ranking((*ranking.hits, *ranking.dropped)), ranking):
-        context, calibration = retrieved.context, searcher.calibration(retrieved)
-        judgement = judged(hits, searcher.embedder, context.signals, calibration, context.unheld)
-        sure |= {hit.id: hit.confidence for hit in judgement.ranking.hits}
-    return sure
+    calibration = searcher.calibration(retrieved)
+    everything, answer = (
+        judged(hits, searcher.embedder, retrieved.context, calibration)
+        for hits in (Ranking((*ranking.hits, *ranking.dropped)), ranking)
+    )
+    sure = {hit.id: hit.confidence for one in (everything, answer) for hit in one.ranking.hits}
+    return sure, answer.weighing

@@ -46,8 +46,7 @@ class Searcher:
             notices += tuple(page_notices(retrieved, ranking))
             ranking = within_budget(ranking, query.max_tokens)
             calibration = retrieved.calibration
-            context = retrieved.context
-            judgement = judged(ranking, self.embedder, context.signals, calibration, context.unheld)
+            judgement = judged(ranking, self.embedder, retrieved.context, calibration)
             ranking, verdict = judgement.ranking, judgement.verdict
             if query.strict and verdict == "nothing":
                 ranking = keep(ranking, "strict", lambda hit: "nothing relevant was found")

@@ -64,7 +64,7 @@ def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) 
     late = tuple(notice.message for notice in retrieved.notices if notice.code == NOT_INDEXED)
     calibration = searcher.calibration(retrieved)
     context = retrieved.context
-    ranking = judged(ranking, searcher.embedder, context.signals, calibration, context.unheld).ranking
+    ranking = judged(ranking, searcher.embedder, context, calibration).ranking
     ids = {memory.id for memory in asked}
     candidates = [hit for hit in (*ranking.hits, *ranking.dropped) if hit.id in ids]
     if not candidates:

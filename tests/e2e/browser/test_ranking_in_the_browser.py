@@ -26,6 +26,7 @@ from whyrank.ranking.counterfactuals import Pool
 from whyrank.ranking.fusion import listed_by
 from whyrank.ranking.recipes import RECIPES, Recipe
 from whyrank.ranking.settings import AS_IT_IS, Adjustments, adjusted
+from whyrank.search.evidence import Weighing
 from whyrank.search.pooled import Pooled
 from whyrank.testing.llm import ScriptedLlm
 from whyrank.testing.reranker import SharedWords
@@ -145,7 +146,7 @@ def settled(world: World, recipe: Recipe, wish: Adjustments) -> Pooled:
     context = replace(world.context, memories={key: world.context.memories[key] for key in ids})
     chosen = adjusted(recipe, wish)
     results = Results("", (), "found", recipe.name, context.analysis)
-    return Pooled(results, Pool(world.runs, context, chosen), recipe, wish, (), 0.6, {}, {})
+    return Pooled(results, Pool(world.runs, context, chosen), recipe, wish, (), 0.6, {}, {}, Weighing(1.0))
 
 
 wishes = st.fixed_dictionaries(

@@ -50,6 +50,24 @@ def test_numbers_that_are_added_up_are_whole(memory: Engine) -> None:
     assert [one["id"] for one in sent["candidates"]] == [found.id for found in pooled.memories]
 
 
+@pytest.mark.parametrize("question", [QUESTION, "invoice", "ERR-4012 on the printer"])
+def test_a_browser_can_add_up_the_evidence_that_the_verdict_rests_on(memory: Engine, question: str) -> None:
+    sent = pool_shapes.pool(memory.pool(question))
+    raw, coverage = (
+        max((value or 0.0 for value in signal[key]), default=0.0)
+        for signal, key in ((_signal(sent, "vector"), "raw"), (_signal(sent, "keyword"), "coverage"))
+    )
+    counts, rest, least = (sent["weighing"][name] for name in ("coverage_counts", "rest", "least"))
+    assert sent["evidence"] == pytest.approx(max(least if coverage else 0.0, rest * (raw + counts * coverage)))
+    assert (least > 0) == (question == "invoice")
+    assert (rest < 1) == question.startswith("ERR")
+
+
+def _signal(sent: dict[str, Any], name: str) -> dict[str, Any]:
+    [found] = [signal for signal in sent["signals"] if signal["name"] == name]
+    return dict(found)
+
+
 def test_candidates_stand_in_the_order_that_breaks_ties(memory: Engine) -> None:
     keys = [found.content_key for found in memory.pool(QUESTION).memories]
     assert keys == sorted(keys)

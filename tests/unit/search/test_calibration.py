@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.ranking.builders import hit, memory, ranking
+from tests.unit.ranking.builders import context, hit, memory, ranking
 from whyrank.errors import ConfigError, ProviderError
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes, Store, Vector
@@ -18,10 +18,12 @@ from whyrank.search.calibration import (
     MIN_MEMORIES,
     Bar,
     Calibration,
+    calibrated_owners,
     calibration_for,
     calibrations_in,
     is_due,
     keep_calibration,
+    notes_about,
     notices_about,
 )
 from whyrank.search.confidence import judged
@@ -58,7 +60,8 @@ def filled(folder: Path, count: int, *scopes: Scope) -> Store:
 def made(memories: int = 100, **fields: object) -> Calibration:
     plain = Calibration(
         SPACE, ("global",), memories, NOW, 200, 96, ("en",),
-        coverage=Bar(0.2, 0.3, 0.95, 0.9), cosine=Bar(0.1, 0.4, 0.95, 0.9), both=Bar(0.5, 0.7, 0.95, 0.9),
+        coverage=Bar(0.15, 0.2, 0.95, 0.9), words=Bar(0.2, 0.3, 0.95, 0.9), cosine=Bar(0.1, 0.4, 0.95, 0.9),
+        both=Bar(0.5, 0.7, 0.95, 0.9),
     )  # fmt: skip
     return replace(plain, **fields)  # type: ignore[arg-type]
 
@@ -71,14 +74,14 @@ def test_a_quantile_lies_between_its_neighbours_in_proportion() -> None:
 def test_apart_nothing_ends_where_foreign_questions_do_and_found_begins_where_own_ones_do() -> None:
     foreign, own = [i / 100 for i in range(11)], [0.5 + i / 100 for i in range(11)]
     bar = _bar(own, foreign)
-    assert (bar.weak, bar.found) == pytest.approx((0.09, 0.51))  # nine tenths of 0 … 0.1, one tenth of 0.5 … 0.6
-    assert (bar.kept, bar.rejected) == pytest.approx((1.0, 9 / 11))
+    assert (bar.weak, bar.found) == pytest.approx((0.092, 0.51))  # 92 % of 0 … 0.1, one tenth of 0.5 … 0.6
+    assert (bar.kept, bar.rejected) == pytest.approx((1.0, 10 / 11))
 
 
 def test_overlapping_nine_of_ten_own_questions_are_kept() -> None:
     foreign, own = [i / 10 for i in range(11)], [i / 10 for i in range(11)]
     bar = _bar(own, foreign)
-    assert (bar.weak, bar.found) == pytest.approx((0.1, 0.9))
+    assert (bar.weak, bar.found) == pytest.approx((0.1, 0.92))
     assert bar.kept == pytest.approx(10 / 11)
 
 
@@ -97,12 +100,15 @@ def test_own_questions_find_more_than_foreign_ones(tmp_path: Path) -> None:
     assert (found.space, found.scopes, found.made) == (SPACE, ("global",), NOW)
 
 
-def test_without_an_embedder_only_coverage_has_a_bar(tmp_path: Path) -> None:
+def test_without_an_embedder_only_words_have_bars(tmp_path: Path) -> None:
     found = calibrate(filled(tmp_path, 40), None, "en", Where(now=NOW))
     assert (found.space, found.both, found.cosine) == ("", None, None)
     # Foreign questions share no word with so few notes, so that weak begins at its floor.
     assert found.coverage.weak == MIN_WEAK < found.coverage.found
     assert found.coverage.rejected > 0.9
+    assert found.words.weak == MIN_WEAK < found.words.found
+    # Own questions have six words, three of each half, of which coverage counts 2 × 6 / (6 + 2) = 1.5 times.
+    assert found.words.found == pytest.approx(1.5 * found.coverage.found, rel=0.1)
 
 
 def test_too_few_memories_are_refused(tmp_path: Path) -> None:
@@ -149,7 +155,7 @@ def test_few_memories_more_go_by_what_they_are_added_to() -> None:
     assert over(200, Scope("user", "2")) is None  # who has as much as all the others
 
 
-@pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"format": 99}', '{"format": 1, "coverage": 3}'])
+@pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"format": 99}', '{"format": 2, "coverage": 3}'])
 def test_a_note_in_another_shape_is_no_calibration(text: str) -> None:
     store = MemoryStore()
     keep_calibration(store, made())
@@ -157,6 +163,19 @@ def test_a_note_in_another_shape_is_no_calibration(text: str) -> None:
     store.put_note(name, text)
     assert calibration_for(store, SPACE, frozenset({GLOBAL}), 100) is None
     assert calibrations_in(store, SPACE) == []
+
+
+def test_a_calibration_of_another_evidence_is_measured_again_and_forgotten_with_its_scope(tmp_path: Path) -> None:
+    store = filled(tmp_path, 40)
+    keep_calibration(store, made(40))
+    keep_calibration(store, made(40, scopes=("global", "user:1")))
+    for name, text in store.notes().items():
+        store.put_note(name, text.replace('"format": 2', '"format": 1'))
+    assert calibration_for(store, SPACE, frozenset({GLOBAL}), 40) is None
+    assert is_due(store, SPACE, frozenset({GLOBAL}))
+    assert calibrated_owners(store) == [GLOBAL, USER]
+    assert notes_about(store, USER) == [name for name in store.notes() if "user:1" in name]
+    assert len(notes_about(store, GLOBAL)) == 2
 
 
 @pytest.mark.parametrize(("memories", "outgrown"), [(50, True), (51, False), (199, False), (200, True)])
@@ -184,20 +203,20 @@ def test_what_confidence_rests_on_is_said() -> None:
 @pytest.mark.parametrize(("cosine", "verdict"), [(0.49, "nothing"), (0.5, "weak"), (0.69, "weak"), (0.7, "found")])
 def test_the_verdict_follows_the_calibration(cosine: float, verdict: str) -> None:
     said = {"vector": Signal("vector", {"a": cosine})}
-    judgement = judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, said, made())
+    judgement = judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, context(signals=said), made())
     assert (judgement.verdict, judgement.evidence) == (verdict, cosine)
 
 
-def test_where_no_vector_spoke_the_bar_of_coverage_counts() -> None:
-    said = {"keyword": Signal("keyword", {"a": 1.0}, {"a": 0.25})}
+def test_where_no_vector_spoke_the_bar_of_words_counts() -> None:
+    asked = context(text="green tea", signals={"keyword": Signal("keyword", {"a": 1.0}, {"a": 0.25})})
     found = ranking(hit(memory("a"), 0.9))
-    assert judged(found, EMBEDDER, said, made()).verdict == "weak"
-    assert judged(found, None, said, made()).verdict == "weak"
+    assert judged(found, EMBEDDER, asked, made()).verdict == "weak"
+    assert judged(found, None, asked, made()).verdict == "weak"
 
 
 def test_a_space_that_never_spoke_goes_by_the_model() -> None:
     said = {"vector": Signal("vector", {"a": 0.6})}  # the model: weak from 0.4, found from 0.9
-    assert judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, said, made(both=None)).verdict == "weak"
+    assert judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, context(signals=said), made(both=None)).verdict == "weak"
 
 
 def test_a_search_reads_the_calibration_and_writes_none(tmp_path: Path) -> None:

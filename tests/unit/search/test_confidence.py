@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.unit.ranking.builders import hit, memory, ranking
+from tests.unit.ranking.builders import context, hit, memory, ranking
+from whyrank.analysis.query import analyse
+from whyrank.hits import Context
+from whyrank.matches import Unheld
 from whyrank.search.budget import within_budget
-from whyrank.search.confidence import COVERAGE_THRESHOLDS, evidence, judged
+from whyrank.search.confidence import COVERAGE_THRESHOLDS, judged
+from whyrank.search.evidence import coverage_counts
 from whyrank.testing.embedder import WordDirections
 from whyrank.trail import Step, replay
 from whyrank.types import Signal
@@ -14,54 +20,107 @@ from whyrank.types import Signal
 EMBEDDER = WordDirections()  # weak from 0.4, found from 0.9
 
 
-def signals(cosine: float | None = None, coverage: float | None = None) -> dict[str, Signal]:
-    """Return what the signals say of the memory a."""
+def asked(cosine: float | None = None, coverage: float | None = None, text: str = "green tea") -> Context:
+    """Return a question, of two words if no other is given, with what the signals say of the memory a."""
     said = {"vector": Signal("vector", {"a": cosine})} if cosine is not None else {}
-    return said if coverage is None else {**said, "keyword": Signal("keyword", {"a": coverage}, {"a": coverage})}
+    words = {"keyword": Signal("keyword", {"a": coverage}, {"a": coverage})} if coverage is not None else {}
+    return context(memory("a"), text=text, signals={**said, **words})
 
 
-def test_evidence_is_the_best_cosine_plus_the_best_coverage() -> None:
-    assert evidence([0.3], [0.1]) == pytest.approx(0.3 + 0.1)
-    assert evidence([0.3, 0.2], [0.1, 0.5]) == pytest.approx(0.3 + 0.5)
-    assert evidence([-0.2, None], [None, 0.1]) == pytest.approx(0.1)
+ONE = ranking(hit(memory("a"), 0.9))
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("tea", 2 * 1 / (1 + 2)),
+        ("green tea", 2 * 2 / (2 + 2)),
+        ("green tea kettle", 2 * 3 / (3 + 2)),
+        ("what does the green tea of the kettle cost?", 2 * 4 / (4 + 2)),  # green, tea, kettle, cost
+        ("", 2 * 1 / (1 + 2)),
+        ("E47", 1.0),  # a code stands nowhere by chance
+    ],
+)
+def test_coverage_counts_the_more_the_more_words_are_asked_for(text: str, counts: float) -> None:
+    assert coverage_counts(analyse(text)) == pytest.approx(counts)
+
+
+def test_evidence_is_the_best_cosine_plus_the_best_coverage_by_the_number_of_words() -> None:
+    three = "green tea kettle"
+    assert judged(ONE, EMBEDDER, asked(0.3, 0.1, three)).evidence == pytest.approx(0.3 + 6 / 5 * 0.1)
+    signals = {
+        "vector": Signal("vector", {"a": 0.3, "b": -0.2}),
+        "keyword": Signal("keyword", {"a": 1.0, "b": 1.0}, {"a": 0.1, "b": 0.5}),
+    }
+    two = ranking(hit(memory("a"), 0.9), hit(memory("b"), 0.8))
+    judgement = judged(two, EMBEDDER, context(memory("a"), memory("b"), text=three, signals=signals))
+    assert judgement.evidence == pytest.approx(0.3 + 6 / 5 * 0.5)
+    of_each = [str(found.trail[-1].why) for found in judgement.ranking.hits]
+    assert "= 0.420;" in of_each[0]  # 0.3 + 6/5 × 0.1
+    assert "= 0.600;" in of_each[1]  # 0 + 6/5 × 0.5: no cosine speaks against a memory
 
 
 @pytest.mark.parametrize(
     ("cosine", "coverage", "verdict"), [(0.1, 0.2, "nothing"), (0.3, 0.2, "weak"), (0.6, 0.5, "found")]
 )
 def test_the_verdict_follows_the_thresholds(cosine: float, coverage: float, verdict: str) -> None:
-    assert judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, signals(cosine, coverage))[1] == verdict
+    assert judged(ONE, EMBEDDER, asked(cosine, coverage)).verdict == verdict
 
 
 def test_confidence_is_a_fifth_at_weak_and_four_fifths_at_found() -> None:
     for value, expected in ((0.4, 0.2), (0.9, 0.8)):
-        ranked, *_ = judged(ranking(hit(memory("a"), 0.9)), EMBEDDER, signals(value, 0.0))
+        ranked, *_ = judged(ONE, EMBEDDER, asked(value, 0.0))
         assert ranked.hits[0].confidence == pytest.approx(expected)
 
 
 def test_confidence_is_noted_in_the_trail_and_changes_no_key() -> None:
     found = hit(memory("a"), 0.9)
-    ranked, *_ = judged(ranking(found), EMBEDDER, signals(0.5, 0.1))
+    ranked, *_ = judged(ranking(found), EMBEDDER, asked(0.5, 0.1, "green tea kettle"))
     note = ranked.hits[0].trail[-1]
     assert (note.stage, note.op) == ("confidence", "note")
-    assert "cosine + coverage = 0.600" in note.why
+    assert "cosine + 1.2 × coverage = 0.620" in note.why  # 0.5 + 1.2 × 0.1
     assert replay(ranked.hits[0].trail) == found.key
 
 
+def test_who_holds_the_only_word_asked_for_is_never_nothing() -> None:
+    # 0.1 + 2/3 × 0.3 = 0.3, where the model says weak from 0.4
+    ranked, verdict, evidence, _ = judged(ONE, EMBEDDER, asked(0.1, 0.3, "tea"))
+    assert (verdict, evidence) == ("weak", 0.4)
+    assert ranked.hits[0].confidence == pytest.approx(0.2)
+    assert "cosine + 0.667 × coverage is less than 0.400, but it holds the only word" in ranked.hits[0].trail[-1].why
+    assert judged(ONE, EMBEDDER, asked(0.1, 0.0, "tea")).verdict == "nothing"  # which does not hold it
+    dated = replace(analyse("tea"), dates=("@2026-05",))
+    assert judged(ONE, EMBEDDER, replace(asked(0.1, 0.3), analysis=dated)).verdict == "nothing"  # the day is covered
+    assert judged(ONE, EMBEDDER, asked(0.6, 0.6, "tea")).evidence == pytest.approx(0.6 + 2 / 3 * 0.6)
+
+
+def test_where_a_code_stands_nowhere_all_speaks_for_the_rest_alone() -> None:
+    missing = Unheld(("ERR-4012",), 0.75)
+    one, two = (replace(asked(0.5, 0.6, text), unheld=missing) for text in ("tea", "green tea"))
+    assert judged(ONE, EMBEDDER, one).evidence == pytest.approx((1 - 0.75) * (0.5 + 2 / 3 * 0.6))
+    judgement = judged(ONE, EMBEDDER, two)
+    assert judgement.verdict == "nothing"
+    assert judgement.evidence == pytest.approx((1 - 0.75) * (0.5 + 0.6))
+    why = judgement.ranking.hits[0].trail[-1].why
+    assert "(cosine + 1 × coverage) × 0.25, for no memory holds ERR-4012, = 0.275" in why
+
+
 def test_without_vectors_coverage_stands_alone() -> None:
-    found, said = hit(memory("a"), 0.9), signals(coverage=COVERAGE_THRESHOLDS.found)
-    assert judged(ranking(found), EMBEDDER, said)[1] == "found"
-    assert judged(ranking(found), None, said)[1] == "found"
+    said = asked(coverage=COVERAGE_THRESHOLDS.found)
+    for embedder in (EMBEDDER, None):
+        ranked, verdict, *_ = judged(ONE, embedder, said)
+        assert verdict == "found"
+        assert ", 1 × coverage = " in ranked.hits[0].trail[-1].why
 
 
 def test_an_exact_name_is_certain_whatever_else_is_said() -> None:
     named = hit(memory("a"), 0.1).after(Step("name", "lift", 16))
-    ranked, verdict, _ = judged(ranking(named), EMBEDDER, signals(0.0, 0.0))
+    ranked, verdict, *_ = judged(ranking(named), EMBEDDER, asked(0.0, 0.0))
     assert (ranked.hits[0].confidence, verdict) == (1.0, "found")
 
 
 def test_no_hits_are_nothing() -> None:
-    assert judged(ranking(), EMBEDDER, {})[1] == "nothing"
+    assert judged(ranking(), EMBEDDER, context()).verdict == "nothing"
 
 
 def test_a_budget_keeps_whole_memories_from_the_top() -> None:

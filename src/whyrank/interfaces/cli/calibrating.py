@@ -61,7 +61,8 @@ def _say(made: Calibration) -> None:
         + f": {counted(made.memories, 'memory', 'memories')}, {', '.join(made.languages)}"
     )
     output.say(f"  asked: {counted(made.own, 'question')} of the store's own words, {made.foreign} foreign")
-    for name, bar in (("evidence", made.both), ("cosine", made.cosine), ("coverage", made.coverage)):
+    bars = {"evidence": made.both, "words": made.words, "cosine": made.cosine, "coverage": made.coverage}
+    for name, bar in bars.items():
         if bar is not None:
             output.say(
                 f"  {name + ':':10} weak from {bar.weak:.3f}, found from {bar.found:.3f}"

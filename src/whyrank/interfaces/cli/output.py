@@ -127,7 +127,7 @@ def show_calibrations(calibrations: Sequence[Calibration], now: float) -> None:
     if not calibrations:
         say("calibration: – (default thresholds; `whyrank calibrate` measures this store's own)")
     for made in calibrations[:_CALIBRATIONS_SHOWN]:
-        bar = made.both or made.coverage
+        bar = made.both or made.words
         limits = f"weak from {bar.weak:.2f}, found from {bar.found:.2f}"
         over = counted(made.memories, "memory", "memories")
         say(f"calibration: {' + '.join(made.scopes)}: {limits}; {over}, {_age(now - made.made)}")

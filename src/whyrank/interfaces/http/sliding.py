@@ -10,6 +10,7 @@ from ...hits import Context, Results
 from ...ranking.counterfactuals import Pool
 from ...ranking.recipes import RECIPES
 from ...ranking.settings import Adjustments
+from ...search.evidence import Weighing
 from ...search.pooled import Pooled
 from ...types import Memory, Query, Run, Signal
 from .. import pool_shapes
@@ -62,6 +63,7 @@ SCHEMAS: dict[str, Schema] = {
         query=TEXT, verdict=TEXT, evidence=NUMBER, notices=listing(named("Notice")), recipe=TEXT, limit=WHOLE,
         offset=WHOLE, settings=table({}), knobs=listing(_KNOB), runs=listing(TEXT), fusion=_FUSION,
         stages=listing(_STAGE), importance=or_null(_STAGE), last=listing(_STAGE), least=table(NUMBER),
+        weighing=record(coverage_counts=NUMBER, rest=NUMBER, least=NUMBER),
         signals=listing(_SIGNAL),
         candidates={**listing(_CANDIDATE), "description": "in the order that breaks ties"},
         timings=table(NUMBER), format=FORMAT,
@@ -83,7 +85,7 @@ def examples(memory: Memory) -> dict[str, dict[str, Any]]:
         "vector": Signal("vector", {memory.id: 0.71}),
     }
     context = Context(Query(text), analyse(text), {memory.id: memory}, signals)
-    results = Results(text, (), "found", recipe.name, context.analysis, timings={"total": 2.1}, evidence=1.51)
+    results = Results(text, (), "found", recipe.name, context.analysis, timings={"total": 2.1}, evidence=1.67)
     settled = Pool(runs, context, recipe)
-    found = Pooled(results, settled, recipe, Adjustments(), (), 0.6, {}, {memory.id: 0.99})
+    found = Pooled(results, settled, recipe, Adjustments(), (), 0.6, {}, {memory.id: 0.99}, Weighing.of(context, 0.35))
     return {"Candidates": pool_shapes.pool(found), "Likeness": pool_shapes.likeness(found)}

@@ -18,7 +18,7 @@ def add_verbs(family: Family) -> None:
     _recipes(verb(family, "recipes", "show how results are ranked", _RECIPES))
 
 
-_CALIBRATE = """Measure where evidence (cosine plus coverage) begins to mean something in this store, so that a search
+_CALIBRATE = """Measure where evidence (cosine and coverage) begins to mean something in this store, so that a search
 can say that nothing relevant was found. Two kinds of questions are asked: everyday ones on matters that hardly stand in
 it, and ones put together of half of one of its sentences and half of another. It takes seconds, and an ingest does it
 by itself when the memories have doubled since (unless `calibration` is manual); do it after many single facts.

@@ -16,11 +16,16 @@ export function arrange({ pool, likeness, wish, limit }) {
   return { hits, gone, dropped: dropped(ranking, rows, limit), turned };
 }
 
-/** Return every candidate by id, with the evidence there is for it. */
+/** Return every candidate by id, with the evidence there is for it, added up as the server does. */
 function rowsOf(pool) {
   const signal = (name) => pool.signals.find((one) => one.name === name);
   const [vector, keyword] = [signal("vector"), signal("keyword")];
-  const evidence = (at) => Math.max(0, vector?.raw[at] ?? 0) + (keyword?.coverage?.[at] ?? 0);
+  const { coverage_counts, rest, least } = pool.weighing;
+  const evidence = (at) => {
+    const covered = keyword?.coverage?.[at] ?? 0;
+    const found = rest * (Math.max(0, vector?.raw[at] ?? 0) + coverage_counts * covered);
+    return covered ? Math.max(found, least) : found;
+  };
   return new Map(pool.candidates.map((row, at) => [row.id, { ...row, evidence: evidence(at) }]));
 }
 

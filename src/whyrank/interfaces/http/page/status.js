@@ -87,7 +87,7 @@ function calibrations(status) {
 }
 
 function calibration(made) {
-  const which = made.thresholds.evidence ?? made.thresholds.coverage;
+  const which = made.thresholds.evidence ?? made.thresholds.words;
   const over = `Measured over ${memories(made.memories)} of ${made.scopes.join(", ")} on ${day(made.made)}`;
   const kept = `${percent(which.kept)} of ${made.questions.own} own questions kept`;
   const rejected = `${percent(which.rejected)} of ${made.questions.foreign} foreign ones rejected`;
