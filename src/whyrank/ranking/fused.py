@@ -12,6 +12,7 @@ from ..types import Run
 from .effects import Measured
 from .fusion import Fuse, Vote, listed_by, share_out
 from .ground import Ground
+from .knobs import Turn
 from .normalisers import BatchMax, Normaliser, ReciprocalRank
 from .stages import evidence_of
 
@@ -55,20 +56,41 @@ class Fused:
         kinds = [[self._kind(vote) for vote in row] for row in votes]
         scores = np.empty((len(fusions), len(self._ground.ids)))
         for rows in _alike(kinds):
-            scores[rows] = self._summed([fusions[row] for row in rows], [votes[row] for row in rows])
+            scores[rows] = self._counted([fusions[row] for row in rows], [votes[row] for row in rows])
         return scores
 
-    def _summed(self, fusions: Sequence[Fuse], votes: Sequence[Sequence[Vote]]) -> Floats:
+    def _counted(self, fusions: Sequence[Fuse], votes: Sequence[Sequence[Vote]]) -> Floats:
         """Do so for fusions of the same signals, each brought into 0..1 in the same way; k alone may differ."""
         import numpy as np
 
         columns = [self._column_of_all(fusions[0], [*turn]) for turn in zip(*votes, strict=True)]
-        shares = [_shares(fusion, row) for fusion, row in zip(fusions, votes, strict=True)]
-        weights = np.array(shares).reshape(len(fusions), len(columns), 1)
-        if fusions[0].absent == "shared" and any(column.known is not None for column in columns):
-            wholes = np.array([fusion.whole for fusion in fusions])[:, None]
-            weights = _left_to_others(weights, columns, wholes)
-        scores = np.zeros((len(fusions), len(self._ground.ids)))
+        shares = np.array([_shares(fusion, row) for fusion, row in zip(fusions, votes, strict=True)])
+        wholes = np.array([fusion.whole for fusion in fusions])
+        return self._summed(fusions[0], columns, shares.reshape(len(fusions), len(columns)), wholes)
+
+    def turned(self, fusion: Fuse, turn: Turn, weights: Floats, values: Floats) -> Floats:
+        """Do so for values of one knob, a row for each, at none of which a vote falls silent."""
+        import numpy as np
+
+        columns = [
+            self._by_rank(vote.signal, turn.constants(vote.normaliser, values))
+            if isinstance(vote.normaliser, ReciprocalRank)
+            else self._column(fusion, vote)
+            for vote in turn.votes
+        ]
+        summed = np.zeros(len(weights))
+        for column in weights.T:
+            summed += column
+        return self._summed(fusion, columns, weights / summed[:, None] * fusion.whole, np.array([fusion.whole]))
+
+    def _summed(self, fusion: Fuse, columns: Sequence[Column], shares: Floats, wholes: Floats) -> Floats:
+        """Add up what columns give, each by its share of the whole."""
+        import numpy as np
+
+        weights = shares[:, :, None]
+        if fusion.absent == "shared" and any(column.known is not None for column in columns):
+            weights = _left_to_others(weights, columns, wholes[:, None])
+        scores = np.zeros((len(shares), len(self._ground.ids)))
         for turn, column in enumerate(columns):
             scores += weights[:, turn] * column.numbers
         return scores
@@ -138,11 +160,12 @@ class Fused:
         """Return what a signal says of the places: by rank a row for each k, else one row for all."""
         import numpy as np
 
-        vote, constants = votes[0], [vote.normaliser.k for vote in votes if isinstance(vote.normaliser, ReciprocalRank)]
-        if not constants:
-            return self._column(fusion, vote)
-        k = np.array(constants)[:, None]
-        return Column((k + 1) / (k + self._ranks_in(vote.signal)))
+        constants = [vote.normaliser.k for vote in votes if isinstance(vote.normaliser, ReciprocalRank)]
+        return self._by_rank(votes[0].signal, np.array(constants)) if constants else self._column(fusion, votes[0])
+
+    def _by_rank(self, signal: str, constants: Floats) -> Column:
+        k = constants[:, None]
+        return Column((k + 1) / (k + self._ranks_in(signal)))
 
     def _column(self, fusion: Fuse, vote: Vote) -> Column:
         """Return what a signal says of the places."""

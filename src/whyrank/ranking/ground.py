@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..columns import MemoryId
-from ..hits import Alike, Context, content_keys_of, memory_of, origins_of
+from ..hits import Alike, Context, are_open, content_keys_of, memory_of, origins_of
 from .likeness import Compiled, Some, likeness_between
 from .order import Numbering
 from .texts import same_texts
@@ -93,6 +93,11 @@ class Ground:
         groups = [[self.places[identity] for identity in group] for group in same_texts(held)]
         dates = [memory_of(held[place]).date or 0.0 for group in groups for place in group]
         return Twins(groups, dates, self.tie_breaks if groups else ())
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Tell whether no guard has anything against any of them."""
+        return are_open(map(self._context.memories.__getitem__, self.ids), self._context.query.where)
 
     @cached_property
     def tie_breaks(self) -> list[int]:
