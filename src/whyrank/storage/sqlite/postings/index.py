@@ -21,9 +21,9 @@ from ..connection import Connection, run_script
 from ..keyword import Found, Placed, View, both
 from ..selection import best_rows
 from . import segments
-from .addends import Addends, Scored, Unread
+from .addends import Addends, Scored, Unread, Written
 from .addends import Placed as Standing
-from .asked import asked, named_speaker
+from .asked import asked, by_term, named_speaker
 from .cache import Pages
 from .inversion import Text
 from .library import Library
@@ -201,6 +201,8 @@ class PostingsIndex:
         scores = self._scores(view, shelves, terms, repeats)
         before, moment = self._scored, _moment(shelves)
         if before is not None and before.rows == rows and before.serves(scores, moment, terms, repeats):
+            if len(terms) < len(before.asked) and scores.speaker is None:
+                return _left_over(scores, terms, ids, before)
             return _added_up(scores, terms, ids, before.placed, before.without(scores))
         standing = view.catalogue.standing(shelves, rows)
         placed = [Standing(number, *_there(places)) for number, places in enumerate(standing)]
@@ -233,9 +235,9 @@ class PostingsIndex:
             library, lists = self._library(shelves), self._lists(view, shelves)
             before = self._scored
             if before is not None and before.covers(question[0], terms, repeats):
-                known = before.terms
+                known = before.by_term
             else:
-                known = last[1].terms if last is not None and last[0][0] == question[0] else ()
+                known = by_term(last[1].terms if last is not None and last[0][0] == question[0] else ())
             found = tuple(asked(view.connection, library, lists, terms, self._fields, repeats, known))
             speaker = named_speaker(view.connection, library, lists, terms)
             last = self._last = (question, Scores(library, found, speaker, self._kernel))
@@ -306,11 +308,35 @@ def _moment(shelves: Sequence[Shelf]) -> tuple[tuple[str, int], ...]:
 def _added_up(
     scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], placed: Sequence[Standing], table: Floats
 ) -> Signal:
-    covered = np.zeros(len(ids))
+    # Row by row from the first term to the last: the order in which the trail adds them up.
+    values = folded(table, len(ids))
+    return _signal(scores, terms, ids, values, _covered(scores, placed, table), table.T)
+
+
+def _covered(scores: Scores, placed: Sequence[Standing], table: Floats) -> Floats:
+    covered = np.zeros(table.shape[1])
     for number, here, places in placed:
         covered[here] = scores.covered(number, places, table[:, here])
-    # Row by row from the first term to the last: the order in which the trail adds them up.
-    return _signal(scores, terms, ids, folded(table), covered, table.T)
+    return covered
+
+
+def _left_over(scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], before: Scored) -> Signal:
+    """Return what a question without some words says: who asks it wants the scores, and hardly ever the rest."""
+    rows = before.rows_of(scores)
+    values = folded(rows, len(ids))
+
+    def covered() -> list[float]:
+        table = np.array(rows).reshape(len(rows), len(ids))
+        return _shares(scores, terms, _covered(scores, before.placed, table))
+
+    terms_of = TermTable(lambda: scores.labels, ids, Written(rows))
+    return Signal("keyword", Column(ids, values.tolist, values), Column(ids, covered), terms_of)
+
+
+def _shares(scores: Scores, terms: Sequence[str], covered: Floats) -> list[float]:
+    """Return what is covered as a share of the most that can be."""
+    shares: list[float] = (covered / (scores.bound(terms) or 1.0)).tolist()
+    return shares
 
 
 def _signal(
@@ -321,10 +347,9 @@ def _signal(
     covered: Floats,
     added: Addends | Floats,
 ) -> Signal:
-    covered /= scores.bound(terms) or 1.0
     return Signal(
         "keyword",
         Column(ids, values.tolist(), values),
-        Column(ids, covered.tolist()),
+        Column(ids, _shares(scores, terms, covered)),
         TermTable(scores.labels, ids, added),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -192,13 +192,14 @@ class Scores:
         found = addends[words]
         if any(self.terms[i].often > 1 for i in words):
             found = found / np.array([[self.terms[i].often] for i in words])
-        scores: Floats = folded(found) / self._weights(shelf, places) + folded(addends[dates]) / DATES.weight
-        return scores
+        count = len(places)
+        words_alone: Floats = folded(found, count) / self._weights(shelf, places)
+        return words_alone + folded(addends[dates], count) / DATES.weight
 
 
-def folded(addends: Floats) -> Floats:
+def folded(addends: Iterable[Floats], count: int) -> Floats:
     """Add rows from the first to the last, the order in which a trail adds them up; numpy's own sum may pair them."""
-    total = np.zeros(addends.shape[1])
+    total = np.zeros(count)
     for row in addends:
         total += row
     return total
