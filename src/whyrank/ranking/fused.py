@@ -68,6 +68,11 @@ class Fused:
         wholes = np.array([fusion.whole for fusion in fusions])
         return self._summed(fusions[0], columns, shares.reshape(len(fusions), len(columns)), wholes)
 
+    def can_turn(self, turn: Turn) -> bool:
+        """Tell whether nothing of the votes changes at a turn but what it says: a cap is a boost weight as well."""
+        normalisers = [self._settled(vote.normaliser) for vote in turn.votes]
+        return not any(isinstance(one, BatchMax) and one.least for one in normalisers)
+
     def turned(self, fusion: Fuse, turn: Turn, weights: Floats, values: Floats) -> Floats:
         """Do so for values of one knob, a row for each, at none of which a vote falls silent."""
         import numpy as np
@@ -78,10 +83,10 @@ class Fused:
             else self._column(fusion, vote)
             for vote in turn.votes
         ]
-        summed = np.zeros(len(weights))
+        summed, wholes = np.zeros(len(weights)), turn.wholes(values)
         for column in weights.T:
             summed += column
-        return self._summed(fusion, columns, weights / summed[:, None] * fusion.whole, np.array([fusion.whole]))
+        return self._summed(fusion, columns, weights / summed[:, None] * wholes[:, None], wholes)
 
     def _summed(self, fusion: Fuse, columns: Sequence[Column], shares: Floats, wholes: Floats) -> Floats:
         """Add up what columns give, each by its share of the whole."""
@@ -135,17 +140,15 @@ class Fused:
     @cached_property
     def _listed(self) -> Integers:
         """Return where each place of the ground stands among what the runs list; −1 where it does not."""
-        import numpy as np
-
-        listed = {identity: number for number, identity in enumerate(self._ids)}
-        return np.array([listed.get(identity, -1) for identity in self._ground.ids], np.int64)
+        return self._ground.among(self._ids)
 
     def _spread(self, numbers: Floats) -> Floats:
         """Give each place its number, and nothing to those that the runs do not list."""
         import numpy as np
 
-        spread: Floats = np.append(numbers, 0.0)[self._listed]  # nothing stands last, where −1 points
-        return spread
+        ended = np.zeros(len(numbers) + 1)  # nothing stands last, where −1 points
+        ended[:-1] = numbers
+        return ended[self._listed]
 
     def _ranks_in(self, signal: str) -> Floats:
         """Return the rank of each place in a run; where it is not listed, that is beyond all."""

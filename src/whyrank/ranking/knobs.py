@@ -27,14 +27,16 @@ BOOST_WEIGHTS = (1.0, 30.0)  # as far as the slider goes
 
 
 class Turn(NamedTuple):
-    """Votes that a knob turns, at many values at once: how much each counts (a row for each value), and the k of each.
+    """Votes that a knob turns, at many values at once: what the recipe after a turn has, to the last bit.
 
-    Both are what the recipe after a turn has, to the last bit. Of a k that is not turned there is one for all values.
+    There is a row of weights for each value; of a k, or of what all votes together give, one for each value, or one
+    for all of them if it is not turned.
     """
 
     votes: Sequence[Vote]
     weights: Callable[[Floats], Floats]
     constants: Callable[[ReciprocalRank, Floats], Floats]
+    wholes: Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def _weights(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
                 key = "ranking.vector_weight"
             if name == "vector" and is_whole and is_blend(recipe):
                 told, key = "alpha", "ranking.alpha"
-            turned, turn = _weight_turned(recipe, votes, shares, i), _weights_turned(votes, shares, i)
+            turned, turn = _weight_turned(recipe, votes, shares, i), _weights_turned(recipe, votes, shares, i)
             yield Knob(told, shares[i], 0.0, 1.0, turned, key, turn=turn)
 
 
@@ -126,7 +128,8 @@ def _strength(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
     if recipe.fusion.strength is not None and votes:
         low, high = (end(recipe.fusion.strength, bound) for end, bound in zip((min, max), BOOST_WEIGHTS, strict=True))
         key = "ranking.boost_weight" if is_blend(recipe) else None
-        yield Knob("boost weight", recipe.fusion.strength, low, high, _strength_turned(recipe), key)
+        turn = Turn(votes, _own_weights(votes), _own_constant, lambda values: values)
+        yield Knob("boost weight", recipe.fusion.strength, low, high, _strength_turned(recipe), key, turn=turn)
 
 
 def _strength_turned(recipe: Recipe) -> Callable[[float], Recipe]:
@@ -145,14 +148,32 @@ def _weight_turned(
     return turn
 
 
-def _weights_turned(votes: Sequence[Vote], shares: Sequence[float], turned: int) -> Turn:
+def _weights_turned(recipe: Recipe, votes: Sequence[Vote], shares: Sequence[float], turned: int) -> Turn:
     def weights(values: Floats) -> Floats:
         import numpy as np
 
         rest = (1 - values) / (1 - shares[turned])
         return np.array([values if i == turned else share * rest for i, share in enumerate(shares)]).T
 
-    return Turn(votes, weights, _own_constant)
+    return Turn(votes, weights, _own_constant, _own_whole(recipe))
+
+
+def _own_weights(votes: Sequence[Vote]) -> Callable[[Floats], Floats]:
+    def weights(values: Floats) -> Floats:
+        import numpy as np
+
+        return np.array([[vote.weight or 0.0 for vote in votes]] * len(values))
+
+    return weights
+
+
+def _own_whole(recipe: Recipe) -> Callable[[Floats], Floats]:
+    def wholes(values: Floats) -> Floats:
+        import numpy as np
+
+        return np.array([recipe.fusion.whole])
+
+    return wholes
 
 
 def _own_constant(normaliser: ReciprocalRank, values: Floats) -> Floats:
@@ -172,7 +193,7 @@ def _constants(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
             else f"k of {' and '.join(vote.signal for vote in votes if vote.normaliser == same)}"
         )
         low, high, key = min(k, K_RANGE[0]), max(k, K_RANGE[1]), "ranking.k" if len(values) == 1 else None
-        turned, turn = _constant_turned(recipe, votes, same), _constants_turned(votes, same)
+        turned, turn = _constant_turned(recipe, votes, same), _constants_turned(recipe, votes, same)
         yield Knob(name, k, low, high, turned, key, wide=True, turn=turn)
 
 
@@ -185,16 +206,11 @@ def _constant_turned(recipe: Recipe, votes: Sequence[Vote], same: ReciprocalRank
     return turn
 
 
-def _constants_turned(votes: Sequence[Vote], same: ReciprocalRank) -> Turn:
-    def weights(values: Floats) -> Floats:
-        import numpy as np
-
-        return np.array([[vote.weight or 0.0 for vote in votes]] * len(values))
-
+def _constants_turned(recipe: Recipe, votes: Sequence[Vote], same: ReciprocalRank) -> Turn:
     def constants(normaliser: ReciprocalRank, values: Floats) -> Floats:
         return values if normaliser == same else _own_constant(normaliser, values)
 
-    return Turn(votes, weights, constants)
+    return Turn(votes, _own_weights(votes), constants, _own_whole(recipe))
 
 
 def _with_votes(recipe: Recipe, votes: Sequence[Vote]) -> Recipe:

@@ -225,7 +225,7 @@ class Looks:
         import numpy as np
 
         stands = self._fused.stands[None]
-        if knob.turn is None:
+        if knob.turn is None or not self._fused.can_turn(knob.turn):
             return self._unchanged(np.empty((0, stands.shape[1]))), [False] * len(values)
         every = np.array(values, np.float64)
         weights = knob.turn.weights(every)
