@@ -28,6 +28,7 @@ from .cache import Pages
 from .inversion import Text
 from .library import Library
 from .lists import POSTINGS_KEPT, Lists, shelved
+from .pruning import LONG_FROM
 from .scores import Scores, folded
 from .texts import tokens_in
 
@@ -49,6 +50,7 @@ class PostingsIndex:
         self._known: OrderedDict[str, Lists] = OrderedDict()
         self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], Library]] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
+        self._before: tuple[tuple[object, ...], Scores] | None = None  # the one before that, of a small store
         self._scored: Scored | None = None
         self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
         self._unread = Unread()
@@ -173,8 +175,11 @@ class PostingsIndex:
             allowed = [
                 both(mask, held) for mask, held in zip(allowed, self._with_all(view, shelves, terms), strict=True)
             ]
-        rows = best_rows(view.connection, shelves, scores.totals, allowed, limit)
-        return Found(rows, self._damage(shelves))
+        if any(mask is not None for mask in allowed):
+            return Found(best_rows(view.connection, shelves, scores.totals, allowed, limit), self._damage(shelves))
+        if limit not in scores.unfiltered:  # a search is followed by a why, and a look for entities by a search
+            scores.unfiltered[limit] = best_rows(view.connection, shelves, scores.totals, allowed, limit)
+        return Found(scores.unfiltered[limit], self._damage(shelves))
 
     def _with_all(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str]) -> list[Flags]:
         """Tell which places hold every word of the query themselves."""
@@ -228,20 +233,37 @@ class PostingsIndex:
         return Statistics(library.count, library.texts(WORDS, "own").average, frequency)
 
     def _scores(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str], repeats: Repeats) -> Scores:
-        """Return the scores of a query; a search asks twice, and who drops a word asks for most of them again."""
+        """Return the scores of a query; a search asks twice, and who drops a word asks for most of them again.
+
+        Who looks for entities asks for the words alone before, and a why asks for both again.
+        """
         question = (_moment(shelves), tuple(terms), tuple(sorted(repeats.items())))
         last = self._last
         if last is None or last[0] != question:
-            library, lists = self._library(shelves), self._lists(view, shelves)
-            before = self._scored
-            if before is not None and before.covers(question[0], terms, repeats):
-                known = before.by_term
-            else:
-                known = by_term(last[1].terms if last is not None and last[0][0] == question[0] else ())
-            found = tuple(asked(view.connection, library, lists, terms, self._fields, repeats, known))
-            speaker = named_speaker(view.connection, library, lists, terms)
-            last = self._last = (question, Scores(library, found, speaker, self._kernel))
+            found = self._before
+            if found is None or found[0] != question:
+                found = question, self._new_scores(view, shelves, terms, repeats, last)
+            self._before = last if found[1].library.count < LONG_FROM else None
+            last = self._last = found
         return last[1]
+
+    def _new_scores(
+        self,
+        view: View,
+        shelves: Sequence[Shelf],
+        terms: Sequence[str],
+        repeats: Repeats,
+        last: tuple[tuple[object, ...], Scores] | None,
+    ) -> Scores:
+        moment = _moment(shelves)
+        library, lists = self._library(shelves), self._lists(view, shelves)
+        before = self._scored
+        if before is not None and before.covers(moment, terms, repeats):
+            known = before.by_term
+        else:
+            known = by_term(last[1].terms if last is not None and last[0][0] == moment else ())
+        found = tuple(asked(view.connection, library, lists, terms, self._fields, repeats, known))
+        return Scores(library, found, named_speaker(view.connection, library, lists, terms), self._kernel)
 
     def _library(self, shelves: Sequence[Shelf]) -> Library:
         """Return the statistics of some shelves, measured once."""

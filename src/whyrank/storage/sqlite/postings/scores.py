@@ -13,7 +13,7 @@ from ....types import inverse_frequency
 from ...contexts import OWN_WEIGHT, SPEAKER_SHARE
 from ...fields import DATES, WORDS
 from ..catalogue import Flags, Floats, Integers
-from ..selection import Sums, threshold
+from ..selection import Rows, Sums, threshold
 from . import pruning
 from .asked import Asked, Spoken
 from .library import Library
@@ -36,6 +36,7 @@ class Scores:
         self.terms = terms
         self.speaker = speaker
         self.kernel = kernel
+        self.unfiltered: dict[int | None, Rows] = {}  # the best, by their number, where nothing is filtered
         self._adding = Adding(library, kernel)
 
     @cached_property
