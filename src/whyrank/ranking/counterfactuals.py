@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-LEVEL = 1e-9  # scores closer than this are level: rounding, and not evidence, would decide between them
+LEVEL = 1e-9  # closer scores, and smaller changes, are level: rounding, and not evidence, would decide between them
 _JUST = 1e-3  # how far before and behind a crossing is looked, as a share of the change
 _STEPS = 24  # places looked at in each direction where a number has to be searched for …
 _STEPS_OF_THE_DIVERSE = 8  # … where every look places the pool anew …
@@ -55,6 +55,11 @@ class Change:
     def size(self) -> float:
         """Return how large the change is, as a share of the number."""
         return abs(self.after - self.before) / (abs(self.before) or 1.0)
+
+    @property
+    def is_rounding(self) -> bool:
+        """Tell whether it is so small that two whom it turns round are level, whatever their scores."""
+        return self.size <= LEVEL
 
     def __str__(self) -> str:
         return f"{self.setting} {_shown(self.before, self.after)} → {_shown(self.after, self.after)}"
