@@ -1,18 +1,19 @@
 """What it costs to say what would flip two results: `why --over` beside a search, in milliseconds of CPU.
 
-`python -m benchmarks.over`: generated notes of two chunks or so, every question asked once, as by somebody who has just
-searched and wonders about the first and the fifth; by every recipe that ships, plain and with diversity, where every
-look places the pool anew, and with a pool five times as large. Two minutes or so.
+Generated notes of two chunks or so, every question asked once, as by somebody who has just searched and wonders about
+the first and the fifth; by every recipe that ships, plain and with diversity, where every look places the pool anew,
+and with a pool five times as large. All of it takes two minutes or so.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import whyrank
 from whyrank.ranking.recipes import RECIPES
 
 NOTES, WARM, SEED = 2_500, 5, 1
-QUESTIONS, QUESTIONS_OF_OTHERS = 100, 40
+PAIRS, PAIRS_OF_OTHERS = 100, 40
 SYLLABLES = ["ba", "ko", "ri", "ta", "nu", "sel", "mor", "vin", "dra", "pe"]
 VOCABULARY, QUESTION_WORDS = 20_000, (5, 15)
 SECTIONS, SECTION_WORDS = 2, 120
@@ -29,6 +30,7 @@ FIRST, SECOND = 0, 4  # the places that are compared
 LIMIT_MS = 20.0
 SETTINGS: dict[str, dict[str, Any]] = {"": {}, " + diversity": {"ranking_mmr_lambda": 0.7}}
 LARGE_POOL = 500
+LARGE = f"pool-{LARGE_POOL}"  # the default recipe with a pool that large
 
 
 class Prose:
@@ -56,20 +58,19 @@ def spent(work: Callable[[], Any]) -> tuple[float, Any]:
     return (time.process_time() - began) * 1000, answer
 
 
-def cases() -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Yield what is measured: its name, how many questions are asked, and the settings."""
-    for recipe in RECIPES:
+def cases(chosen: Sequence[str], pairs: int | None) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Yield what is measured: its name, how many pairs are asked about, and the settings."""
+    for recipe in chosen:
+        own = {"ranking_pool": LARGE_POOL} if recipe == LARGE else {"recipe": recipe}
         for name, settings in SETTINGS.items():
-            asked = QUESTIONS if recipe == "default" else QUESTIONS_OF_OTHERS
-            yield f"{recipe}{name}", asked, {"recipe": recipe, **settings}
-    for name, settings in SETTINGS.items():
-        yield f"pool {LARGE_POOL}{name}", QUESTIONS_OF_OTHERS, {"ranking_pool": LARGE_POOL, **settings}
+            usual = PAIRS if recipe == "default" else PAIRS_OF_OTHERS
+            yield f"{recipe}{name}", pairs or usual, {**own, **settings}
 
 
-def measured(engine: whyrank.Engine, ask: Callable[[], str], questions: int) -> tuple[list[float], list[float]]:
+def measured(engine: whyrank.Engine, ask: Callable[[], str], pairs: int) -> tuple[list[float], list[float]]:
     searches: list[float] = []
     answers: list[float] = []
-    while len(answers) < WARM + questions:
+    while len(answers) < WARM + pairs:
         question = ask()
         searching, found = spent(partial(engine.search, question, limit=10))
         if len(found) <= SECOND:
@@ -84,7 +85,31 @@ def p95(times: list[float]) -> float:
     return statistics.quantiles(times, n=20)[-1]
 
 
+def several(text: str) -> int:
+    """Read how many pairs are wanted: of fewer than two nobody can say what 95 of 100 take."""
+    pairs = int(text)
+    if pairs < 2:
+        raise argparse.ArgumentTypeError("give 2 or more")
+    return pairs
+
+
+def arguments() -> argparse.Namespace:
+    every = [*RECIPES, LARGE]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.over", description=__doc__)
+    parser.add_argument(
+        "--recipe",
+        action="append",
+        choices=every,
+        metavar="RECIPE",
+        help=f"measure this one; may be given several times; all of them if none is: {', '.join(every)}",
+    )
+    usual = f"{PAIRS} by default, {PAIRS_OF_OTHERS} by others"
+    parser.add_argument("--pairs", type=several, metavar="N", help=f"ask about so many pairs of results ({usual})")
+    return parser.parse_args()
+
+
 def main() -> None:
+    asked = arguments()
     prose = Prose(random.Random(SEED))
     with tempfile.TemporaryDirectory(prefix="whyrank-bench-") as folder:
         place = Path(folder)
@@ -95,10 +120,10 @@ def main() -> None:
         with whyrank.open(place / "memory.db", workspace=place) as engine:
             engine.ingest(notes)
         print(f"{'ms of CPU':28}{'search p50':>12}{'p95':>8}   {'why --over p50':>16}{'p95':>8}")
-        for name, questions, settings in cases():
+        for name, pairs, settings in cases(asked.recipe or [*RECIPES, LARGE], asked.pairs):
             gc.collect()  # what the case before has left behind is not this one's
             with whyrank.open(place / "memory.db", workspace=place, **settings) as engine:
-                searches, answers = measured(engine, prose.question, questions)
+                searches, answers = measured(engine, prose.question, pairs)
             search, answer = (f"{statistics.median(times):8.1f}{p95(times):8.1f}" for times in (searches, answers))
             over = "" if p95(answers) < LIMIT_MS else "   over the limit"
             print(f"{name:28}{search:>20}   {answer:>24}{over}", flush=True)

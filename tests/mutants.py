@@ -320,6 +320,13 @@ MUTANTS = (
         COUNTERFACTUALS,
     ),
     Mutant(
+        "values of a weight that are not shared out",
+        "ranking/fused.py",
+        "weights / summed[:, None] * wholes[:, None]",
+        "weights * wholes[:, None]",
+        COUNTERFACTUALS,
+    ),
+    Mutant(
         "diversity that looks at the page",
         "ranking/diversity.py",
         "hits, ids = ranking.hits, ids_of(ranking.hits)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 if TYPE_CHECKING:
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MemoryId = str
+Numbers = Sequence["float | None"]
 Item = TypeVar("Item", covariant=True)
 
 
@@ -61,18 +62,30 @@ class Listed(Lazily[Candidate]):
 class Column(Mapping[MemoryId, float]):
     """A number for each of some memories, in the order they were asked for; those without one have None.
 
-    Where none is without, a store may give the same numbers as an array.
+    Where none is without, a store may give the same numbers as an array. Instead of numbers there may be what makes
+    them when somebody looks.
     """
 
-    __slots__ = ("_by_id", "array", "ids", "numbers")
+    __slots__ = ("_by_id", "_numbers", "array", "ids")
 
     def __init__(
-        self, ids: Sequence[MemoryId], numbers: Sequence[float | None], array: NDArray[np.float64] | None = None
+        self,
+        ids: Sequence[MemoryId],
+        numbers: Numbers | Callable[[], Numbers],
+        array: NDArray[np.float64] | None = None,
     ) -> None:
         self.ids = ids
-        self.numbers = numbers
+        self._numbers = numbers
         self.array = array
         self._by_id: dict[MemoryId, float] | None = None
+
+    @property
+    def numbers(self) -> Numbers:
+        """Return the numbers, in the order of the memories."""
+        numbers = self._numbers
+        if not isinstance(numbers, Sequence):
+            numbers = self._numbers = numbers()
+        return numbers
 
     def __getitem__(self, identity: MemoryId) -> float:
         return self.by_id[identity]

@@ -199,7 +199,7 @@ class HeldMemories(Mapping[MemoryId, Held]):
 
     def content_keys(self, ids: Sequence[MemoryId]) -> Sequence[ContentKey]:
         """Return what breaks ties between some of them."""
-        return [_content_key(self[identity]) for identity in ids]
+        return [*map(_content_key, self.at([*map(self.places.__getitem__, ids)]))]
 
     def __iter__(self) -> Iterator[MemoryId]:
         return iter(self.ids)

@@ -76,9 +76,12 @@ class Part(NamedTuple):
 
 
 class TermTable(Mapping[str, Terms]):
-    """What each term added to many raw scores: a label per term, and for each hit what every term gave it."""
+    """What each term added to many raw scores: a label per term, and for each hit what every term gave it.
 
-    def __init__(self, labels: Sequence[str], ids: Sequence[str], added: _Table) -> None:
+    Instead of labels there may be what makes them when somebody looks.
+    """
+
+    def __init__(self, labels: Sequence[str] | Callable[[], Sequence[str]], ids: Sequence[str], added: _Table) -> None:
         self._labels = labels
         self._ids = ids
         self._added = added
@@ -87,6 +90,8 @@ class TermTable(Mapping[str, Terms]):
     def __getitem__(self, identity: str) -> Terms:
         if self._places is None:
             self._places = {known: place for place, known in enumerate(self._ids)}
+        if not isinstance(self._labels, Sequence):
+            self._labels = self._labels()
         return Terms(self._labels, self._added[self._places[identity]])
 
     def __iter__(self) -> Iterator[str]:

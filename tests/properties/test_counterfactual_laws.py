@@ -188,6 +188,29 @@ def test_a_look_at_those_concerned_sees_what_the_ranking_of_the_whole_pool_shows
         assert looks.are_above(seen, one, two, by=LEVEL) == clearly, (one, two)
 
 
+@given(worlds(visible_only=True), st.one_of(seen_recipes(), any_recipe), st.lists(st.floats(0, 1), max_size=4))
+@settings(max_examples=200, deadline=None)
+def test_many_values_of_a_number_are_seen_as_the_recipe_of_each_of_them(
+    world: World, recipe: Recipe, shares: list[float]
+) -> None:
+    settled = recipe.settled(0.6)
+    assume(can_see(settled))
+    pool = Pool(world.runs, world.context, settled)
+    looks, everything = Looks(world.runs, world.context), [*pool.ranked(settled).hits]
+    for knob in knobs(settled, world.runs, world.context, everything):
+        # At the ends of a weight a vote falls silent, and another counts alone.
+        values = [knob.low, knob.high, *(knob.low + share * (knob.high - knob.low) for share in shares)]
+        one_by_one = [looks.rows([knob.turned(value)]) for value in values]
+        together = looks.keys_at(values, knob, settled)
+        event(f"as columns: {knob.turn is not None}")
+        for row, keys in enumerate(one_by_one):
+            for seen, alone in zip(together, keys, strict=True):
+                assert seen[row].tolist() == alone[0].tolist(), (knob.name, values[row])
+        for one, two in permutations(sorted(candidates(world))[:3], 2):
+            told = looks.are_above([*map(knob.turned, values)], one, two)
+            assert looks.are_above_at(values, knob, settled, one, two) == told, (knob.name, one, two)
+
+
 @given(worlds(visible_only=True), seen_recipes(), st.integers(0, 3))
 @settings(max_examples=100, deadline=None)
 def test_on_the_ground_of_a_larger_pool_a_part_of_it_is_seen_as_if_it_were_alone(

@@ -7,9 +7,9 @@ value is searched for. Stages that nothing is known of rank the whole pool at ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-LEVEL = 1e-9  # scores closer than this are level: rounding, and not evidence, would decide between them
+LEVEL = 1e-9  # closer scores, and smaller changes, are level: rounding, and not evidence, would decide between them
 _JUST = 1e-3  # how far before and behind a crossing is looked, as a share of the change
 _STEPS = 24  # places looked at in each direction where a number has to be searched for …
 _STEPS_OF_THE_DIVERSE = 8  # … where every look places the pool anew …
@@ -55,6 +55,11 @@ class Change:
     def size(self) -> float:
         """Return how large the change is, as a share of the number."""
         return abs(self.after - self.before) / (abs(self.before) or 1.0)
+
+    @property
+    def is_rounding(self) -> bool:
+        """Tell whether it is so small that two whom it turns round are level, whatever their scores."""
+        return self.size <= LEVEL
 
     def __str__(self) -> str:
         return f"{self.setting} {_shown(self.before, self.after)} → {_shown(self.after, self.after)}"
@@ -264,11 +269,11 @@ class _Sight(Protocol):
     def is_diverse(self) -> bool:
         """Tell whether diversity has the last word, so that they may do so where no scores cross."""
 
-    def flips(self, knob: Knob, turned: Callable[[float], Recipe]) -> Look:
+    def flips(self, knob: Knob) -> Look:
         """Return what tells whether the lower is above the upper after a turn."""
 
-    def keys(self, recipes: Sequence[Recipe]) -> list[dict[MemoryId, Key]]:
-        """Return for each recipe the keys of those that have a say."""
+    def keys(self, knob: Knob, values: Sequence[float]) -> list[dict[MemoryId, Key]]:
+        """Return for each value of a knob the keys of those that have a say."""
 
 
 class _Few:
@@ -283,15 +288,16 @@ class _Few:
             isinstance(stage, (MinScore, OpenClawSelection, Dedup)) for stage in pool.recipe.stages
         ) and not pool.recipe.fusion.is_capped(pool.runs, pool.context)
 
-    def flips(self, knob: Knob, turned: Callable[[float], Recipe]) -> Look:
+    def flips(self, knob: Knob) -> Look:
         recipe, pair = self._pool.recipe, (self._lower, self._upper)
         if self.is_diverse and turns_diversity(knob):
             return Together(lambda values: self._looks.are_above_by(values, recipe, *pair))
-        return Together(lambda values: self._looks.are_above([*map(turned, values)], *pair))
+        return Together(lambda values: self._looks.are_above_at(values, knob, recipe, *pair))
 
-    def keys(self, recipes: Sequence[Recipe]) -> list[dict[MemoryId, Key]]:
+    def keys(self, knob: Knob, values: Sequence[float]) -> list[dict[MemoryId, Key]]:
         few = self._pool.beside((self._upper, self._lower))
-        seen = self._looks.keys(recipes).among([self._looks.ground.places[identity] for identity in few])
+        places = [self._looks.ground.places[identity] for identity in few]
+        seen = self._looks.keys_at(values, knob, self._pool.recipe).among(places)
         rows = zip(seen.tiers.tolist(), seen.scores.tolist(), strict=True)
         return [dict(zip(few, zip(tiers, scores, strict=True), strict=True)) for tiers, scores in rows]
 
@@ -307,12 +313,12 @@ class _Whole:
     is_smooth: bool = False
     is_diverse: bool = False
 
-    def flips(self, knob: Knob, turned: Callable[[float], Recipe]) -> Look:
-        return OneByOne(lambda value: is_above(self.pool.ranked(turned(value)), self.lower, self.upper))
+    def flips(self, knob: Knob) -> Look:
+        return OneByOne(lambda value: is_above(self.pool.ranked(knob.turned(value)), self.lower, self.upper))
 
-    def keys(self, recipes: Sequence[Recipe]) -> list[dict[MemoryId, Key]]:
-        pair = {self.upper, self.lower}
-        return [{hit.id: hit.key for hit in seek(self.pool.ranked(recipe), pair)} for recipe in recipes]
+    def keys(self, knob: Knob, values: Sequence[float]) -> list[dict[MemoryId, Key]]:
+        pair, rankings = {self.upper, self.lower}, (self.pool.ranked(knob.turned(value)) for value in values)
+        return [{hit.id: hit.key for hit in seek(ranking, pair)} for ranking in rankings]
 
 
 # -- the nearest value -------------------------------------------------------------------------------------------------
@@ -320,10 +326,9 @@ class _Whole:
 
 def _nearest(knob: Knob, sight: _Sight) -> float | None:
     """Return the nearest value that puts the lower above the upper."""
-    turned = cache(knob.turned)
-    flips = sight.flips(knob, turned)
+    flips = sight.flips(knob)
     for steps in _STEPS_OF_LAMBDA if sight.is_diverse and turns_diversity(knob) else (sight.steps,):
-        probes = [probe for probe in _probes(knob, sight, turned, steps) if probe != knob.value]
+        probes = [probe for probe in _probes(knob, sight, steps) if probe != knob.value]
         # Without any relevance it takes long to tell who is first, so that waits until it is asked for.
         flips.ahead(probe for probe in probes if probe != knob.low or not turns_diversity(knob))
         found = searched(knob, probes, flips)
@@ -332,9 +337,9 @@ def _nearest(knob: Knob, sight: _Sight) -> float | None:
     return None
 
 
-def _probes(knob: Knob, sight: _Sight, turned: Callable[[float], Recipe], steps: int) -> list[float]:
+def _probes(knob: Knob, sight: _Sight, steps: int) -> list[float]:
     """Return where to look: around the crossings of straight lines, else along the whole way; at the ends always."""
-    crossings = None if knob.wide or knob.stepped or sight.is_diverse else _crossings(knob, sight, turned)
+    crossings = None if knob.wide or knob.stepped or sight.is_diverse else _crossings(knob, sight)
     around = [
         knob.value + (crossing - knob.value) * (1 + share) for crossing in crossings or () for share in (-_JUST, _JUST)
     ]
@@ -342,12 +347,12 @@ def _probes(knob: Knob, sight: _Sight, turned: Callable[[float], Recipe], steps:
     return [probe for probe in (*around, *on_the_way, knob.low, knob.high) if knob.low <= probe <= knob.high]
 
 
-def _crossings(knob: Knob, sight: _Sight, turned: Callable[[float], Recipe]) -> list[float] | None:
+def _crossings(knob: Knob, sight: _Sight) -> list[float] | None:
     """Return where the scores of two memories in one tier cross, or None where they are no straight lines."""
     reach = knob.high - knob.low
     # Away from the ends, where a vote may fall silent; and away from each other.
     places = [knob.low + reach * share for share in (0.2, 0.5, 0.8)]
-    first, middle, last = sight.keys([turned(place) for place in places])
+    first, middle, last = sight.keys(knob, places)
     lines: dict[MemoryId, tuple[int, float, float]] = {}
     for identity in first.keys() & middle.keys() & last.keys():
         (tier, start), (_, between), (_, end) = first[identity], middle[identity], last[identity]

@@ -86,6 +86,37 @@ class Effects:
                 keys = self._by_itself(keys, stage, fusions[0])
         return keys
 
+    def after_each(self, keys: Keys, stages: Sequence[Sequence[Stage]], fusions: Sequence[Fuse]) -> Keys:
+        """Do so where each row has stages of its own, which differ from the others' in numbers alone."""
+        for turn in zip(*stages, strict=True):
+            if turn.count(turn[0]) == len(turn):
+                keys = self.after(keys, turn[:1], fusions)
+            elif isinstance(turn[0], _NUMBERING):
+                keys = self._numbered_each(keys, cast(Sequence[Numbering], turn))
+            else:
+                keys = self._one_by_one(keys, turn, fusions)
+        return keys
+
+    def _one_by_one(self, keys: Keys, stages: Sequence[Stage], fusions: Sequence[Fuse]) -> Keys:
+        import numpy as np
+
+        rows = [self.after(keys.row(row), [stage], [fusions[row % len(fusions)]]) for row, stage in enumerate(stages)]
+        return Keys(*(np.concatenate(column) for column in zip(*rows, strict=True)))
+
+    def _numbered_each(self, keys: Keys, stages: Sequence[Numbering]) -> Keys:
+        """Let each row be changed by the numbers that its stage makes of what is known of the places."""
+        import numpy as np
+
+        facts, which = self._ground.known(stages[0], self._context)
+        numbers = [[() if fact is None else stage.numbers(fact) for fact in facts] for stage in stages]
+        turns = max(len(own) for row in numbers for own in row)
+        layers = [_layers(stages[0].op, row, turns) for row in numbers]
+        scores = keys.scores
+        for turn in range(turns):
+            factors = np.array([own[turn][1] for own in layers]).take(which, axis=1)
+            scores = scores + factors if stages[0].op == "add" else scores * factors
+        return keys._replace(scores=scores)
+
     def _selected(self, keys: Keys, stage: OpenClawSelection, fusions: Sequence[Fuse]) -> Keys:
         passes = keys.stands & (keys.scores >= stage.min_score)
         has_words, has_vector = (self._fused.ranked(fusions, signal) for signal in ("keyword", "vector"))
@@ -132,14 +163,15 @@ class Effects:
             return self._numbered(cast(Numbering, stage))
         if isinstance(stage, Evidence):
             return self._judged(stage.calibrated(self._context), fusion)
-        if isinstance(stage, _GUARDS) and stage not in self._ground.guarded:
-            self._ground.guarded[stage] = self._stepped(stage, self._ground.ids)
+        if stage not in self._ground.guarded:
+            self._ground.guarded[stage] = _Effect() if self._ground.is_open else self._stepped(stage, self._ground.ids)
         effect: _Effect = self._ground.guarded[stage]
         return effect
 
     def _numbered(self, stage: Numbering) -> _Effect:
         facts, which = self._ground.known(stage, self._context)
-        layers = _layers(stage.op, [() if fact is None else stage.numbers(fact) for fact in facts])
+        numbers = [() if fact is None else stage.numbers(fact) for fact in facts]
+        layers = _layers(stage.op, numbers, max(map(len, numbers), default=0))
         return _Effect([(op, numbers[which]) for op, numbers in layers])
 
     def _judged(self, stage: Evidence, fusion: Fuse) -> _Effect:
@@ -164,13 +196,13 @@ class Effects:
         added = [[step.value for step in trail if step.op == "add"] for trail in trails]
         dropped = np.zeros(len(places), np.bool_)
         dropped[[places[key] for key in {*ids}.difference(hit.id for hit in after.hits)]] = True
-        return _Effect(_layers("add", added), np.array(lifted, np.int64), dropped)
+        layers = _layers("add", added, max(map(len, added), default=0))
+        return _Effect(layers, np.array(lifted, np.int64), dropped)
 
 
-def _layers(op: Change, numbers: Sequence[Sequence[float]]) -> list[tuple[Change, Floats]]:
-    """Return the numbers of the places, the first of each, the second of each, and so on."""
+def _layers(op: Change, numbers: Sequence[Sequence[float]], count: int) -> list[tuple[Change, Floats]]:
+    """Return the numbers of the places, the first of each, the second of each, and so on, so many of each."""
     import numpy as np
 
     neutral = 0.0 if op == "add" else 1.0
-    turns = range(max(map(len, numbers), default=0))
-    return [(op, np.array([own[turn] if turn < len(own) else neutral for own in numbers])) for turn in turns]
+    return [(op, np.array([own[turn] if turn < len(own) else neutral for own in numbers])) for turn in range(count)]

@@ -19,9 +19,10 @@ class Keys(NamedTuple):
     stands: Flags
 
     def row(self, place: int) -> Keys:
-        """Return one of the rows before any stage: all stand alike, and where scores are one row, all share it."""
-        scores = self.scores[place % len(self.scores), None]
-        return Keys(scores, self.tiers[:1], self.stands[:1])
+        """Return one of the rows, or the one that all share."""
+        scores, tiers, stands = self
+        own = scores[place % len(scores), None], tiers[place % len(tiers), None], stands[place % len(stands), None]
+        return Keys(*own)
 
     def to(self, rows: int) -> Keys:
         """Return so many rows, where all may share one."""

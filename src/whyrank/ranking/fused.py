@@ -12,6 +12,7 @@ from ..types import Run
 from .effects import Measured
 from .fusion import Fuse, Vote, listed_by, share_out
 from .ground import Ground
+from .knobs import Turn
 from .normalisers import BatchMax, Normaliser, ReciprocalRank
 from .stages import evidence_of
 
@@ -55,20 +56,46 @@ class Fused:
         kinds = [[self._kind(vote) for vote in row] for row in votes]
         scores = np.empty((len(fusions), len(self._ground.ids)))
         for rows in _alike(kinds):
-            scores[rows] = self._summed([fusions[row] for row in rows], [votes[row] for row in rows])
+            scores[rows] = self._counted([fusions[row] for row in rows], [votes[row] for row in rows])
         return scores
 
-    def _summed(self, fusions: Sequence[Fuse], votes: Sequence[Sequence[Vote]]) -> Floats:
+    def _counted(self, fusions: Sequence[Fuse], votes: Sequence[Sequence[Vote]]) -> Floats:
         """Do so for fusions of the same signals, each brought into 0..1 in the same way; k alone may differ."""
         import numpy as np
 
         columns = [self._column_of_all(fusions[0], [*turn]) for turn in zip(*votes, strict=True)]
-        shares = [_shares(fusion, row) for fusion, row in zip(fusions, votes, strict=True)]
-        weights = np.array(shares).reshape(len(fusions), len(columns), 1)
-        if fusions[0].absent == "shared" and any(column.known is not None for column in columns):
-            wholes = np.array([fusion.whole for fusion in fusions])[:, None]
-            weights = _left_to_others(weights, columns, wholes)
-        scores = np.zeros((len(fusions), len(self._ground.ids)))
+        shares = np.array([_shares(fusion, row) for fusion, row in zip(fusions, votes, strict=True)])
+        wholes = np.array([fusion.whole for fusion in fusions])
+        return self._summed(fusions[0], columns, shares.reshape(len(fusions), len(columns)), wholes)
+
+    def can_turn(self, turn: Turn) -> bool:
+        """Tell whether nothing of the votes changes at a turn but what it says: a cap is a boost weight as well."""
+        normalisers = [self._settled(vote.normaliser) for vote in turn.votes]
+        return not any(isinstance(one, BatchMax) and one.least for one in normalisers)
+
+    def turned(self, fusion: Fuse, turn: Turn, weights: Floats, values: Floats) -> Floats:
+        """Do so for values of one knob, a row for each, at none of which a vote falls silent."""
+        import numpy as np
+
+        columns = [
+            self._by_rank(vote.signal, turn.constants(vote.normaliser, values))
+            if isinstance(vote.normaliser, ReciprocalRank)
+            else self._column(fusion, vote)
+            for vote in turn.votes
+        ]
+        summed, wholes = np.zeros(len(weights)), turn.wholes(values)
+        for column in weights.T:
+            summed += column
+        return self._summed(fusion, columns, weights / summed[:, None] * wholes[:, None], wholes)
+
+    def _summed(self, fusion: Fuse, columns: Sequence[Column], shares: Floats, wholes: Floats) -> Floats:
+        """Add up what columns give, each by its share of the whole."""
+        import numpy as np
+
+        weights = shares[:, :, None]
+        if fusion.absent == "shared" and any(column.known is not None for column in columns):
+            weights = _left_to_others(weights, columns, wholes[:, None])
+        scores = np.zeros((len(shares), len(self._ground.ids)))
         for turn, column in enumerate(columns):
             scores += weights[:, turn] * column.numbers
         return scores
@@ -113,17 +140,15 @@ class Fused:
     @cached_property
     def _listed(self) -> Integers:
         """Return where each place of the ground stands among what the runs list; −1 where it does not."""
-        import numpy as np
-
-        listed = {identity: number for number, identity in enumerate(self._ids)}
-        return np.array([listed.get(identity, -1) for identity in self._ground.ids], np.int64)
+        return self._ground.among(self._ids)
 
     def _spread(self, numbers: Floats) -> Floats:
         """Give each place its number, and nothing to those that the runs do not list."""
         import numpy as np
 
-        spread: Floats = np.append(numbers, 0.0)[self._listed]  # nothing stands last, where −1 points
-        return spread
+        ended = np.zeros(len(numbers) + 1)  # nothing stands last, where −1 points
+        ended[:-1] = numbers
+        return ended[self._listed]
 
     def _ranks_in(self, signal: str) -> Floats:
         """Return the rank of each place in a run; where it is not listed, that is beyond all."""
@@ -138,11 +163,12 @@ class Fused:
         """Return what a signal says of the places: by rank a row for each k, else one row for all."""
         import numpy as np
 
-        vote, constants = votes[0], [vote.normaliser.k for vote in votes if isinstance(vote.normaliser, ReciprocalRank)]
-        if not constants:
-            return self._column(fusion, vote)
-        k = np.array(constants)[:, None]
-        return Column((k + 1) / (k + self._ranks_in(vote.signal)))
+        constants = [vote.normaliser.k for vote in votes if isinstance(vote.normaliser, ReciprocalRank)]
+        return self._by_rank(votes[0].signal, np.array(constants)) if constants else self._column(fusion, votes[0])
+
+    def _by_rank(self, signal: str, constants: Floats) -> Column:
+        k = constants[:, None]
+        return Column((k + 1) / (k + self._ranks_in(signal)))
 
     def _column(self, fusion: Fuse, vote: Vote) -> Column:
         """Return what a signal says of the places."""

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..columns import MemoryId
-from ..hits import Alike, Context, content_keys_of, memory_of, origins_of
+from ..hits import Alike, Context, Held, HeldMemories, are_open, content_keys_of, memory_of, origins_of
 from .likeness import Compiled, Some, likeness_between
 from .order import Numbering
 from .texts import same_texts
@@ -30,11 +30,29 @@ class Ground:
         self.files = Groups([len(file) for file in files.values()])
         self._context = context
         self.turns: Integers = np.empty(0, np.int64)  # in which order equals are placed, once that was asked for
+        self._among: tuple[Sequence[MemoryId], Integers] | None = None  # of those asked for last
         self._most_alike: dict[int, float] = {}
         self._alike: dict[int, Floats] = {}
         self._known: dict[type[object], tuple[Sequence[Any], Integers]] = {}
         self.columns: dict[Any, Any] = {}  # what signals say, kept here for all pools on this ground
         self.guarded: dict[Any, Any] = {}  # whom guards drop, who know nothing of the question
+
+    def among(self, ids: Sequence[MemoryId]) -> Integers:
+        """Return where each place stands among these memories; −1 where it does not."""
+        import numpy as np
+
+        known = self._among
+        if known is None or known[0] != ids:
+            listed = {identity: number for number, identity in enumerate(ids) if identity in self.places}
+            known = self._among = ids, np.array([listed.get(identity, -1) for identity in self.ids], np.int64)
+        return known[1]
+
+    @cached_property
+    def _held(self) -> Sequence[Held]:
+        memories = self._context.memories
+        if isinstance(memories, HeldMemories):
+            return memories.at([*map(memories.places.__getitem__, self.ids)])
+        return [*map(memories.__getitem__, self.ids)]
 
     @cached_property
     def _likeness(self) -> Alike:
@@ -80,19 +98,24 @@ class Ground:
         import numpy as np
 
         if type(stage) not in self._known:
-            memories = (memory_of(context.memories[identity]) for identity in self.ids)
             facts: dict[Any, int] = {}
-            numbers = [facts.setdefault(stage.known(memory, context), len(facts)) for memory in memories]
+            known = (stage.known(memory_of(held), context) for held in self._held)
+            numbers = [facts.setdefault(fact, len(facts)) for fact in known]
             self._known[type(stage)] = [*facts], np.array(numbers, np.int64)
         return self._known[type(stage)]
 
     @cached_property
     def twins(self) -> Twins:
         """Return the places whose text another place has as well."""
-        held = [self._context.memories[identity] for identity in self.ids]
+        held = self._held
         groups = [[self.places[identity] for identity in group] for group in same_texts(held)]
         dates = [memory_of(held[place]).date or 0.0 for group in groups for place in group]
         return Twins(groups, dates, self.tie_breaks if groups else ())
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Tell whether no guard has anything against any of them."""
+        return are_open(self._held, self._context.query.where)
 
     @cached_property
     def tie_breaks(self) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..hits import Context, Hit
 from ..types import Run
@@ -17,17 +17,34 @@ from .settings import is_balanced, is_blend, with_boost_weight
 from .stages import TIERS, Evidence, MinScore, NameFirst, OpenClawSelection, Recency
 from .worth import Base, Importance
 
+if TYPE_CHECKING:
+    from .duels import Floats
+
 MOST_BONUS = 2.0  # more than the whole reach of a fused score
 MOST_POINTS = 10.0  # twice what any registry gives
 _LAMBDA = "λ of diversity"
 BOOST_WEIGHTS = (1.0, 30.0)  # as far as the slider goes
 
 
+class Turn(NamedTuple):
+    """Votes that a knob turns, at many values at once: what the recipe after a turn has, to the last bit.
+
+    There is a row of weights for each value; of a k, or of what all votes together give, one for each value, or one
+    for all of them if it is not turned.
+    """
+
+    votes: Sequence[Vote]
+    weights: Callable[[Floats], Floats]
+    constants: Callable[[ReciprocalRank, Floats], Floats]
+    wholes: Callable[[Floats], Floats]
+
+
 @dataclass(frozen=True)
 class Knob:
     """One number of a recipe: what it is called, where it stands, how far it goes, and the recipe after a turn.
 
-    A wide knob is turned by factors; a stepped one (a threshold) changes all or nothing.
+    A wide knob is turned by factors; a stepped one (a threshold) changes all or nothing. Of a knob that turns votes
+    many values can be looked at without a recipe for each.
     """
 
     name: str
@@ -38,6 +55,7 @@ class Knob:
     key: str | None = None
     wide: bool = False
     stepped: bool = False
+    turn: Turn | None = None
 
 
 class Dial(NamedTuple):
@@ -89,10 +107,10 @@ def _weights(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
     if len(votes) < 2:
         return
     shares = share_out([vote.weight or 0.0 for vote in votes])
-    turned = range(len(votes))
+    telling = range(len(votes))
     if len(votes) == 2:
-        turned = range(1) if votes[0].signal == "vector" or votes[1].signal != "vector" else range(1, 2)
-    for i in turned:
+        telling = range(1) if votes[0].signal == "vector" or votes[1].signal != "vector" else range(1, 2)
+    for i in telling:
         if 0.0 < shares[i] < 1.0:
             name = votes[i].signal
             is_whole = not any(vote.signal != name and family_of(vote.signal) == name for vote in votes)
@@ -101,7 +119,8 @@ def _weights(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
                 key = "ranking.vector_weight"
             if name == "vector" and is_whole and is_blend(recipe):
                 told, key = "alpha", "ranking.alpha"
-            yield Knob(told, shares[i], 0.0, 1.0, _weight_turned(recipe, votes, shares, i), key)
+            turned, turn = _weight_turned(recipe, votes, shares, i), _weights_turned(recipe, votes, shares, i)
+            yield Knob(told, shares[i], 0.0, 1.0, turned, key, turn=turn)
 
 
 def _strength(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
@@ -109,7 +128,8 @@ def _strength(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
     if recipe.fusion.strength is not None and votes:
         low, high = (end(recipe.fusion.strength, bound) for end, bound in zip((min, max), BOOST_WEIGHTS, strict=True))
         key = "ranking.boost_weight" if is_blend(recipe) else None
-        yield Knob("boost weight", recipe.fusion.strength, low, high, _strength_turned(recipe), key)
+        turn = Turn(votes, _own_weights(votes), _own_constant, lambda values: values)
+        yield Knob("boost weight", recipe.fusion.strength, low, high, _strength_turned(recipe), key, turn=turn)
 
 
 def _strength_turned(recipe: Recipe) -> Callable[[float], Recipe]:
@@ -128,6 +148,40 @@ def _weight_turned(
     return turn
 
 
+def _weights_turned(recipe: Recipe, votes: Sequence[Vote], shares: Sequence[float], turned: int) -> Turn:
+    def weights(values: Floats) -> Floats:
+        import numpy as np
+
+        rest = (1 - values) / (1 - shares[turned])
+        return np.array([values if i == turned else share * rest for i, share in enumerate(shares)]).T
+
+    return Turn(votes, weights, _own_constant, _own_whole(recipe))
+
+
+def _own_weights(votes: Sequence[Vote]) -> Callable[[Floats], Floats]:
+    def weights(values: Floats) -> Floats:
+        import numpy as np
+
+        return np.array([[vote.weight or 0.0 for vote in votes]] * len(values))
+
+    return weights
+
+
+def _own_whole(recipe: Recipe) -> Callable[[Floats], Floats]:
+    def wholes(values: Floats) -> Floats:
+        import numpy as np
+
+        return np.array([recipe.fusion.whole])
+
+    return wholes
+
+
+def _own_constant(normaliser: ReciprocalRank, values: Floats) -> Floats:
+    import numpy as np
+
+    return np.array([normaliser.k])
+
+
 def _constants(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
     """Yield k of reciprocal rank fusion; votes that share a k keep sharing it."""
     values = dict.fromkeys(vote.normaliser.k for vote in votes if isinstance(vote.normaliser, ReciprocalRank))
@@ -139,7 +193,8 @@ def _constants(recipe: Recipe, votes: Sequence[Vote]) -> Iterator[Knob]:
             else f"k of {' and '.join(vote.signal for vote in votes if vote.normaliser == same)}"
         )
         low, high, key = min(k, K_RANGE[0]), max(k, K_RANGE[1]), "ranking.k" if len(values) == 1 else None
-        yield Knob(name, k, low, high, _constant_turned(recipe, votes, same), key, wide=True)
+        turned, turn = _constant_turned(recipe, votes, same), _constants_turned(recipe, votes, same)
+        yield Knob(name, k, low, high, turned, key, wide=True, turn=turn)
 
 
 def _constant_turned(recipe: Recipe, votes: Sequence[Vote], same: ReciprocalRank) -> Callable[[float], Recipe]:
@@ -149,6 +204,13 @@ def _constant_turned(recipe: Recipe, votes: Sequence[Vote], same: ReciprocalRank
         return _with_votes(recipe, turned)
 
     return turn
+
+
+def _constants_turned(recipe: Recipe, votes: Sequence[Vote], same: ReciprocalRank) -> Turn:
+    def constants(normaliser: ReciprocalRank, values: Floats) -> Floats:
+        return values if normaliser == same else _own_constant(normaliser, values)
+
+    return Turn(votes, _own_weights(votes), constants, _own_whole(recipe))
 
 
 def _with_votes(recipe: Recipe, votes: Sequence[Vote]) -> Recipe:

@@ -19,6 +19,7 @@ from .filing import Keys, Standing, shown, standing
 from .fused import Fused
 from .fusion import listed_by
 from .ground import Ground
+from .knobs import Knob
 from .likeness import Compiled
 from .order import Stage
 from .recipes import Recipe
@@ -203,25 +204,53 @@ class Looks:
             self._seen = recipe, self.rows([recipe])
         return told(self._seen[1], self.ground, recipe, lambdas, (one, other))
 
-    def keys(self, recipes: Sequence[Recipe]) -> Keys:
-        """Return what recipes make of every place before they group files: a row for each recipe."""
-        return self.rows(recipes).to(len(recipes))
+    def are_above_at(
+        self, values: Sequence[float], knob: Knob, recipe: Recipe, one: MemoryId, other: MemoryId
+    ) -> list[bool]:
+        """Tell the same of one recipe for each value of a knob."""
+        keys, is_loud = self._turned(values, knob, recipe)
+        silent = [value for value, is_counted in zip(values, is_loud, strict=True) if not is_counted]
+        others = iter(self.are_above([*map(knob.turned, silent)], one, other) if silent else ())
+        lambdas = [lambda_of(recipe)] * (len(values) - len(silent))
+        found = iter(told(keys, self.ground, recipe, lambdas, (one, other)) if lambdas else ())
+        return [next(found) if is_counted else next(others) for is_counted in is_loud]
+
+    def keys_at(self, values: Sequence[float], knob: Knob, recipe: Recipe) -> Keys:
+        """Return what a recipe makes of every place before it groups files: a row for each value of a knob."""
+        keys, is_loud = self._turned(values, knob, recipe)
+        return (keys if all(is_loud) else self.rows([*map(knob.turned, values)])).to(len(values))
+
+    def _turned(self, values: Sequence[float], knob: Knob, recipe: Recipe) -> tuple[Keys, list[bool]]:
+        """Return the rows of the values at which no vote falls silent, and which these are: no recipe is made."""
+        import numpy as np
+
+        stands = self._fused.stands[None]
+        if knob.turn is None or not self._fused.can_turn(knob.turn):
+            return self._unchanged(np.empty((0, stands.shape[1]))), [False] * len(values)
+        every = np.array(values, np.float64)
+        weights = knob.turn.weights(every)
+        is_loud = np.asarray(weights.all(axis=1))
+        scores = self._fused.turned(recipe.fusion, knob.turn, weights[is_loud], every[is_loud])
+        keys = self._effects.after(self._unchanged(scores), _before_grouping(recipe), [recipe.fusion])
+        return keys, is_loud.tolist()
+
+    def _unchanged(self, scores: Floats) -> Keys:
+        """Return the keys of scores that no stage has seen."""
+        import numpy as np
+
+        stands = self._fused.stands[None]
+        return Keys(scores, np.zeros(stands.shape, np.int64), stands)
 
     def rows(self, recipes: Sequence[Recipe]) -> Keys:
         """Return the same, but one row for all recipes of whatever they leave as it is.
 
         Most numbers change either fusion or one stage.
         """
-        import numpy as np
-
         fusions = [recipe.fusion for recipe in recipes]
         if all(fusion is fusions[0] for fusion in fusions):
             fusions = fusions[:1]
-        stands = self._fused.stands[None]
-        fused = Keys(self._fused.scores(fusions), np.zeros(stands.shape, np.int64), stands)
+        fused = self._unchanged(self._fused.scores(fusions))
         before = [_before_grouping(recipe) for recipe in recipes]
         if before.count(before[0]) == len(before):
             return self._effects.after(fused, before[0], fusions)
-        own = [fusions[row % len(fusions)] for row in range(len(recipes))]
-        rows = [self._effects.after(fused.row(row), stages, [own[row]]) for row, stages in enumerate(before)]
-        return Keys(*(np.concatenate(column) for column in zip(*rows, strict=True)))
+        return self._effects.after_each(fused, before, fusions)

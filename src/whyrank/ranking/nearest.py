@@ -50,7 +50,8 @@ class Together:
 
     def __call__(self, value: float) -> bool:
         """Tell whether it happens at a value."""
-        self.ahead((value,))
+        if value not in self._seen:
+            self.ahead((value,))
         return self._seen[value]
 
     def ahead(self, values: Iterable[float]) -> None:

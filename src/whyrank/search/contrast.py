@@ -134,9 +134,12 @@ def _compared(case: _Case, store: Store, retrieved: Retrieved) -> Contrast:
     if upper is None:
         return case.said("dropped", "neither is a result, so there is no order between them")
     lower = other if upper == one else one
-    if are_level(case.ranking, one, other):
+    is_level = are_level(case.ranking, one, other)
+    turned = () if is_level else changes(case.pool, case.ranking, upper, lower)
+    # Of two that are level diversity puts the second far behind the first: their scores no longer tell that they were.
+    if is_level or any(change.is_rounding for change in turned):
         return case.said("level", "they are level: place and content break the tie, and the least change decides it")
-    found: list[Change | DroppedTerm] = [*changes(case.pool, case.ranking, upper, lower)]
+    found: list[Change | DroppedTerm] = [*turned]
     words = _words(case, upper, lower)
     found += _terms(case.pool, words[:MOST_TERMS], store, retrieved, upper, lower)
     untried = len(words) - MOST_TERMS

@@ -87,6 +87,17 @@ def test_equal_scores_are_level(place: Path) -> None:
     assert answer.first in (one.id, other.id)
 
 
+@pytest.mark.parametrize("diversity", [None, 0.7])
+def test_what_rounding_would_turn_round_is_level_however_far_apart_diversity_puts_them(
+    place: Path, diversity: float | None
+) -> None:
+    with opened(place, recipe="rrf", ranking_mmr_lambda=diversity) as memory:
+        # First by words and second by meaning, and the other way round: 1/61 + 1/62 each.
+        green, black = memory.add(GREEN), memory.add(BLACK)
+        answer = memory.why(QUESTION, black.id, over=green.id)
+    assert (answer.outcome, answer.changes) == ("level", ())
+
+
 def test_neither_stands_where_a_threshold_dropped_both(place: Path) -> None:
     with opened(place, embedding="none", ranking_min_coverage=0.99) as memory:
         one, other = memory.add("oil and some other words"), memory.add("an engine")

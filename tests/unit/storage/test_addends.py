@@ -123,3 +123,26 @@ def test_a_question_without_one_of_its_words_scores_as_if_it_were_the_first(
         assert told(again) == told(alone) != told(whole)
         assert dict(again.values) == dict(alone.values)
         assert dict(again.coverage) == dict(alone.coverage)
+
+
+def test_a_question_without_a_word_is_answered_from_what_the_whole_one_found(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    words = ["tea", "cake", "7"]  # without "cake", "tea" stands before "7", which no text says
+    store.score(CANDIDATES, words, None, "", EVERYTHING)
+    [left] = store.score(CANDIDATES, ["tea", "7"], None, "", EVERYTHING)
+    with closing(SqliteStore(tmp_path / "memory.db")) as other:  # who has not been asked for more before
+        [alone] = other.score(CANDIDATES, ["tea", "7"], None, "", EVERYTHING)
+    assert dict(left.values) == dict(alone.values)
+    assert dict(left.coverage) == dict(alone.coverage)
+    assert left.coverage["m_7"] > left.coverage["m_6"] > 0
+    assert told(left) == told(alone)
+
+
+def test_the_same_words_find_the_same_again_and_something_else_once_something_was_written(store: SqliteStore) -> None:
+    first = store.keyword(["tea"], EVERYTHING, 5)
+    assert store.keyword(["cake"], EVERYTHING, 5).ids == store.keyword(["cake"], EVERYTHING, 5).ids
+    assert store.keyword(["tea"], EVERYTHING, 5) == first
+    assert store.keyword(["tea"], EVERYTHING, 3).ids == first.ids[:3]
+    store.write(Changes(put=[entry_for(fact("best", "tea tea tea"), "en")]))
+    assert store.keyword(["tea"], EVERYTHING, 5).ids[0] == "best"

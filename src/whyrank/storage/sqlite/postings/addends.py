@@ -14,7 +14,7 @@ import numpy as np
 from ....kernel import Kernel
 from ....types import Repeats
 from ..catalogue import Floats, Integers
-from .asked import Asked
+from .asked import Asked, Known, by_term
 from .library import Library
 from .scores import Scores
 
@@ -76,6 +76,16 @@ def _with_speaker(scores: Scores, placed: Sequence[Placed], table: Floats) -> Fl
     return table
 
 
+class Written:
+    """Rows of addends that nobody has put together, because nobody may ask for those of a memory."""
+
+    def __init__(self, rows: Sequence[Floats]) -> None:
+        self._rows = rows
+
+    def __getitem__(self, place: int) -> Floats:
+        return np.array([row[place] for row in self._rows])
+
+
 @dataclass(frozen=True)
 class Scored:
     """A question and what its terms add to its candidates, for whoever asks for the same without one of its words."""
@@ -99,12 +109,29 @@ class Scored:
 
     def without(self, scores: Scores) -> Floats:
         """Return the table of a question that lacks some of the terms; what it has besides is looked up."""
-        known = [self._places.get(id(asked)) for asked in scores.terms]
-        kept = [place for place in known if place is not None]
         table = np.zeros((scores.count, len(self.rows)))
-        table[[i for i, place in enumerate(known) if place is not None]] = self.addends.table[kept]
+        for number, row in enumerate(self.rows_of(scores)):
+            table[number] = row
+        return _with_speaker(scores, self.placed, table)
+
+    def rows_of(self, scores: Scores) -> list[Floats]:
+        """Return what each term of such a question adds, as far as it names no speaker."""
+        table, places = self.addends.table, self._places
+        known = [places.get(id(asked)) for asked in scores.terms]
         new = [i for i, place in enumerate(known) if place is None]
-        return _with_speaker(scores, self.placed, _with_terms(scores, self.placed, table, new))
+        found = iter(self._looked_up(scores, new) if new else ())
+        return [next(found) if place is None else table[place] for place in known]
+
+    def _looked_up(self, scores: Scores, terms: Sequence[int]) -> Floats:
+        table = np.zeros((len(terms), len(self.rows)))
+        for number, here, places in self.placed:
+            table[:, here] = scores.of_terms(number, places, terms)
+        return table
+
+    @cached_property
+    def by_term(self) -> Known:
+        """Return what its terms have found, for whoever asks for one of them again."""
+        return by_term(self.terms)
 
     @cached_property
     def _places(self) -> dict[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -46,6 +46,15 @@ def _label(term: str, around: Around, often: int, is_asked: bool) -> str:
     return name if around == "own" else f"{name} ({around})"
 
 
+Known = Mapping[tuple[Field, str, int], Sequence[Asked]]
+NOTHING_KNOWN: Known = {}
+
+
+def by_term(known: Iterable[Asked]) -> Known:
+    """Return what an earlier question found, by field, by term, and by how often the term counts."""
+    return {key: [*found] for key, found in groupby(known, lambda asked: (asked.field, asked.term, asked.often))}
+
+
 def asked(
     connection: Connection,
     library: Library,
@@ -53,23 +62,22 @@ def asked(
     terms: Sequence[str],
     fields: Sequence[Field] = FIELDS,
     repeats: Repeats = ONCE,
-    known: Sequence[Asked] = (),
+    known: Known = NOTHING_KNOWN,
 ) -> Iterator[Asked]:
     """Yield what terms find, in their own texts first, then around them; what an earlier question knows is reused.
 
     Words may count several times; pairs, letters and dates never do.
     """
-    before = {key: [*found] for key, found in groupby(known, lambda asked: (asked.field, asked.term, asked.often))}
     there = fields if library.has_letters else [field for field in fields if field is not GRAMS]
     for field, wanted in wanted_terms(terms, there):
         if not wanted:
             continue
         counted = {term: repeats.get(term, 1) if field is WORDS else 1 for term in wanted}
-        new = [term for term, often in counted.items() if (field, term, often) not in before] if before else wanted
+        new = [term for term, often in counted.items() if (field, term, often) not in known] if known else wanted
         found = _standing(connection, lists, field, new)
         for term in wanted:
             often = counted[term]
-            known_before = before.get((field, term, often))
+            known_before = known.get((field, term, often))
             if known_before:
                 yield from known_before
                 continue

@@ -21,13 +21,14 @@ from ..connection import Connection, run_script
 from ..keyword import Found, Placed, View, both
 from ..selection import best_rows
 from . import segments
-from .addends import Addends, Scored, Unread
+from .addends import Addends, Scored, Unread, Written
 from .addends import Placed as Standing
-from .asked import asked, named_speaker
+from .asked import asked, by_term, named_speaker
 from .cache import Pages
 from .inversion import Text
 from .library import Library
 from .lists import POSTINGS_KEPT, Lists, shelved
+from .pruning import LONG_FROM
 from .scores import Scores, folded
 from .texts import tokens_in
 
@@ -49,6 +50,7 @@ class PostingsIndex:
         self._known: OrderedDict[str, Lists] = OrderedDict()
         self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], Library]] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
+        self._before: tuple[tuple[object, ...], Scores] | None = None  # the one before that, of a small store
         self._scored: Scored | None = None
         self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
         self._unread = Unread()
@@ -173,8 +175,13 @@ class PostingsIndex:
             allowed = [
                 both(mask, held) for mask, held in zip(allowed, self._with_all(view, shelves, terms), strict=True)
             ]
-        rows = best_rows(view.connection, self._kernel, shelves, scores.totals, allowed, limit)
-        return Found(rows, self._damage(shelves))
+        if any(mask is not None for mask in allowed):
+            rows = best_rows(view.connection, self._kernel, shelves, scores.totals, allowed, limit)
+            return Found(rows, self._damage(shelves))
+        if limit not in scores.unfiltered:  # a search is followed by a why, and a look for entities by a search
+            rows = best_rows(view.connection, self._kernel, shelves, scores.totals, allowed, limit)
+            scores.unfiltered[limit] = rows
+        return Found(scores.unfiltered[limit], self._damage(shelves))
 
     def _with_all(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str]) -> list[Flags]:
         """Tell which places hold every word of the query themselves."""
@@ -201,6 +208,8 @@ class PostingsIndex:
         scores = self._scores(view, shelves, terms, repeats)
         before, moment = self._scored, _moment(shelves)
         if before is not None and before.rows == rows and before.serves(scores, moment, terms, repeats):
+            if len(terms) < len(before.asked) and scores.speaker is None:
+                return _left_over(scores, terms, ids, before)
             return _added_up(scores, terms, ids, before.placed, before.without(scores))
         standing = view.catalogue.standing(shelves, rows)
         placed = [Standing(number, *_there(places)) for number, places in enumerate(standing)]
@@ -226,20 +235,37 @@ class PostingsIndex:
         return Statistics(library.count, library.texts(WORDS, "own").average, frequency)
 
     def _scores(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str], repeats: Repeats) -> Scores:
-        """Return the scores of a query; a search asks twice, and who drops a word asks for most of them again."""
+        """Return the scores of a query; a search asks twice, and who drops a word asks for most of them again.
+
+        Who looks for entities asks for the words alone before, and a why asks for both again.
+        """
         question = (_moment(shelves), tuple(terms), tuple(sorted(repeats.items())))
         last = self._last
         if last is None or last[0] != question:
-            library, lists = self._library(shelves), self._lists(view, shelves)
-            before = self._scored
-            if before is not None and before.covers(question[0], terms, repeats):
-                known = before.terms
-            else:
-                known = last[1].terms if last is not None and last[0][0] == question[0] else ()
-            found = tuple(asked(view.connection, library, lists, terms, self._fields, repeats, known))
-            speaker = named_speaker(view.connection, library, lists, terms)
-            last = self._last = (question, Scores(library, found, speaker, self._kernel))
+            found = self._before
+            if found is None or found[0] != question:
+                found = question, self._new_scores(view, shelves, terms, repeats, last)
+            self._before = last if found[1].library.count < LONG_FROM else None
+            last = self._last = found
         return last[1]
+
+    def _new_scores(
+        self,
+        view: View,
+        shelves: Sequence[Shelf],
+        terms: Sequence[str],
+        repeats: Repeats,
+        last: tuple[tuple[object, ...], Scores] | None,
+    ) -> Scores:
+        moment = _moment(shelves)
+        library, lists = self._library(shelves), self._lists(view, shelves)
+        before = self._scored
+        if before is not None and before.covers(moment, terms, repeats):
+            known = before.by_term
+        else:
+            known = by_term(last[1].terms if last is not None and last[0][0] == moment else ())
+        found = tuple(asked(view.connection, library, lists, terms, self._fields, repeats, known))
+        return Scores(library, found, named_speaker(view.connection, library, lists, terms), self._kernel)
 
     def _library(self, shelves: Sequence[Shelf]) -> Library:
         """Return the statistics of some shelves, measured once."""
@@ -306,11 +332,35 @@ def _moment(shelves: Sequence[Shelf]) -> tuple[tuple[str, int], ...]:
 def _added_up(
     scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], placed: Sequence[Standing], table: Floats
 ) -> Signal:
-    covered = np.zeros(len(ids))
+    # Row by row from the first term to the last: the order in which the trail adds them up.
+    values = folded(table, len(ids))
+    return _signal(scores, terms, ids, values, _covered(scores, placed, table), table.T)
+
+
+def _covered(scores: Scores, placed: Sequence[Standing], table: Floats) -> Floats:
+    covered = np.zeros(table.shape[1])
     for number, here, places in placed:
         covered[here] = scores.covered(number, places, table[:, here])
-    # Row by row from the first term to the last: the order in which the trail adds them up.
-    return _signal(scores, terms, ids, folded(table), covered, table.T)
+    return covered
+
+
+def _left_over(scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], before: Scored) -> Signal:
+    """Return what a question without some words says: who asks it wants the scores, and hardly ever the rest."""
+    rows = before.rows_of(scores)
+    values = folded(rows, len(ids))
+
+    def covered() -> list[float]:
+        table = np.array(rows).reshape(len(rows), len(ids))
+        return _shares(scores, terms, _covered(scores, before.placed, table))
+
+    terms_of = TermTable(lambda: scores.labels, ids, Written(rows))
+    return Signal("keyword", Column(ids, values.tolist, values), Column(ids, covered), terms_of)
+
+
+def _shares(scores: Scores, terms: Sequence[str], covered: Floats) -> list[float]:
+    """Return what is covered as a share of the most that can be."""
+    shares: list[float] = (covered / (scores.bound(terms) or 1.0)).tolist()
+    return shares
 
 
 def _signal(
@@ -321,10 +371,9 @@ def _signal(
     covered: Floats,
     added: Addends | Floats,
 ) -> Signal:
-    covered /= scores.bound(terms) or 1.0
     return Signal(
         "keyword",
         Column(ids, values.tolist(), values),
-        Column(ids, covered.tolist()),
+        Column(ids, _shares(scores, terms, covered)),
         TermTable(scores.labels, ids, added),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,7 @@ from ....types import inverse_frequency
 from ...contexts import OWN_WEIGHT, SPEAKER_SHARE
 from ...fields import DATES, WORDS
 from ..catalogue import Flags, Floats, Integers
-from ..selection import Sums, threshold
+from ..selection import Rows, Sums, threshold
 from . import pruning
 from .asked import Asked, Spoken
 from .library import Library
@@ -36,6 +36,7 @@ class Scores:
         self.terms = terms
         self.speaker = speaker
         self.kernel = kernel
+        self.unfiltered: dict[int | None, Rows] = {}  # the best, by their number, where nothing is filtered
         self._adding = Adding(library, kernel)
 
     @cached_property
@@ -192,13 +193,14 @@ class Scores:
         found = addends[words]
         if any(self.terms[i].often > 1 for i in words):
             found = found / np.array([[self.terms[i].often] for i in words])
-        scores: Floats = folded(found) / self._weights(shelf, places) + folded(addends[dates]) / DATES.weight
-        return scores
+        count = len(places)
+        words_alone: Floats = folded(found, count) / self._weights(shelf, places)
+        return words_alone + folded(addends[dates], count) / DATES.weight
 
 
-def folded(addends: Floats) -> Floats:
+def folded(addends: Iterable[Floats], count: int) -> Floats:
     """Add rows from the first to the last, the order in which a trail adds them up; numpy's own sum may pair them."""
-    total = np.zeros(addends.shape[1])
+    total = np.zeros(count)
     for row in addends:
         total += row
     return total
