@@ -44,13 +44,18 @@ class Bookkeeping:
 
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
-        rows = self._read("SELECT space, count(*) FROM vectors GROUP BY space ORDER BY space")
+        rows = self._read(
+            "SELECT space, count(*) FROM vectors WHERE typeof(space) = 'text' GROUP BY space ORDER BY space"
+        )
         return dict(rows)
 
     def _spaces_of(self, theirs: tuple[str, ...]) -> dict[str, int]:
         """Count the vectors of each embedding space that belong to what some scopes see."""
         hashes = f"SELECT embed_hash FROM memories WHERE {SEEN}"
-        rows = self._read(f"SELECT space, count(*) FROM vectors WHERE hash IN ({hashes}) GROUP BY space", theirs)
+        rows = self._read(
+            f"SELECT space, count(*) FROM vectors WHERE hash IN ({hashes}) AND typeof(space) = 'text' GROUP BY space",
+            theirs,
+        )
         return dict(sorted(rows))
 
     def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:

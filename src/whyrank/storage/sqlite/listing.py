@@ -18,6 +18,7 @@ from .queue import as_json
 from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, as_far_as_legible
 
 _WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
+_SCOPE = "iif(typeof(scope) = 'text', scope, '?')"  # of a memory; what is none was damaged
 
 
 class Listing(Bookkeeping):
@@ -75,7 +76,7 @@ class Listing(Bookkeeping):
             count = self._count
             part, theirs = ("TRUE", ()) if scopes is None else (SEEN, (as_json(scopes),))
             held = Counter[str](
-                dict(self._read(f"SELECT scope, count(*) FROM memories WHERE {part} GROUP BY scope", theirs))
+                dict(self._read(f"SELECT {_SCOPE}, count(*) FROM memories WHERE {part} GROUP BY 1", theirs))
             )
             spaces = Counter(self.spaces() if scopes is None else self._spaces_of(theirs))
             late = arrivals.counted_by(self._database.reader(), scopes) if self._database.is_behind else []

@@ -48,8 +48,11 @@ SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
 # How ties are broken, in SQL; the same as Memory.content_key.
 CONTENT_KEY = "m.path, m.start_line, m.content_hash, m.id"
-# The same for those who compare: a number is one, whatever stands there.
-COMPARED_KEY = "CAST(m.path AS TEXT), CAST(m.start_line AS INTEGER), CAST(m.content_hash AS TEXT), m.id"
+# The same for those who compare: what has a type that no memory has is blank, as in the memory that is made of it.
+COMPARED_KEY = (
+    "iif(typeof(m.path) = 'text', m.path, ''), iif(typeof(m.start_line) = 'integer', m.start_line, 0), "
+    "iif(typeof(m.content_hash) = 'text', m.content_hash, ''), iif(typeof(m.id) = 'text', m.id, '')"
+)
 # Where a memory stands in each order, as ports.sorting_key has it.
 SORTING_KEYS: dict[Order, str] = {
     "place": CONTENT_KEY,
