@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import shutil
@@ -17,7 +18,7 @@ import whyrank
 from whyrank.checkups import Checkup
 from whyrank.hits import Results
 
-from ...damage import settled
+from ...damage import settled, told
 
 # One of each in turn, row by row; a text column makes texts of numbers, which is no damage anybody could see.
 ODD: tuple[object, ...] = (b"\xff\0\xfe", None, 1.5, "odd", 2**62, b"", -3)
@@ -89,6 +90,7 @@ def looked_at(store: Path) -> tuple[list[Results], Checkup]:
                 assert hit.explain()
         memory.list()
         memory.status()
+        memory.export(io.StringIO())
         memory.backlog()
     return answers, whyrank.doctor(store)
 
@@ -151,3 +153,13 @@ def test_records_that_are_gone_are_made_anew_and_told(sound: Path, tmp_path: Pat
         answer = memory.search("green tea")
     assert [hit.memory.id for hit in answer] == wanted
     assert any(notice.code == "index-damaged" for notice in answer.notices)
+
+
+@pytest.mark.parametrize("column", ["text", "path", "title", "name", "tags", "content_hash", "summary", "grouping"])
+def test_a_text_that_is_none_any_more_stops_no_reader(column: str, sound: Path, tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    shutil.copy(sound, store)
+    told(store, f"UPDATE memories SET {column} = CAST(x'ff41' AS TEXT) WHERE row % 2 = 0")
+    answers, _ = looked_at(store)
+    notices = {notice.code for answer in answers for notice in answer.notices}
+    assert column == "grouping" or "facts-damaged" in notices

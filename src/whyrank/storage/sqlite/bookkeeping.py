@@ -9,7 +9,7 @@ from ...columns import MemoryId
 from ...ports import Failure, FileRecord, Waiting, Written
 from ...types import Memory, Scope
 from . import arrivals, past, queue
-from .connection import Connection, Row
+from .connection import Connection, Row, rows_of
 from .database import Database
 from .notes import Notes, raise_generation, write_notes
 
@@ -134,7 +134,7 @@ class Bookkeeping:
 
     def _read(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
         with self.reading():
-            return self._database.reader().execute(query, tuple(parameters)).fetchall()
+            return rows_of(self._database.reader(), query, tuple(parameters))
 
     def _count(self, query: str, *parameters: object) -> int:
         value = self._read(query, parameters)[0][0]

@@ -11,7 +11,7 @@ from ...ports import SortingKey, StoreStatus, sorting_key
 from ...types import Memory, Order, Scope, Where
 from . import arrivals
 from .bookkeeping import SEEN, Bookkeeping
-from .connection import LIBRARY, Connection
+from .connection import LIBRARY, Connection, leniently
 from .filters import Clause, clause_for
 from .keyword import KeywordIndex
 from .queue import as_json
@@ -65,8 +65,8 @@ class Listing(Bookkeeping):
         """Yield memories in the order of their content keys, without holding them all."""
         clause = clause_for(where)
         query = f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {CONTENT_KEY}"
-        with self.reading():
-            found = map(as_far_as_legible, self._database.reader().execute(query, clause.parameters))
+        with self.reading(), leniently(self._database.reader()) as connection:
+            found = map(as_far_as_legible, connection.execute(query, clause.parameters))
             late = sorted(self._late(where), key=lambda one: one.content_key)
             yield from merge(found, late, key=lambda one: one.content_key) if late else found
 

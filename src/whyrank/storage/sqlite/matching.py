@@ -9,7 +9,7 @@ import numpy as np
 from ...analysis.sayings import headings_in, is_said
 from ...expressions import Expression, Holds, Leaf, Says, valued, wanted
 from .catalogue import Flags, Integers, Shelf
-from .connection import Connection
+from .connection import Connection, rows_of
 from .records import NUMBERED
 from .rows import legible
 
@@ -49,8 +49,8 @@ def saying(connection: Connection, shelf: Shelf, leaf: Says) -> Flags:
     """Tell which places say something in a field; what many say alike is judged once."""
     single, listed = _COLUMNS[leaf.field]
     columns = ", ".join(column for column in (single, listed) if column)
-    rows = connection.execute(
-        f"SELECT number, {columns} FROM memories WHERE scope = ? AND {NUMBERED}", (shelf.scope, len(shelf))
+    rows = rows_of(
+        connection, f"SELECT number, {columns} FROM memories WHERE scope = ? AND {NUMBERED}", (shelf.scope, len(shelf))
     )
     known: dict[tuple[str, ...], bool] = {}
     flags = np.zeros(len(shelf), np.bool_)

@@ -24,10 +24,10 @@ from ...ports import UNREADABLE, Name
 from ...types import Notice, Where
 from ...wording import counted, which
 from ..pools import Scored
-from .connection import Connection, Row
+from .connection import Connection, Row, rows_of
 from .filters import Clause, clause_for
 from .portions import portions
-from .rows import COMPARED_KEY
+from .rows import COMPARED_KEY, legible_key
 
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -188,17 +188,18 @@ def _named(
 ) -> Iterable[tuple[str, tuple[str, int, str, str], list[Row]]]:
     """Yield the visible ones of these rows with their names as they are stored."""
     for part, marks in portions(sorted(rows)):
-        visible = connection.execute(
+        visible = rows_of(
+            connection,
             f"SELECT m.row, m.grouping, {COMPARED_KEY} FROM memories AS m WHERE m.row IN ({marks}) AND {where.sql}",
             (*part, *where.parameters),
-        ).fetchall()
+        )
         names: dict[int, list[Row]] = {}
-        for row, *name in connection.execute(
-            f"SELECT memory, text, key, words, specificity FROM names WHERE memory IN ({marks})", part
+        for row, *name in rows_of(
+            connection, f"SELECT memory, text, key, words, specificity FROM names WHERE memory IN ({marks})", part
         ):
             names.setdefault(row, []).append(tuple(name))
         for row, group, *tie in visible:
-            yield group, tuple(tie), names.get(row, [])
+            yield group, legible_key(tie), names.get(row, [])
 
 
 def _is_sound(name: Row) -> bool:

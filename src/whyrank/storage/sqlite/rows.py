@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from operator import itemgetter
+from typing import Any
 
 from ...analysis.text import text_key
 from ...errors import StoreDamaged
-from ...hits import Fetched
+from ...hits import ContentKey, Fetched
 from ...making import Draft, finished
 from ...ports import Entry
 from ...types import GLOBAL, USUAL_IMPORTANCE, Memory, Order, Scope, Source
@@ -61,6 +63,16 @@ SORTING_KEYS: dict[Order, str] = {
     "importance": f"-coalesce(m.importance, {USUAL_IMPORTANCE}), {CONTENT_KEY}",
     "recalls": f"-m.recalls, {CONTENT_KEY}",
 }
+
+
+def legible_key(key: Sequence[Any]) -> ContentKey:
+    """Return what breaks ties, as COMPARED_KEY has it; a text that is none any more is blank."""
+    path, line, text_hash, identity = key if bytes not in map(type, key) else map(_without_bytes, key)
+    return path, line, text_hash, identity
+
+
+def _without_bytes(value: Any) -> Any:
+    return "" if isinstance(value, bytes) else value
 
 
 def columns_of(memory: Memory) -> Row:
