@@ -425,11 +425,29 @@ def test_broken_front_matter_is_a_remark_and_the_text_is_kept(call: Run, odd: Pa
     assert found[0]["path"] == "odd/front.md"
 
 
-def test_a_file_with_a_line_in_its_name_is_listed_on_one(call: Run, odd: Path) -> None:
-    (odd / "two\nlines.md").write_text("The marmalade is on the top shelf.\n", encoding="utf-8")
-    call("ingest", "odd", "--embedding", "none")
-    assert "odd/two\ufffdlines.md:1-1" in call("list", "--embedding", "none").out
-    assert "odd/two\ufffdlines.md:1-1" in call("search", "marmalade", "--embedding", "none").out
+def test_a_name_of_a_file_stays_on_its_line_whatever_stands_in_it(odd: Path, call: Run) -> None:
+    front = "---\ndate: 2025-02-30\n---\n"
+    (odd / "two\nlines\x1b[2J\u202e.md").write_text(f"{front}The marmalade is on the top shelf.\n", encoding="utf-8")
+    (odd / "bi\rnary.md").write_bytes(b"\0\1")
+    shown = "odd/two\\nlines\\x1b[2J\\u202e.md"
+    without = ("--embedding", "none")
+
+    dry, done = call("ingest", "odd", "--dry-run", *without), call("ingest", "odd", *without)
+    assert f"  new      {shown}\n" in dry.out
+    assert f"{shown}: front matter, line 2: date = '2025-02-30': is no date\n" in done.err
+    assert "odd/bi\\rnary.md: a binary file\n" in done.err
+
+    listed = call("list", "--path", "odd/two*", *without).out
+    identity = listed.split()[0]
+    assert f"{identity}  {shown}:4-4  " in listed
+    assert f"{shown}:4-4 · " in call("search", "marmalade", *without).out
+    assert call("why", "marmalade", identity, *without).out.startswith(f"{identity}  {shown}:4-4\n")
+    assert (
+        f"{identity}  {shown}:4-4: " in call("why", "marmalade kettle", identity, "--over", "odd/good.md", *without).out
+    )
+    assert f"\npath: {shown}\n" in call("show", identity, *without).out
+    assert f" → {shown}:4  " in call("pin", "marmalade", identity, *without).out
+    assert call("search", "marmalade", "--json", *without).data["hits"][0]["path"] == "odd/two\nlines\x1b[2J\u202e.md"
 
 
 def test_lines_of_a_log_that_are_no_turns_are_counted(call: Run, odd: Path) -> None:

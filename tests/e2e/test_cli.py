@@ -526,6 +526,12 @@ def test_a_reader_that_leaves_early_causes_no_complaint(workspace: Path, call: R
     assert (piped.stdout, piped.stderr) == (b"{\n", b"")
 
 
+def test_a_reader_that_leaves_early_takes_no_status_along(workspace: Path) -> None:
+    command = f"{{ sleep 0.1; {COMMAND} eval nowhere --json; echo $? >&2; }} | true"
+    piped = subprocess.run(command, shell=True, cwd=workspace, capture_output=True, timeout=SECONDS)
+    assert piped.stderr == b"13\n"
+
+
 def test_the_output_survives_a_terminal_that_knows_only_ascii(workspace: Path, run: Run, call: Run) -> None:
     (workspace / "notes" / "cafe.md").write_text("# Café ☕\n\nОткрыто до полуночи.\n", encoding="utf-8")
     call("ingest", "notes", "--embedding", "none")

@@ -121,6 +121,15 @@ def test_every_line_is_a_fact_and_a_bad_one_keeps_no_other_from_being_stored(wor
     assert "line 3 was not stored: it is no UTF-8 (byte 0xff); convert it" in done.stderr.decode()
 
 
+@pytest.mark.parametrize("lines", [b"", b"\n \n"])
+def test_no_line_on_standard_input_is_told(workspace: Path, lines: bytes) -> None:
+    done = subprocess.run(
+        [COMMAND, "add", "-"], cwd=workspace, input=lines, capture_output=True, timeout=SECONDS, check=False
+    )
+    told = "notice: standard input holds no line, so nothing was stored\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (0, b"", told)
+
+
 def test_what_belongs_to_one_fact_is_not_given_to_many(call: Run) -> None:
     done = call("add", "-", "--supersedes", "m_1")
     assert done.status == 2

@@ -20,9 +20,11 @@ _AROUND = "\"'“”„«»‹›()[]{}<>.,;:!?#`"  # signs that stand around a 
 _DIGIT = re.compile(r"\d")
 _YEAR = r"(?:19|20)\d\d\b"
 
-# Letters in capitals in front of digits, or one letter, or a few small ones in front of three digits that are no year.
+# Letters in capitals in front of digits, or one letter, or a few small ones in front of three digits that are no year,
+# but may have one before them (`po-2024-0018`, and not `log-2024-05-18`).
 _LETTERS_FIRST = pattern(
-    rf"(?:\p{{Lu}}{{1,6}}|\p{{L}})(?:[-_.]?[\p{{Lu}}\p{{N}}]+)+|\p{{Ll}}{{2,5}}(?:[-_.]?(?!{_YEAR})\d{{3,}})+"
+    r"(?:\p{Lu}{1,6}|\p{L})(?:[-_.]?[\p{Lu}\p{N}]+)+"
+    rf"|\p{{Ll}}{{2,5}}(?:[-_.]?{_YEAR}(?=[-_.]))?(?:[-_.]?(?!{_YEAR})\d{{3,}})+"
 )
 # Digits first: a part number, in groups with signs between them.
 _DIGITS_FIRST = pattern(r"\p{N}+[-_][\p{Lu}\p{N}]*\p{Lu}[\p{Lu}\p{N}]*(?:[-_][\p{Lu}\p{N}]+)+")

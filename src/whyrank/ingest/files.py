@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +15,9 @@ from ..wording import counted
 from .chunks import Chunk, ChunkSize, chunk
 from .dates import date_in_name, is_evergreen, parse_date
 from .entries import content_hash, id_for, occurrences
+from .frontmatter import FrontMatter
 from .markdown import ParsedText, parse_markdown, parse_plain
-from .markers import FileFields, file_fields, lasting, scalar, section_fields
+from .markers import FRONT, FileFields, file_fields, lasting, scalar, section_fields
 from .walk import LOGS, MARKDOWN
 
 SKILL_FILE = "SKILL.md"
@@ -44,17 +45,25 @@ def memories_in(text: str, path: str, scope: Scope, mtime: float, size: ChunkSiz
         read = _turns(cleaned.text, path, scope, mtime)
         return Read(read.memories, (*remarks, *read.remarks))
     document = parse_markdown(cleaned.text) if suffix in MARKDOWN else parse_plain(cleaned.text)
-    whole = file_fields(document.fields)
+    whole = file_fields(document.front.fields, document.front.places)
     memories = tuple(_chunk_memories(document, whole, path, scope, mtime, size))
-    problem = document.problem or ("" if memories else "it holds no text")
-    problems = dict.fromkeys((*whole.problems, *section_fields(document.marks).problems))
-    return Read(memories, (*remarks, *((problem,) if problem else ()), *problems))
+    problem = document.front.problem or ("" if memories else "it holds no text")
+    said = (problem, *whole.problems, _scope_said(document.front, scope), *section_fields(document.marks).problems)
+    return Read(memories, (*remarks, *dict.fromkeys(filter(None, said))))
+
+
+def _scope_said(front: FrontMatter, scope: Scope) -> str:
+    """Say that front matter cannot choose another scope than that of the ingest."""
+    asked = front.fields.get("scope")
+    if not asked or asked == str(scope):
+        return ""
+    return f"{front.places.get('scope', FRONT)}: scope is not read from files; stored as {scope} (see --scope)"
 
 
 def _chunk_memories(
     document: ParsedText, whole: FileFields, path: str, scope: Scope, mtime: float, size: ChunkSize
 ) -> Iterator[Memory]:
-    fields = document.fields
+    fields = document.front.fields
     place = stored_place(path)
     is_skill = place.name == SKILL_FILE
     name = _text(fields, *(("name", "title") if is_skill else ("title", "name"))) or _top_heading(document)
@@ -95,7 +104,7 @@ def _summary_only(summary: str) -> list[Chunk]:
     return [Chunk(summary, 1, 1, ())] if summary else []
 
 
-def _text(fields: dict[str, Any], *keys: str) -> str:
+def _text(fields: Mapping[str, Any], *keys: str) -> str:
     if not fields:  # as most files have none
         return ""
     return next((text for key in keys if (text := scalar(fields.get(key)))), "")

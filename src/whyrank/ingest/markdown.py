@@ -1,4 +1,4 @@
-"""Markdown as blocks with their lines and headings, and its front matter as fields."""
+"""Markdown as blocks with their lines and headings, behind its front matter."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import yaml
 from markdown_it import MarkdownIt
 
+from .frontmatter import FrontMatter, front_matter
 from .markers import Mark, taken_out, without_markers
 
-_FENCE = "---"
-_FENCE_ENDS = ("---", "...")
-# What a value that does not fit its tag makes of PyYAML, beside its own errors.
-_YAML_ERRORS = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError)
 _WHOLE = frozenset({"fence", "code_block", "table_open"})
 # Headings and paragraphs are told by how a line begins, if all lines begin so: with a letter, or with signs for a
 # heading and none behind them. No letter begins a list, a quote, code, HTML, a table's rule or a link's definition.
@@ -35,12 +31,11 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class ParsedText:
-    """A parsed file: its lines, its blocks, its front matter, what was wrong with that, and its markers."""
+    """A parsed file: its lines, its blocks, its front matter and its markers."""
 
     lines: tuple[str, ...]
     blocks: tuple[Block, ...]
-    fields: dict[str, Any]
-    problem: str = ""
+    front: FrontMatter
     marks: tuple[Mark, ...] = ()
 
 
@@ -53,12 +48,12 @@ def _parser() -> MarkdownIt:
 def parse_markdown(text: str) -> ParsedText:
     """Read a markdown file."""
     lines = tuple(text.split("\n"))
-    fields, body_start, problem = _front_matter(lines)
+    front = front_matter(lines)
     # What the parser takes for the end of a line, or puts something else for, is left to it.
-    blocks = None if "\r" in text or "\0" in text else _plain_blocks(lines, body_start)
+    blocks = None if "\r" in text or "\0" in text else _plain_blocks(lines, front.body_start)
     if blocks is None:
-        blocks = tuple(parsed_blocks(lines, body_start))
-    return _unmarked(ParsedText(lines, blocks, fields, problem))
+        blocks = tuple(parsed_blocks(lines, front.body_start))
+    return _unmarked(ParsedText(lines, blocks, front))
 
 
 def _plain_blocks(lines: Sequence[str], body_start: int) -> tuple[Block, ...] | None:
@@ -112,31 +107,7 @@ def parse_plain(text: str) -> ParsedText:
         elif not line.strip() and start is not None:
             blocks.append(Block(start, number))
             start = None
-    return ParsedText(lines, tuple(blocks), {})
-
-
-def _front_matter(lines: tuple[str, ...]) -> tuple[dict[str, Any], int, str]:
-    """Return the fields, the line the body starts at, and what was wrong, if anything."""
-    if not lines or lines[0].strip() != _FENCE:
-        return {}, 0, ""
-    end = next((i for i, line in enumerate(lines[1:], 1) if line.strip() in _FENCE_ENDS), None)
-    if end is None:
-        return {}, 0, ""
-    try:
-        fields = yaml.safe_load("\n".join(lines[1:end])) or {}
-    except _YAML_ERRORS as error:
-        return {}, 0, f"front matter could not be read: {_slip(error)}"
-    if not isinstance(fields, dict):
-        return {}, 0, ""
-    return {key.lower(): value for key, value in fields.items() if isinstance(key, str)}, end + 1, ""
-
-
-def _slip(error: Exception) -> str:
-    """Say what is wrong with front matter, and in which line of its file, where that is known."""
-    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-    if mark is None or not problem:
-        return (str(error) or repr(error)).splitlines()[0]
-    return f"{problem} in line {mark.line + 2}"  # counted from one, behind the first fence
+    return ParsedText(lines, tuple(blocks), FrontMatter())
 
 
 def _blocks(body: str) -> Iterator[Block]:

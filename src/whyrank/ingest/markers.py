@@ -24,6 +24,7 @@ _UNCLOSED = re.compile(r"<!--\s*whyrank:(?!.*-->)")
 _LARGEST_NUMBER = 10**18
 _LONGEST = 200  # characters of a tag or an entity
 _ALIKE = 0.8  # of difflib: what looks so much like one of our keys in front matter is a slip, other keys are others'
+FRONT = "front matter"
 _TRUSTS = ("ingested", "untrusted")
 _OTHER_SPELLINGS = {"tag": "tags", "entity": "entities", "alias": "aliases"}
 
@@ -78,12 +79,12 @@ def _assignments(marker: str, line: int) -> tuple[dict[str, Any], list[str]]:
     return fields, [f"line {line}: {key!r} in a marker is not key=value" for key, sign, _ in pairs if not sign]
 
 
-def file_fields(said: Mapping[str, Any], place: str = "front matter") -> FileFields:
-    """Read fields; what is unknown or makes no sense is a problem that is named, and no more."""
+def file_fields(said: Mapping[str, Any], places: Mapping[str, str], whole: str = FRONT) -> FileFields:
+    """Read fields; what is unknown or makes no sense is a problem that is named with its place, and no more."""
     values: dict[str, Any] = {}
     problems: list[str] = []
     for given, value in said.items():
-        key = _key(given)
+        key, place = _key(given), places.get(given, whole)
         if key not in READERS:
             problems += _unknown(given, place)
         elif value not in (None, "", []):
@@ -92,7 +93,7 @@ def file_fields(said: Mapping[str, Any], place: str = "front matter") -> FileFie
             except ValueError as error:
                 problems.append(f"{place}: {given[:60]} = {scalar(value)[:60]!r}: {error}")
     if values.get("valid_from", 0.0) >= values.get("valid_until", float("inf")):
-        problems.append(f"{place}: valid_from is not before valid_until")
+        problems.append(f"{whole}: valid_from is not before valid_until")
         del values["valid_until"]
     return FileFields(values, tuple(problems))
 
@@ -101,7 +102,7 @@ def section_fields(marks: Iterable[Mark]) -> FileFields:
     """Read what the markers of one section say, the later over the earlier."""
     together = FileFields()
     for mark in marks:
-        read = file_fields(mark.said, f"line {mark.line + 1}")
+        read = file_fields(mark.said, {}, f"line {mark.line + 1}")
         together = FileFields(read.over(together.values), (*together.problems, *mark.problems, *read.problems))
     return together
 
@@ -132,7 +133,7 @@ def _unknown(key: str, place: str) -> list[str]:
     close = get_close_matches(_key(key), READERS, n=1, cutoff=_ALIKE)
     if close:
         return [f"{place}: there is no {key!r}; did you mean {close[0]!r}?"]
-    return [] if place == "front matter" else [f"{place}: there is no {key!r}"]
+    return [] if place.startswith(FRONT) else [f"{place}: there is no {key!r}"]
 
 
 def _one_of(*names: str) -> Callable[[Any], str]:

@@ -9,9 +9,9 @@ from ..analysis.advanced import asked_for, other_terms
 from ..analysis.endings import foreign_spellings, foreign_stems_beginning
 from ..analysis.query import analyse
 from ..analysis.sayings import FIELDS, is_said
-from ..analysis.spellings import by_plain_spelling, typed_beginning
+from ..analysis.spellings import by_plain_spelling, may_hold_umlauts, typed_beginning
 from ..analysis.strict import long_terms
-from ..analysis.words import german_stems
+from ..analysis.words import foreign_stems, german_stems
 from ..expressions import Begins, Expression, Holds, Leaf, Says, refusal, rewritten, several, spelled, wanted
 from ..ports import Store
 from ..types import Analysis, Memory, Notice, Query, Scope
@@ -119,6 +119,10 @@ class _Settling:
         if self._frequent([leaf.term]):
             return leaf.term
         others = self._frequent(other_terms(leaf, self._language))
+        if others and may_hold_umlauts(leaf.term):
+            umlauts = self._frequent(foreign_stems(leaf.asked, self._language).get(leaf.term, ()))
+            if len(umlauts) > 1:
+                return spelled(leaf.term, sorted(umlauts, key=lambda term: -umlauts[term]), is_known=False)
         return max(others, key=lambda term: others[term]) if others else leaf.term
 
     def _spelled(self, term: str, asked: str) -> str:

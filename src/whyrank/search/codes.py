@@ -15,6 +15,7 @@ from ..analysis.codes import Code, codes_in, is_code
 from ..analysis.documents import searchable_text
 from ..columns import Column, MemoryId, column_of
 from ..expressions import All, Expression, Holds, label_of
+from ..hits import at_hand, memory_of
 from ..matches import NameMatch, Unheld
 from ..ports import Store
 from ..types import Analysis, Run, Signal, Statistics, Where
@@ -82,8 +83,8 @@ def _who_may_hold(code: Code, store: Store, where: Where) -> Sequence[MemoryId]:
 
 def _who_says(code: Code, ids: Sequence[MemoryId], store: Store, where: Where) -> tuple[MemoryId, ...]:
     """Return who says a code; nobody if it is more than a few."""
-    read = store.get(ids, where.scopes)
-    said = tuple(one for one in ids if one in read and code.is_written_in(searchable_text(read[one])))
+    read = at_hand(store.held(ids, where.scopes))  # as far as it can be read, as in an answer
+    said = tuple(one for one in ids if one in read and code.is_written_in(searchable_text(memory_of(read[one]))))
     return said if len(said) <= LOOKED_AT else ()
 
 

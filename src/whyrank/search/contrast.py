@@ -25,6 +25,7 @@ from ..ranking.counterfactuals import (
 )
 from ..ranking.recipes import Recipe
 from ..types import Memory, Notice, Query
+from ..wording import on_one_line
 from .retrieval import Retrieved, Stopwatch
 from .searcher import Searcher, within_limits
 from .why import asked_about, why
@@ -54,7 +55,7 @@ class Contrast:
     def __str__(self) -> str:
         lines = [*self.details, self.summary]
         lines += [f"  {_line(change)}" for change in self.changes]
-        return "\n".join(lines)
+        return "\n".join(map(on_one_line, lines))
 
 
 def _line(change: Change | DroppedTerm) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ..analysis.names import MAX_WINDOW_WORDS, match_in_any_spelling, names_of
 from ..analysis.query import terms_of
+from ..analysis.spellings import may_hold_umlauts
 from ..analysis.words import foreign_stems, german_stems, tokens_of
 from ..columns import Column, MemoryId, column_of
 from ..expressions import is_several
@@ -177,32 +178,39 @@ def _known_terms(analysis: Analysis, store: Store, query: Query, language: str) 
     """
     scopes = query.where.scopes
     statistics = store.statistics(analysis.terms, scopes)
-    foreign: dict[str, str] = {}
+    foreign: dict[str, Sequence[str]] = {}
     if not all(statistics.frequency.values()):
         foreign, statistics = _as_others_stem(analysis, statistics, store, query, language)
     others: dict[str, str] = {}
     if query.where.matching is None:  # else its leaves are settled
         stems = german_stems(analysis.text, analysis.language, language)
         for term, stemmed in foreign.items():
-            stems[term] = (*stems.get(term, ()), stemmed)
+            stems[term] = (*stems.get(term, ()), *stemmed)
         others = in_other_spellings(analysis.terms, statistics.frequency, store, scopes, stems)
     if not others and not foreign:
         return analysis.terms, statistics
-    terms = tuple(dict.fromkeys(others.get(term) or foreign.get(term, term) for term in analysis.terms))
+    terms = tuple(dict.fromkeys(others.get(term) or foreign.get(term, [term])[0] for term in analysis.terms))
     frequency = {**statistics.frequency, **store.statistics(others.values(), scopes).frequency}
     return terms, replace(statistics, frequency={term: frequency[term] for term in terms})
 
 
 def _as_others_stem(
     analysis: Analysis, statistics: Statistics, store: Store, query: Query, language: str
-) -> tuple[dict[str, str], Statistics]:
-    """Stem words that are unknown in the query's language as another language does, if that is known."""
+) -> tuple[dict[str, Sequence[str]], Statistics]:
+    """Stem words that are unknown in the query's language as another language does, if that is known.
+
+    Of what is known the most frequent is meant, or any where two letters may stand for an umlaut: `mueller` is no
+    `muelle`, however often that is said.
+    """
     frequency, variants = statistics.frequency, foreign_stems(analysis.text, language)
     unknown = [term for term in analysis.terms if not frequency[term] and variants.get(term)]
     others = [variant for term in unknown for variant in variants[term]]
     known = {**frequency, **store.statistics(others, query.where.scopes).frequency}
-    better = {term: max(variants[term], key=lambda variant: known[variant]) for term in unknown}
-    return {term: other for term, other in better.items() if known[other]}, replace(statistics, frequency=known)
+    living = {term: sorted(filter(known.get, variants[term]), key=lambda one: -known[one]) for term in unknown}
+    better: dict[str, Sequence[str]] = {
+        term: found if may_hold_umlauts(term) else found[:1] for term, found in living.items() if found
+    }
+    return better, replace(statistics, frequency=known)
 
 
 def _runs(

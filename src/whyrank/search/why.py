@@ -16,6 +16,7 @@ from ..ranking.fusion import family_of
 from ..ranking.recipes import Recipe
 from ..ranking.stages import name_tier
 from ..types import Memory, Query, Run, Where
+from ..wording import on_one_line
 from .asking import mismatch
 from .confidence import judged
 from .probes import listed, replaces_the_question
@@ -46,7 +47,7 @@ class Why:
         lines += [f"  {detail}" for detail in self.details]
         if self.hit is not None:
             lines += [f"  {line}" for line in self.hit.explain().splitlines()]
-        return "\n".join(lines)
+        return "\n".join(map(on_one_line, lines))
 
 
 def why(searcher: Searcher, query: Query, recipe: Recipe, identity: str) -> Why:

@@ -55,8 +55,8 @@ def test_a_table_right_under_a_line_of_text_is_a_block_of_its_own() -> None:
 def test_front_matter_becomes_fields_with_lower_case_keys() -> None:
     document = parse_markdown("---\nTitle: Boats\ntags: [a, b]\n---\nbody\n")
 
-    assert document.fields == {"title": "Boats", "tags": ["a", "b"]}
-    assert document.problem == ""
+    assert document.front.fields == {"title": "Boats", "tags": ["a", "b"]}
+    assert document.front.problem == ""
 
 
 def test_blocks_behind_front_matter_keep_the_lines_of_the_file() -> None:
@@ -69,48 +69,88 @@ def test_blocks_behind_front_matter_keep_the_lines_of_the_file() -> None:
 def test_front_matter_may_end_in_dots() -> None:
     document = parse_markdown("---\ntitle: Boats\n...\nbody\n")
 
-    assert document.fields == {"title": "Boats"}
+    assert document.front.fields == {"title": "Boats"}
     assert texts(document) == ["body"]
 
 
-@pytest.mark.parametrize(
-    "broken", ["title: [unclosed", "a: b: c", "date: 2031-13-45", "\tx: 1", "x: !!python/name:os.system"]
-)
+@pytest.mark.parametrize("broken", ["title: [unclosed", "a: b: c", "\tx: 1", "x: !!python/name:os.system"])
 def test_broken_front_matter_is_said_and_the_body_read(broken: str) -> None:
     document = parse_markdown(f"---\n{broken}\n---\nbody\n")
 
-    assert document.problem.startswith("front matter could not be read")
-    assert document.fields == {}
+    assert document.front.problem.startswith("front matter could not be read")
+    assert document.front.fields == {}
     assert broken.strip() in "\n".join(texts(document))
     assert texts(document)[-1] == "body"
 
 
 def test_what_is_wrong_with_front_matter_is_said_with_its_line_of_the_file() -> None:
-    problem = parse_markdown("---\ntitle: Tea\ntags: [kitchen, drinks\ndate: today\n---\nbody\n").problem
+    problem = parse_markdown("---\ntitle: Tea\ntags: [kitchen, drinks\ndate: today\n---\nbody\n").front.problem
     assert problem == "front matter could not be read: expected ',' or ']', but got ':' in line 4"
 
 
 def test_empty_front_matter_is_no_problem() -> None:
     document = parse_markdown("---\n---\nbody\n")
 
-    assert (document.fields, document.problem, texts(document)) == ({}, "", ["body"])
+    assert (document.front.fields, document.front.problem, texts(document)) == ({}, "", ["body"])
 
 
 def test_front_matter_that_is_never_closed_is_text() -> None:
     document = parse_markdown("---\ntitle: Boats\n")
 
-    assert document.fields == {}
+    assert document.front.fields == {}
     assert any("title: Boats" in text for text in texts(document))
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("---\ntitle: Boats\n\nbody\n", "front matter is never closed by ---: read as text"),
+        ("---\nlayout: post\n- Tags: [red]\n\nbody", "front matter is never closed by ---: read as text"),
+        (
+            "---\n- title: Boats\n- tags: red\n---\nbody\n",
+            "front matter is a list, and no fields (key: value): read as text",
+        ),
+        ("---\n- red\n---\nbody\n", "front matter is a list, and no fields (key: value): read as text"),
+        ("---\n\ntitle: [Boats\n---\nbody\n", "expected ',' or ']', but got '<stream end>' in line 3"),
+    ],
+)
+def test_fields_that_are_no_front_matter_are_said_to_be_text(text: str, problem: str) -> None:
+    document = parse_markdown(text)
+    assert document.front.problem.endswith(problem)
+    assert document.front.fields == {}
+    assert "".join(texts(document)).startswith("---")
+    assert "body" in "".join(texts(document))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n\nbody\n",
+        "---\nWe met at ten: all of us.\n\nbody\n",
+        "---\n\n- milk\n- bread\n\n---\n\nbody\n",
+        "---\n\nWe met: at ten: all of us.\n\n---\n\nbody\n",
+        "---\nbody\n---\n",
+        "---",
+    ],
+)
+def test_a_file_may_begin_with_a_rule(text: str) -> None:
+    document = parse_markdown(text)
+    assert (document.front.problem, document.front.body_start) == ("", 0)
+
+
+@pytest.mark.parametrize("value", ["0", "false", '""'])
+def test_a_value_alone_between_fences_is_text(value: str) -> None:
+    assert value in "\n".join(texts(parse_markdown(f"---\n{value}\n---\nbody\n")))
+
+
 def test_a_rule_in_the_middle_of_a_file_starts_no_front_matter() -> None:
-    assert parse_markdown("intro\n\n---\ntitle: Boats\n---\n").fields == {}
+    assert parse_markdown("intro\n\n---\ntitle: Boats\n---\n").front.fields == {}
 
 
 def test_front_matter_that_holds_no_fields_stays_text() -> None:
     document = parse_markdown("---\njust a sentence\n---\nbody\n")
 
-    assert document.fields == {}
+    assert document.front.fields == {}
     assert any("just a sentence" in text for text in texts(document))
 
 

@@ -56,10 +56,19 @@ def test_a_marker_in_code_is_code() -> None:
 @pytest.mark.parametrize(
     ("text", "remark"),
     [
-        ("---\nimportance: 9\n---\nTea.", "front matter: importance = '9': must be a whole number from 1 to 5"),
-        ("---\nexpires: someday\n---\nTea.", "front matter: expires = 'someday': is no date"),
-        ("---\nimportence: 3\n---\nTea.", "front matter: there is no 'importence'; did you mean 'importance'?"),
-        ("---\ntrust: owner\n---\nTea.", "front matter: trust = 'owner': must be one of ingested, untrusted"),
+        ("---\nimportance: 9\n---\nTea.", "front matter, line 2: importance = '9': must be a whole number from 1 to 5"),
+        ("---\nexpires: someday\n---\nTea.", "front matter, line 2: expires = 'someday': is no date"),
+        ("---\nimportence: 3\n---\nTea.", "front matter, line 2: there is no 'importence'; did you mean 'importance'?"),
+        (
+            "---\n# whose\ntrust: owner\n---\nTea.",
+            "front matter, line 3: trust = 'owner': must be one of ingested, untrusted",
+        ),
+        ("---\ntitle: Tea\ndate: 2025-02-30\n---\nTea.", "front matter, line 3: date = '2025-02-30': is no date"),
+        ("---\nscope: user:1\n---\nTea.", "front matter, line 2: scope is not read from files; stored as global"),
+        (
+            "---\n<<: {scope: [user:1]}\n---\nTea.",
+            "front matter, line 2: scope is not read from files; stored as global",
+        ),
         ("---\nvalid_from: 2026-02-02\nvalid_until: 2026-01-01\n---\nTea.", "valid_from is not before valid_until"),
         ("Tea. <!-- whyrank: mood=blue -->", "line 1: there is no 'mood'"),
         ("Tea. <!-- whyrank: decay=slow -->", "line 1: decay = 'slow': must be one of permanent"),
@@ -74,6 +83,16 @@ def test_what_makes_no_sense_is_remarked_and_the_text_is_kept(text: str, remark:
     assert any(remark in said for said in done.remarks), done.remarks
     assert done.memories[0].text.startswith("Tea.")
     assert done.memories[0].scope == GLOBAL
+
+
+def test_a_day_that_there_is_not_costs_no_other_field() -> None:
+    [memory] = read("---\ntitle: Pot\ndate: 2025-02-30\ndue: 2025-02-31\ntags: [a]\n---\nTea.").memories
+    assert (memory.name, memory.tags, memory.date) == ("Pot", ("a",), WRITTEN)
+
+
+@pytest.mark.parametrize("scope", ["global", "", "[]"])
+def test_nothing_is_said_of_a_scope_that_is_the_one_of_the_ingest_or_none(scope: str) -> None:
+    assert read(f"---\nscope: {scope}\n---\nTea.").remarks == ()
 
 
 def test_keys_of_other_programs_are_no_slips() -> None:

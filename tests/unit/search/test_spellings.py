@@ -206,3 +206,15 @@ def test_two_letters_are_an_umlaut_in_names_and_in_german_alone() -> None:
     assert german_stems("wo ist der schluessel?", "de") == {"schlussel": ("schluessel", "schlüssel")}
     for text in ("what does the guest want?", "Michael and Joel", "Sue asked Zoe", "Bauer, Query, True", "Noah"):
         assert german_stems(text, "en") == {}
+
+
+@pytest.mark.parametrize("asked", ["mueller", "Mueller", "müller"])
+@pytest.mark.parametrize("syntax", ["plain", "advanced"])
+def test_a_word_that_is_stemmed_alike_hides_no_umlaut_however_often_it_is_said(
+    tmp_path: Path, asked: str, syntax: str
+) -> None:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
+        meant = engine.add("Frau Müller kommt am Dienstag in die Praxis und bringt die Rechnung mit")
+        for number in range(3):  # German strips `er` of mueller, English `e` of muelle: both are muell
+            engine.add(f"The muelle number {number} is a pier")
+        assert meant.id in [hit.id for hit in engine.search(asked, syntax=syntax)]

@@ -12,7 +12,7 @@ from ...extracting import check_workspace
 from ...ingest.asked import Record
 from ...ingest.extraction import Extraction, Unused
 from ...ingest.globs import parsed
-from ...wording import counted
+from ...wording import counted, on_one_line
 from ..extraction import extraction, left_out
 from ..failures import OK, PARTLY_READ, failure_of
 from . import output
@@ -72,7 +72,7 @@ def _say_records(records: Sequence[Record]) -> None:
         output.say("nothing was left out")
     for record in records:
         how = f"failed: {record.reason}" if record.outcome == "failed" else "done"
-        output.say(f"{record.path}:{record.start_line}-{record.end_line}  {how} ({record.model})")
+        output.say(on_one_line(f"{record.path}:{record.start_line}-{record.end_line}  {how} ({record.model})"))
         for line, reason in record.left_out:
             output.say(f"  {line}\n    {reason}")
         if record.more_left_out:

@@ -11,6 +11,7 @@ from ...engine import Engine
 from ...errors import ConfigError
 from ...facts import Added
 from ...remembering import UNSAID
+from ...types import Notice
 from .. import fact_shapes, shapes
 from ..failures import OK, PARTLY_READ
 from . import output
@@ -49,6 +50,8 @@ def add(asked: argparse.Namespace) -> int:
             if not asked.json:
                 _say_added(done)
         waiting = engine.waiting_notices()
+    if not stored and not refused:
+        waiting = (Notice("nothing-given", "standard input holds no line, so nothing was stored"), *waiting)
     for line, reason in refused:
         output.complain(f"line {line} was not stored: {reason}")
     if asked.json:

@@ -14,7 +14,7 @@ from ...engine import Engine
 from ...errors import ConfigError
 from ...lives import Forgotten, lost_past
 from ...types import Memory, Notice
-from ...wording import counted
+from ...wording import counted, on_one_line
 from .. import fact_shapes, shapes
 from ..failures import OK
 from . import output
@@ -41,7 +41,7 @@ def show(asked: argparse.Namespace) -> int:
         return OK
     for key, value in data.items():
         if value not in (None, "", [], {}, 0) and key not in _APART:
-            output.say(f"{key}: {', '.join(value) if isinstance(value, list) else value}")
+            output.say(f"{key}: {on_one_line(', '.join(value) if isinstance(value, list) else str(value))}")
     _say_past(memory, data)
     output.say()
     output.say(memory.text)

@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         # A memory may hold what the terminal's encoding does not; showing a mark beats dying.
         getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
+    status = OK
     try:
         status = _told(given)
         sys.stdout.flush()
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         _leave_output()
-        return OK  # the reader has gone (`whyrank list | head`); there is nobody left to tell
+        return status  # the reader has gone (`whyrank list | head`); there is nobody left to tell
     except OSError as error:
         _leave_output()
         print(f"whyrank: the output cannot be written: {error.strerror}", file=sys.stderr)

@@ -11,7 +11,7 @@ from ...checkups import Checkup, Finding
 from ...errors import StoreDamaged, StoreError
 from ...ingest.entries import READER_VERSION
 from ...opening import doctor as looked_after
-from ...wording import counted
+from ...wording import counted, on_one_line
 from .. import shapes, space_shapes
 from ..failures import OK, WAITING, failure_of
 from . import output
@@ -102,6 +102,6 @@ def _say_file(findings: Sequence[Finding], kept: str) -> None:
     output.say("file: damaged" if left else "file: mended")
     for finding in findings:
         what_next = "mended" if finding.mended else finding.hint
-        output.say(f"  {finding.code}: {finding.message}" + (f" ({what_next})" if what_next else ""))
+        output.say(on_one_line(f"  {finding.code}: {finding.message}" + (f" ({what_next})" if what_next else "")))
     if kept:
         output.say(f"the store as it was is kept as {kept}; delete it when nothing is missing")

@@ -13,7 +13,7 @@ from ...engine import Engine
 from ...errors import ConfigError, StoreError
 from ...opening import open_engine
 from ...spaces import ModelChange, SpaceState
-from ...wording import counted, which
+from ...wording import counted, on_one_line, which
 from .. import shapes, space_shapes
 from ..failures import OK, PINS_LOST, WAITING
 from . import output
@@ -228,7 +228,7 @@ def _say_check(check: dict[str, Any]) -> None:
     if check["pins"]:
         output.say(f"loses {len(check['lost']) or 'none'} of {counted(check['pins'], 'pin')}")
     for one in check["lost"]:
-        output.say(f"  {one['query']!r} → {one['path'] or one['id']}: {one['why']}")
+        output.say(f"  {one['query']!r} → {on_one_line(one['path'] or one['id'])}: {one['why']}")
 
 
 def _use_in_background(asked: argparse.Namespace, config: settings.Config) -> int:

@@ -15,7 +15,7 @@ from ...hits import Hit, Results
 from ...search.calibration import Calibration
 from ...spaces import Backlog, SpaceState
 from ...types import Memory, Notice
-from ...wording import counted
+from ...wording import counted, on_one_line
 from ..characters import printable
 from ..shapes import UNREMARKABLE, moment
 
@@ -41,8 +41,8 @@ def say_json(data: dict[str, Any]) -> None:
 
 
 def complain(text: str) -> None:
-    """Print a line to standard error."""
-    print(printable(text), file=sys.stderr)
+    """Print one line to standard error, whatever it names."""
+    print(on_one_line(text), file=sys.stderr)
 
 
 def _styled(text: str) -> str:
@@ -112,7 +112,7 @@ def place(memory: Memory) -> str:
     """Return where a memory comes from, on one line whatever its file is called."""
     if not memory.source or not memory.source.path:
         return f"{memory.kind} in {memory.scope}"
-    return str(memory.source).replace("\n", "\ufffd")
+    return on_one_line(str(memory.source))
 
 
 def show_notices(notices: tuple[Notice, ...]) -> None:
@@ -180,7 +180,7 @@ def progress(label: str, *, quiet: bool, unit: str = "") -> Iterator[Callable[[i
 
         def tick(done: int, total: int, name: str) -> None:
             bar.total = total
-            bar.set_postfix_str(printable(name)[-40:], refresh=False)
+            bar.set_postfix_str(on_one_line(name)[-40:], refresh=False)
             bar.update(done - bar.n)
 
         yield tick

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ...errors import ConfigError
-from ...wording import counted
+from ...wording import counted, on_one_line
 from .. import shapes
 from ..failures import OK, PINS_LOST
 from . import output
@@ -54,7 +54,7 @@ def _check_typed(asked: argparse.Namespace) -> None:
 
 def _told(held: Pin) -> str:
     whose = f"  {output.dim(', '.join(held.scopes))}" if held.scopes else ""
-    return f"{held.query!r} → {held.place}  {output.dim(f'within {held.within}')}{whose}"
+    return f"{held.query!r} → {on_one_line(held.place)}  {output.dim(f'within {held.within}')}{whose}"
 
 
 def check(asked: argparse.Namespace) -> int:

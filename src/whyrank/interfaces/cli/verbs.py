@@ -18,6 +18,7 @@ from ...places import settled, stored_pattern
 from ...ranking.recipes import RECIPES, recipe_named
 from ...search.why import Why
 from ...settings import SETTINGS, setting_named
+from ...wording import on_one_line
 from .. import shapes, space_shapes
 from ..failures import OK, PARTLY_READ
 from . import output
@@ -67,7 +68,7 @@ def _say_report(report: Any) -> None:
     output.say(f"chunks: {report.chunks} {would}written, {report.removed} {would}removed{embedded}")
     if report.dry_run:
         for path, action in report.plans:
-            output.say(f"  {action:8} {path}")
+            output.say(f"  {action:8} {on_one_line(path)}")
     if report.without_vector:
         output.say(f"without a vector: {report.without_vector} (they can be found by words)")
     for path, reason, failed in report.skipped:
@@ -175,7 +176,7 @@ def status(asked: argparse.Namespace) -> int:
     for key, value in data.items():
         if key not in _TOLD_OTHERWISE:
             text = ", ".join(f"{name} {count}" for name, count in value.items()) if isinstance(value, dict) else value
-            output.say(f"{key.replace('_', ' ')}: {'–' if text in (None, '') else text}")
+            output.say(f"{key.replace('_', ' ')}: {'–' if text in (None, '') else on_one_line(str(text))}")
     output.show_spaces(states)
     output.show_backlog(behind)
     output.show_calibrations(calibrations, time.time())

@@ -9,7 +9,7 @@ from ...columns import MemoryId
 from ...ports import Failure, FileRecord, Waiting, Written
 from ...types import Memory, Scope
 from . import arrivals, past, queue
-from .connection import Connection, Row
+from .connection import Connection, Row, rows_of
 from .database import Database
 from .notes import Notes, raise_generation, write_notes
 
@@ -44,13 +44,18 @@ class Bookkeeping:
 
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
-        rows = self._read("SELECT space, count(*) FROM vectors GROUP BY space ORDER BY space")
+        rows = self._read(
+            "SELECT space, count(*) FROM vectors WHERE typeof(space) = 'text' GROUP BY space ORDER BY space"
+        )
         return dict(rows)
 
     def _spaces_of(self, theirs: tuple[str, ...]) -> dict[str, int]:
         """Count the vectors of each embedding space that belong to what some scopes see."""
         hashes = f"SELECT embed_hash FROM memories WHERE {SEEN}"
-        rows = self._read(f"SELECT space, count(*) FROM vectors WHERE hash IN ({hashes}) GROUP BY space", theirs)
+        rows = self._read(
+            f"SELECT space, count(*) FROM vectors WHERE hash IN ({hashes}) AND typeof(space) = 'text' GROUP BY space",
+            theirs,
+        )
         return dict(sorted(rows))
 
     def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
@@ -129,7 +134,7 @@ class Bookkeeping:
 
     def _read(self, query: str, parameters: Sequence[object] = ()) -> list[Row]:
         with self.reading():
-            return self._database.reader().execute(query, tuple(parameters)).fetchall()
+            return rows_of(self._database.reader(), query, tuple(parameters))
 
     def _count(self, query: str, *parameters: object) -> int:
         value = self._read(query, parameters)[0][0]

@@ -16,7 +16,7 @@ from ...types import Scope
 from ..contexts import OWN_WEIGHT, WINDOW_TURNS, Unit
 from ..fields import FIELDS, Field
 from .connection import Connection
-from .records import BLOCK, GONE, RECORD, StoredTokens, code, decoded, made_anew, vacant
+from .records import BLOCK, GONE, NUMBERED, RECORD, StoredTokens, code, decoded, made_anew, numbers_given, vacant
 from .sealed import BrokenSeal
 
 Integers = NDArray[np.int64]
@@ -227,10 +227,11 @@ class Catalogue:
         stored = connection.execute("SELECT numbers, changed, epoch FROM scopes WHERE scope = ?", (scope,)).fetchone()
         if stored is None:
             return None
-        numbers, changed, epoch = stored
+        said, changed, epoch = stored
         known = self._shelves.get(scope)
         if known is None or known.changed != changed:
             same = known if known is not None and known.epoch == epoch else None
+            numbers = numbers_given(connection, scope, said)
             known = self._shelves[scope] = replace(self._read(connection, scope, numbers, changed, same), epoch=epoch)
         self._shelves.move_to_end(scope)
         return known
@@ -239,9 +240,12 @@ class Catalogue:
         # A writer that was rolled back, or another file under the same name, begins anew.
         is_older = known is not None and known.changed < changed and len(known) <= numbers
         blocks = connection.execute(
-            "SELECT first, records FROM records WHERE scope = ? AND changed > ?",
+            "SELECT first, records FROM records WHERE scope = ? AND changed > ? AND typeof(first) = 'integer'",
             (scope, known.changed if known and is_older else -1),
         ).fetchall()
+        if not is_older:
+            there = {first for first, _ in blocks}
+            blocks += [(first, None) for first in range(0, numbers, BLOCK) if first not in there]
         if known and is_older and not blocks and len(known) == numbers:
             columns = known.columns
         else:
@@ -252,19 +256,20 @@ class Catalogue:
                 records = decoded(blob)
             except BrokenSeal:
                 records = made_anew(connection, scope, first, self._tokens)
-                broken.add(first)
-            records = records[: max(0, numbers - first)]
+                broken |= {first} if blob is not None or (records["unit"] != GONE).any() else set()
+            records = records[: max(0, numbers - first)] if first >= 0 else records[:0]
             for name, column in columns.items():
                 column[first : first + len(records)] = records[name]
         superseded = connection.execute(
-            "SELECT number FROM memories WHERE scope = ? AND superseded_by IS NOT NULL", (scope,)
+            f"SELECT number FROM memories WHERE scope = ? AND superseded_by IS NOT NULL AND {NUMBERED}",
+            (scope, numbers),
         ).fetchall()
         return Shelf(
             scope,
             changed,
             columns,
             np.array([number for (number,) in superseded], np.int64),
-            _timed(connection, scope),
+            _timed(connection, scope, numbers),
             tuple(sorted(broken)),
         )
 
@@ -280,14 +285,15 @@ def _grown(known: Mapping[str, NDArray[np.generic]], size: int) -> dict[str, NDA
     return columns
 
 
-def _timed(connection: Connection, scope: str) -> Timed:
+def _timed(connection: Connection, scope: str, size: int) -> Timed:
     rows = connection.execute(
         # A moment that is no number was damaged, and limits nothing.
         "SELECT number, iif(typeof(valid_from) IN ('real', 'integer'), valid_from, -9e999), "
         "min(iif(typeof(expires) IN ('real', 'integer'), expires, 9e999), "
         "iif(typeof(valid_until) IN ('real', 'integer'), valid_until, 9e999)) FROM memories "
-        "WHERE scope = ? AND (expires IS NOT NULL OR valid_from IS NOT NULL OR valid_until IS NOT NULL)",
-        (scope,),
+        "WHERE scope = ? AND (expires IS NOT NULL OR valid_from IS NOT NULL OR valid_until IS NOT NULL) "
+        f"AND {NUMBERED}",
+        (scope, size),
     ).fetchall()
     numbers, begins, ends = zip(*rows, strict=True) if rows else ((), (), ())
     return Timed(np.array(numbers, np.int64), np.array(begins, np.float64), np.array(ends, np.float64))

@@ -208,7 +208,9 @@ def _vectors(connection: Connection, held: Held, places: Integers) -> NDArray[np
         part = wanted[start : start + _ROWS_PER_STATEMENT]
         marks = ", ".join("?" * len(part))
         found = connection.execute(f"SELECT entry, checksum, vector FROM vectors WHERE entry IN ({marks})", part)
-        blobs |= {entry: blob for entry, checksum, blob in found if zlib.crc32(blob) == checksum}
+        blobs |= {
+            entry: blob for entry, checksum, blob in found if isinstance(blob, bytes) and zlib.crc32(blob) == checksum
+        }
     missing = [i for i, entry in enumerate(wanted) if entry not in blobs]
     held.found_damaged.update(places[missing].tolist())
     if len(missing) == len(wanted):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,6 +115,43 @@ def untouched_address(path: Path) -> str:
     wal = path.with_name(path.name + "-wal")
     is_shared = wal.exists() and wal.stat().st_size > 0
     return path.absolute().as_uri() + ("?mode=ro" if is_shared else "?mode=ro&immutable=1")
+
+
+def lenient(connection: Connection) -> None:
+    """Let a connection give texts that are no text any more as the bytes they are."""
+    connection.text_factory = _text
+
+
+def _text(stored: bytes) -> str | bytes:
+    try:
+        return stored.decode("utf-8")
+    except UnicodeDecodeError:
+        return stored
+
+
+@contextmanager
+def leniently(connection: Connection) -> Iterator[Connection]:
+    """Do the same for as long as something is read that cannot be begun again."""
+    before = connection.text_factory
+    lenient(connection)
+    try:
+        yield connection
+    finally:
+        connection.text_factory = before
+
+
+def rows_of(connection: Connection, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+    """Return all rows of a statement; where a text was damaged, it and all later ones are given as bytes.
+
+    Few files are damaged, and to look at every text takes as long as to read it.
+    """
+    try:
+        return connection.execute(statement, parameters).fetchall()
+    except sqlite3.OperationalError as error:
+        if "decode" not in str(error):
+            raise
+    lenient(connection)
+    return connection.execute(statement, parameters).fetchall()
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from ...analysis.entries import READER_VERSION
 from ...analysis.names import names_of
 from ...checkups import Finding, listed
 from ...wording import counted
-from .connection import Connection, SqlError, translated
+from .connection import Connection, SqlError, lenient, translated
 from .database import Database
 from .indexes import INDEXES, index_in
 from .judging import FIELDS, Judged, has_sound_embedding, judged, memory_rows, missing
@@ -24,7 +24,7 @@ from .layout import layout
 from .past import was_in
 from .readers import KEY as READERS
 from .readers import stretches_in
-from .salvaging import UNREADABLE, Rows, columns_of, is_as_defined, known_of, lenient
+from .salvaging import UNREADABLE, Rows, columns_of, is_as_defined, known_of
 from .schema import MIGRATIONS, version_of
 from .soundness import Check, checks
 

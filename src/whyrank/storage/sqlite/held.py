@@ -221,7 +221,7 @@ def _by_entries(connection: Connection, space: str, alive: Flags, named: Integer
         "SELECT entry, checksum, vector FROM vectors WHERE entry BETWEEN ? AND ? AND space = ? ORDER BY entry",
         (first, last, space),
     ).fetchall()
-    if not rows or any(zlib.crc32(blob) != checksum for _, checksum, blob in rows):
+    if not rows or not all(isinstance(blob, bytes) and zlib.crc32(blob) == checksum for _, checksum, blob in rows):
         return None
     stored = np.array([entry for entry, _, _ in rows], np.int64)
     places = np.minimum(stored.searchsorted(wanted), len(stored) - 1)
@@ -240,10 +240,11 @@ def read_range(connection: Connection, space: str, scope: str, begin: int, end: 
     """Read the vectors of the memories from number `begin` to below `end`."""
     rows = connection.execute(
         "SELECT m.number, v.entry, v.checksum, v.vector FROM memories AS m JOIN vectors AS v "
-        "ON v.hash = m.embed_hash AND v.space = ? WHERE m.scope = ? AND m.number >= ? AND m.number < ?",
+        "ON v.hash = m.embed_hash AND v.space = ? WHERE m.scope = ? AND m.number >= ? AND m.number < ? "
+        "AND typeof(m.number) = 'integer'",
         (space, scope, begin, end),
     ).fetchall()
-    are_sound = [zlib.crc32(blob) == checksum for _, _, checksum, blob in rows]
+    are_sound = [isinstance(blob, bytes) and zlib.crc32(blob) == checksum for _, _, checksum, blob in rows]
     sound = [(row[0] - begin, row[1], row[3]) for row, is_sound in zip(rows, are_sound, strict=True) if is_sound]
     damaged = np.array([row[0] for row, is_sound in zip(rows, are_sound, strict=True) if not is_sound], np.int64)
     entries = np.zeros(end - begin, np.int64)

@@ -11,13 +11,14 @@ from ...ports import SortingKey, StoreStatus, sorting_key
 from ...types import Memory, Order, Scope, Where
 from . import arrivals
 from .bookkeeping import SEEN, Bookkeeping
-from .connection import LIBRARY, Connection
+from .connection import LIBRARY, Connection, leniently
 from .filters import Clause, clause_for
 from .keyword import KeywordIndex
 from .queue import as_json
 from .rows import CONTENT_KEY, SELECT, SORTING_KEYS, as_far_as_legible
 
 _WAITS = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.space = ? AND v.hash = m.embed_hash)"
+_SCOPE = "iif(typeof(scope) = 'text', scope, '?')"  # of a memory; what is none was damaged
 
 
 class Listing(Bookkeeping):
@@ -64,8 +65,8 @@ class Listing(Bookkeeping):
         """Yield memories in the order of their content keys, without holding them all."""
         clause = clause_for(where)
         query = f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {CONTENT_KEY}"
-        with self.reading():
-            found = map(as_far_as_legible, self._database.reader().execute(query, clause.parameters))
+        with self.reading(), leniently(self._database.reader()) as connection:
+            found = map(as_far_as_legible, connection.execute(query, clause.parameters))
             late = sorted(self._late(where), key=lambda one: one.content_key)
             yield from merge(found, late, key=lambda one: one.content_key) if late else found
 
@@ -75,7 +76,7 @@ class Listing(Bookkeeping):
             count = self._count
             part, theirs = ("TRUE", ()) if scopes is None else (SEEN, (as_json(scopes),))
             held = Counter[str](
-                dict(self._read(f"SELECT scope, count(*) FROM memories WHERE {part} GROUP BY scope", theirs))
+                dict(self._read(f"SELECT {_SCOPE}, count(*) FROM memories WHERE {part} GROUP BY 1", theirs))
             )
             spaces = Counter(self.spaces() if scopes is None else self._spaces_of(theirs))
             late = arrivals.counted_by(self._database.reader(), scopes) if self._database.is_behind else []

@@ -15,6 +15,7 @@ from .catalogue import Flags, Shelf
 from .connection import Connection
 from .filters import Clause, choice, clause_for, illegible
 from .matching import saying
+from .records import NUMBERED
 
 _MASKS_KEPT = 32
 _SCOPES_KEPT = 4_096  # that are known to be sound
@@ -85,7 +86,9 @@ class Masks:
 
 
 def _of(connection: Connection, shelf: Shelf, clause: Clause) -> Flags:
-    numbers = connection.execute(f"SELECT m.number FROM memories AS m WHERE {clause.sql}", clause.parameters)
+    numbers = connection.execute(
+        f"SELECT m.number FROM memories AS m WHERE {clause.sql} AND {NUMBERED}", (*clause.parameters, len(shelf))
+    )
     flags = np.zeros(len(shelf), np.bool_)
     flags[[number for (number,) in numbers.fetchall()]] = True
     return flags

@@ -9,7 +9,8 @@ import numpy as np
 from ...analysis.sayings import headings_in, is_said
 from ...expressions import Expression, Holds, Leaf, Says, valued, wanted
 from .catalogue import Flags, Integers, Shelf
-from .connection import Connection
+from .connection import Connection, rows_of
+from .records import NUMBERED
 from .rows import legible
 
 Holders = Callable[[str], Integers]
@@ -48,10 +49,14 @@ def saying(connection: Connection, shelf: Shelf, leaf: Says) -> Flags:
     """Tell which places say something in a field; what many say alike is judged once."""
     single, listed = _COLUMNS[leaf.field]
     columns = ", ".join(column for column in (single, listed) if column)
-    rows = connection.execute(f"SELECT number, {columns} FROM memories WHERE scope = ?", (shelf.scope,))
+    rows = rows_of(
+        connection, f"SELECT number, {columns} FROM memories WHERE scope = ? AND {NUMBERED}", (shelf.scope, len(shelf))
+    )
     known: dict[tuple[str, ...], bool] = {}
     flags = np.zeros(len(shelf), np.bool_)
     for number, *stored in rows:
+        if not all(isinstance(value, str) for value in stored):
+            stored = [value if isinstance(value, str) else "" for value in stored]  # it was damaged, and says nothing
         values = (*headings_in(stored[0]), stored[1]) if leaf.field == "heading" else tuple(stored)
         is_so = known.get(values)
         if is_so is None:

@@ -107,7 +107,10 @@ def _mend_in_place(database: Database) -> None:
         index = INDEXES[named[0]](0, None)
         ledger = Ledger(connection, raise_generation(connection), index.stored_tokens)
         for scope, first in broken_records(connection):
-            ledger.mend(scope, first)
+            if isinstance(first, int) and isinstance(scope, str):
+                ledger.mend(scope, first)
+            else:
+                connection.execute("DELETE FROM records WHERE scope IS ? AND first IS ?", (scope, first))
         ledger.close()
         _mend_vectors(connection, Writing(connection, index, NameIndex(), VectorIndex()))
 

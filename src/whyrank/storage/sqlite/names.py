@@ -20,15 +20,23 @@ from ...analysis.names import (
     words_key,
 )
 from ...matches import NameProbe
-from ...ports import Name
-from ...types import Where
+from ...ports import UNREADABLE, Name
+from ...types import Notice, Where
+from ...wording import counted, which
 from ..pools import Scored
-from .connection import Connection
+from .connection import Connection, Row, rows_of
 from .filters import Clause, clause_for
 from .portions import portions
-from .rows import CONTENT_KEY
+from .rows import COMPARED_KEY, legible_key
 
 _LAST_CHARACTER = "\U0010ffff"
+
+
+class Proposed(NamedTuple):
+    """Memories whose names are related to a query, and what is to be said of those whose names cannot be read."""
+
+    scored: list[Scored]
+    notices: tuple[Notice, ...] = ()
 
 
 class _Keys(NamedTuple):
@@ -70,24 +78,28 @@ class NameIndex:
             ),
         )
 
-    def select(
-        self, connection: Connection, probe: NameProbe, where: Where, only: set[int] | None = None
-    ) -> list[Scored]:
+    def select(self, connection: Connection, probe: NameProbe, where: Where, only: set[int] | None = None) -> Proposed:
         """Return the memories whose names are related to the query, if given of some rows only.
 
-        The score only orders the proposals.
+        The score only orders the proposals. Names that were damaged are no names.
         """
-        rows: set[int] = set()
+        found: set[int] = set()
         for scope in sorted(map(str, where.scopes)):
-            rows |= self._candidates(connection, scope, probe)
+            found |= self._candidates(connection, scope, probe)
+        rows = {row for row in found if isinstance(row, int)}
+        damaged = len(found) - len(rows)
         if only is not None:
             rows &= only
         scored: list[Scored] = []
-        for group, tie, names in _named(connection, rows, clause_for(where)) if rows else ():
+        for group, tie, stored in _named(connection, rows, clause_for(where)) if rows else ():
+            names = [
+                Name(text, key, tuple(words.split()), bonus) for text, key, words, bonus in filter(_is_sound, stored)
+            ]
+            damaged += len(stored) - len(names)
             match = match_name(probe, names)
             if match is not None:
                 scored.append(Scored(proposal_score(match), tie, group))
-        return scored
+        return Proposed(scored, _told(damaged))
 
     def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
         keys = [probe.key, *windows_by_key(probe)]
@@ -121,7 +133,7 @@ class NameIndex:
                 "SELECT entry, key FROM names WHERE scope = ? AND entry > ? ORDER BY entry", (scope, known.last)
             ).fetchall()
             if rows:
-                new = [key for _, key in rows]
+                new = [key for _, key in rows if isinstance(key, str) and key]
                 known = self._keys[scope] = _Keys(
                     rows[-1][0],
                     known.keys + new,
@@ -135,6 +147,8 @@ def _letters(keys: Sequence[str]) -> NDArray[np.uint64]:
     """Return a bit for each letter (modulo 64) that a key holds; keys are never empty."""
     points = np.frombuffer("".join(keys).encode("utf-32-le"), "<u4")
     starts = np.cumsum([0, *(len(key) for key in keys[:-1])])
+    if not keys:
+        return np.zeros(0, np.uint64)
     letters: NDArray[np.uint64] = np.bitwise_or.reduceat(np.uint64(1) << (points % 64).astype(np.uint64), starts)
     return letters
 
@@ -171,17 +185,30 @@ def _with_all_prefixes(connection: Connection, scope: str, words: tuple[str, ...
 
 def _named(
     connection: Connection, rows: set[int], where: Clause
-) -> Iterable[tuple[str, tuple[str, int, str, str], list[Name]]]:
-    """Yield the visible ones of these rows with their names."""
+) -> Iterable[tuple[str, tuple[str, int, str, str], list[Row]]]:
+    """Yield the visible ones of these rows with their names as they are stored."""
     for part, marks in portions(sorted(rows)):
-        visible = connection.execute(
-            f"SELECT m.row, m.grouping, {CONTENT_KEY} FROM memories AS m WHERE m.row IN ({marks}) AND {where.sql}",
+        visible = rows_of(
+            connection,
+            f"SELECT m.row, m.grouping, {COMPARED_KEY} FROM memories AS m WHERE m.row IN ({marks}) AND {where.sql}",
             (*part, *where.parameters),
-        ).fetchall()
-        names: dict[int, list[Name]] = {}
-        for row, text, key, words, specificity in connection.execute(
-            f"SELECT memory, text, key, words, specificity FROM names WHERE memory IN ({marks})", part
+        )
+        names: dict[int, list[Row]] = {}
+        for row, *name in rows_of(
+            connection, f"SELECT memory, text, key, words, specificity FROM names WHERE memory IN ({marks})", part
         ):
-            names.setdefault(row, []).append(Name(text, key, tuple(words.split()), specificity))
+            names.setdefault(row, []).append(tuple(name))
         for row, group, *tie in visible:
-            yield group, tuple(tie), names.get(row, [])
+            yield group, legible_key(tie), names.get(row, [])
+
+
+def _is_sound(name: Row) -> bool:
+    """Tell whether a stored name (text, key, words, specificity) has the types of one."""
+    return tuple(map(type, name)) == (str, str, str, int)
+
+
+def _told(damaged: int) -> tuple[Notice, ...]:
+    if not damaged:
+        return ()
+    told = f"{counted(damaged, 'name')} that may answer {which(damaged, 'was', 'were')} damaged and cannot be read"
+    return (Notice(UNREADABLE, f"{told}; `whyrank doctor --repair` makes names anew"),)

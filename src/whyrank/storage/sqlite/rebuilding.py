@@ -25,7 +25,7 @@ from ...errors import StoreDamaged, StoreLocked
 from ...types import Memory
 from .arrivals import Arrived
 from .catalogue import BLOCK
-from .connection import Connection, Row, connect, translated
+from .connection import Connection, Row, connect, lenient, translated
 from .database import Database
 from .examining import Tick
 from .indexes import DEFAULT, INDEXES, prepare_index
@@ -35,7 +35,7 @@ from .layout import layout
 from .names import NameIndex
 from .restating import MARKS
 from .rows import COLUMNS
-from .salvaging import Rows, columns_of, known_of, lenient
+from .salvaging import Rows, columns_of, known_of
 from .schema import prepare
 from .vectors import VectorIndex
 from .writing import Writing

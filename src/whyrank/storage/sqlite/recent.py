@@ -12,10 +12,10 @@ from ...errors import StoreError
 from ...hits import Awaited, ContentKey, Fetched, Held, HeldMemories, forgotten, memory_of, unreadable
 from ...kernel import Kernel
 from ...types import Memory, Scope
-from .connection import Connection, Row
+from .connection import Connection, Row, rows_of
 from .portions import portions
 from .records import code
-from .rows import COMPARED_KEY, SELECT, fetched, to_memory
+from .rows import COMPARED_KEY, SELECT, fetched, legible_key, to_memory
 
 _PLACES_KEPT = 600  # those of the last few searches; more are slower to let go of, once cold, than to meet again
 _RUNS_KEPT = 4  # whose places are not forgotten, however many: a search asks for them when all its runs are done
@@ -129,7 +129,8 @@ class ReadMemories(HeldMemories):
 
     def fetched(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Held]:
         """Return some of them."""
-        return {identity: self[identity] for identity in ids}
+        places = self.places  # a row whose id was damaged is known by another there
+        return {identity: self[identity] for identity in ids if identity in places}
 
     def fetched_at(self, places: Sequence[int]) -> Sequence[Held]:
         """Return those at some places of the order."""
@@ -200,8 +201,13 @@ class RecentMemories:
     def _read(self, connection: Connection, ids: Sequence[MemoryId]) -> dict[MemoryId, Place]:
         found = {}
         for part, marks in portions(ids):
-            rows = connection.execute(f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})", part)
-            found.update({identity: (row, scope, code(grouping)) for identity, row, scope, grouping in rows})
+            rows = rows_of(connection, f"SELECT id, row, scope, grouping FROM memories WHERE id IN ({marks})", part)
+            found.update(
+                {
+                    identity: (row, scope, code(grouping if isinstance(grouping, str) else ""))
+                    for identity, row, scope, grouping in rows
+                }
+            )
         if found:
             self._add(Places([*found], *zip(*found.values(), strict=True)))
         return found
@@ -223,9 +229,7 @@ class RecentMemories:
             self._prepare(generation)
             known = self._memories
             for part, marks in portions([row for row in rows if row not in known]):
-                found = connection.execute(
-                    f"SELECT {SELECT}, m.row FROM memories AS m WHERE m.row IN ({marks})", part
-                ).fetchall()
+                found = rows_of(connection, f"SELECT {SELECT}, m.row FROM memories AS m WHERE m.row IN ({marks})", part)
                 for columns, read in zip(found, fetched(found, self._kernel), strict=True):
                     known[columns[-1]] = read
                     if read.is_mended:
@@ -255,5 +259,5 @@ def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, Conte
     keys: dict[int, ContentKey] = {}
     for part, marks in portions(rows):
         statement = f"SELECT m.row, {COMPARED_KEY} FROM memories AS m WHERE m.row IN ({marks})"
-        keys.update((row, tuple(key)) for row, *key in connection.execute(statement, part))
+        keys.update((row, legible_key(key)) for row, *key in rows_of(connection, statement, part))
     return keys

@@ -15,7 +15,7 @@ from ...types import Memory, Source
 from ..contexts import Unit
 from ..fields import lengths_of
 from .connection import Connection
-from .rows import SELECT, to_memory
+from .rows import SELECT, as_far_as_legible
 from .sealed import BrokenSeal, seal, unseal
 
 RECORD = np.dtype(
@@ -40,6 +40,8 @@ BLOCK = 64  # records that are written and read together: six kilobytes, so that
 
 Records = NDArray[np.void]
 Record = tuple[int | bytes, ...]
+# Of a memory whose number its scope has given, in SQL; +, because it is no way to find one.
+NUMBERED = "typeof(number) = 'integer' AND +number >= 0 AND +number < ?"
 StoredTokens = Callable[[Connection, int], Sequence[str]]
 
 
@@ -87,6 +89,20 @@ def vacant(count: int) -> Records:
     return records
 
 
+def numbers_given(connection: Connection, scope: str, said: object) -> int:
+    """Return how many numbers a scope has given out: as it says, unless that was damaged; then as its memories say."""
+    # Every memory that was ever stored took one row, and one number of its scope.
+    rows = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
+    most = rows[0] if rows else 0
+    last = connection.execute(
+        "SELECT number FROM memories WHERE scope = ? AND number < ? AND typeof(number) = 'integer' "
+        "ORDER BY number DESC LIMIT 1",
+        (scope, most),
+    ).fetchone()
+    least = max(0, last[0] + 1) if last else 0
+    return said if isinstance(said, int) and least <= said <= most else least
+
+
 class Ledger:
     """The records one transaction changes, written block by block at its end."""
 
@@ -106,7 +122,7 @@ class Ledger:
     def _size(self, scope: str) -> int:
         if scope not in self._numbers:
             known = self._connection.execute("SELECT numbers FROM scopes WHERE scope = ?", (scope,)).fetchone()
-            self._numbers[scope] = known[0] if known else 0
+            self._numbers[scope] = numbers_given(self._connection, scope, known[0]) if known else 0
         return self._numbers[scope]
 
     def put(self, scope: str, number: int, record: Record) -> None:
@@ -140,8 +156,8 @@ class Ledger:
         for scope in {*self._changed, *self._touched}:
             self._connection.execute(
                 "INSERT INTO scopes VALUES (:scope, :numbers, :generation, 0) ON CONFLICT DO UPDATE SET "
-                "numbers = max(numbers, :numbers), changed = :generation",
-                {"scope": scope, "numbers": self._numbers.get(scope, 0), "generation": self._generation},
+                "numbers = :numbers, changed = :generation",
+                {"scope": scope, "numbers": self._size(scope), "generation": self._generation},
             )
 
     def _write(self, scope: str, first: int, records: Records) -> None:
@@ -184,10 +200,10 @@ def made_anew(connection: Connection, scope: str, first: int, tokens: StoredToke
     records = vacant(BLOCK)
     for number, row, letters, dates, *columns in connection.execute(
         f"SELECT m.number, m.row, m.letters, m.dates, {SELECT} FROM memories AS m "
-        "WHERE m.scope = ? AND m.number BETWEEN ? AND ?",
+        "WHERE m.scope = ? AND m.number BETWEEN ? AND ? AND typeof(m.number) = 'integer'",
         (scope, first, first + BLOCK - 1),
     ).fetchall():
-        memory, spoken = to_memory(tuple(columns)), tuple(tokens(connection, row))
-        entry = Entry(memory, spoken, (), "", "", bool(letters), tuple(dates.split()))
+        memory, spoken = as_far_as_legible(tuple(columns)), tuple(tokens(connection, row))
+        entry = Entry(memory, spoken, (), "", "", bool(letters), tuple(dates.split()) if isinstance(dates, str) else ())
         records[number - first] = record_of(row, entry)
     return records

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import itemgetter
+from typing import Any
 
 from ...analysis.text import text_key
 from ...errors import StoreDamaged
@@ -54,8 +55,11 @@ SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
 # How ties are broken, in SQL; the same as Memory.content_key.
 CONTENT_KEY = "m.path, m.start_line, m.content_hash, m.id"
-# The same for those who compare: a number is one, whatever stands there.
-COMPARED_KEY = "CAST(m.path AS TEXT), CAST(m.start_line AS INTEGER), CAST(m.content_hash AS TEXT), m.id"
+# The same for those who compare: what has a type that no memory has is blank, as in the memory that is made of it.
+COMPARED_KEY = (
+    "iif(typeof(m.path) = 'text', m.path, ''), iif(typeof(m.start_line) = 'integer', m.start_line, 0), "
+    "iif(typeof(m.content_hash) = 'text', m.content_hash, ''), iif(typeof(m.id) = 'text', m.id, '')"
+)
 # Where a memory stands in each order, as ports.sorting_key has it.
 SORTING_KEYS: dict[Order, str] = {
     "place": CONTENT_KEY,
@@ -64,6 +68,16 @@ SORTING_KEYS: dict[Order, str] = {
     "importance": f"-coalesce(m.importance, {USUAL_IMPORTANCE}), {CONTENT_KEY}",
     "recalls": f"-m.recalls, {CONTENT_KEY}",
 }
+
+
+def legible_key(key: Sequence[Any]) -> ContentKey:
+    """Return what breaks ties, as COMPARED_KEY has it; a text that is none any more is blank."""
+    path, line, text_hash, identity = key if bytes not in map(type, key) else map(_without_bytes, key)
+    return path, line, text_hash, identity
+
+
+def _without_bytes(value: Any) -> Any:
+    return "" if isinstance(value, bytes) else value
 
 
 def columns_of(memory: Memory) -> Row:

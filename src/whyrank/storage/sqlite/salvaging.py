@@ -15,18 +15,6 @@ _TRIED = 1_000_000  # rows that are looked for by their numbers alone: some seco
 _BEYOND = 10_000  # how far behind the last row that was read others are looked for, where nothing says where they end
 
 
-def lenient(connection: Connection) -> None:
-    """Let a connection give texts that are no text any more as the bytes they are."""
-    connection.text_factory = _text
-
-
-def _text(stored: bytes) -> str | bytes:
-    try:
-        return stored.decode("utf-8")
-    except UnicodeDecodeError:
-        return stored
-
-
 class Rows:
     """The rows of a table that can be read, as (key, columns …); afterwards it knows whether that was all of them."""
 

@@ -16,8 +16,10 @@ def seal(body: bytes) -> bytes:
     return zlib.crc32(body).to_bytes(_CHECKSUM_BYTES, "little") + body
 
 
-def unseal(blob: bytes) -> memoryview:
+def unseal(blob: object) -> memoryview:
     """Return what a checksum seals."""
+    if not isinstance(blob, bytes):
+        raise BrokenSeal
     body = memoryview(blob)[_CHECKSUM_BYTES:]
     # Nothing is never sealed: the checksum of nothing is zero, which an emptied blob would pass by.
     if not body or zlib.crc32(body) != int.from_bytes(blob[:_CHECKSUM_BYTES], "little"):

@@ -20,6 +20,7 @@ Item = TypeVar("Item")
 _BLOCK = 128  # scores whose best is looked at together
 _TEXT = bytes.decode  # ids are ASCII
 _FEW = 2  # times as many as are wanted
+_NO_KEY = ("",)  # of a row that an index knows and its table does not
 MORE = 64  # rows looked at beyond the sources asked for, before looking deeper
 
 
@@ -256,7 +257,7 @@ def _ties_broken(
         rows = _gathered(shelves, chosen, order, "row")
         keys = content_keys(connection, [rows[i] for run in alike for i in ordered[run]])
         for run in alike:
-            ordered[run] = sorted(ordered[run], key=lambda i: keys.get(rows[i], (ties[i],)))
+            ordered[run] = sorted(ordered[run], key=lambda i: keys.get(rows[i], _NO_KEY))
     return order[ordered]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ from .restating import HASHES_GIVEN, SET_ASIDE
 from .sealed import BrokenSeal, unseal
 
 Place = tuple[str, int]
+# Whether a name stands in another scope than its memory; one of no memory is said of elsewhere.
+_ASTRAY = "scope <> (SELECT m.scope FROM memories AS m WHERE m.row = {}.memory) IS TRUE"
 _REPAIR = "`whyrank doctor --repair` makes it anew from the memories"
 
 
@@ -77,6 +79,11 @@ def _scopes(connection: Connection) -> Iterator[Finding]:
         "LEFT JOIN scopes AS s ON s.scope = m.scope WHERE s.numbers IS NULL OR s.numbers <= m.last"
     ).fetchone()[0]
     yield from _found("scopes", wrong, "scope holds", "scopes hold", "more memories than it says")
+    damaged = connection.execute(
+        "SELECT count(*) FROM scopes WHERE typeof(changed) <> 'integer' OR typeof(epoch) <> 'integer' "
+        "OR numbers > (SELECT seq FROM sqlite_sequence WHERE name = 'memories')"
+    ).fetchone()[0]
+    yield from _found("scopes", damaged, "scope says", "scopes say", "of its memories what none can say")
 
 
 # -- words -----------------------------------------------------------------------------------------------------------
@@ -171,18 +178,22 @@ def _unindexed(connection: Connection) -> Iterator[Finding]:
 
 
 def _names(connection: Connection) -> Iterator[Finding]:
-    wrong, words = 0, Counter[int]()
+    wrong = 0
     spoken: dict[int, set[str]] = defaultdict(set)
-    for memory, text, key, said, ordered in connection.execute(
-        "SELECT memory, text, key, words, sorted_words FROM names"
+    words: dict[int, set[str]] = defaultdict(set)
+    for memory, text, key, said, ordered, specificity, is_astray in connection.execute(
+        f"SELECT memory, text, key, words, sorted_words, specificity, {_ASTRAY.format('names')} FROM names"
     ):
         is_text = all(isinstance(value, str) for value in (text, key, said, ordered))
         wrong += not is_text or name_key(text) != key or words_key(said.split()) != ordered
+        wrong += is_text and (is_astray or not isinstance(specificity, int))
         if is_text:
             spoken[memory].update(said.split())
-    for memory, count in connection.execute("SELECT memory, count(*) FROM name_words GROUP BY memory"):
-        words[memory] = count
-    wrong += sum(words[memory] != len(spoken[memory]) for memory in spoken.keys() | words.keys())
+    for memory, word, is_astray in connection.execute(
+        f"SELECT memory, word, {_ASTRAY.format('name_words')} FROM name_words"
+    ):
+        words[memory].add(f"{word} astray" if is_astray else word)
+    wrong += sum(words[memory] != spoken[memory] for memory in spoken.keys() | words.keys())
     yield from _found("names", wrong, "name is", "names are", "damaged, or without its words")
 
 

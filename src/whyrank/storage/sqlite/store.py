@@ -298,8 +298,8 @@ class SqliteStore(Listing):
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
         with self.view() as view:
-            found = self._names.select(view.connection, probe, where, view.rows_matching(where))
-            return Run("name", best(found, limit) if found else (), self._left_out(view, where))
+            found, damage = self._names.select(view.connection, probe, where, view.rows_matching(where))
+            return Run("name", best(found, limit) if found else (), (*damage, *self._left_out(view, where)))
 
     def score(
         self,

@@ -123,7 +123,11 @@ class VectorIndex:
     def damaged(self, connection: Connection, space: str) -> list[str]:
         """Return the hashes of the texts whose vectors fail their checksum."""
         stored = connection.execute("SELECT hash, checksum, vector FROM vectors WHERE space = ?", (space,))
-        return [text_hash for text_hash, checksum, blob in stored if zlib.crc32(blob) != checksum]
+        return [
+            text_hash
+            for text_hash, checksum, blob in stored
+            if not isinstance(blob, bytes) or zlib.crc32(blob) != checksum
+        ]
 
     def _shelf(self, connection: Connection, space: str, shelf: Shelf, whole: bool) -> Held:
         """Return what is held of a scope, read again only where it has changed."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ....analysis.documents import searchable_text
 from ....analysis.words import tokens_of
 from ..connection import Connection
-from ..rows import SELECT, to_memory
+from ..rows import SELECT, as_far_as_legible
 from ..sealed import BrokenSeal
 from .inversion import Text
 
@@ -22,7 +22,7 @@ def unpack(blob: bytes) -> list[str]:
     """Read packed tokens."""
     try:
         text = zlib.decompress(blob).decode("utf-8")
-    except (zlib.error, UnicodeDecodeError) as error:
+    except (zlib.error, UnicodeDecodeError, TypeError) as error:
         raise BrokenSeal from error
     return text.split(" ") if text else []
 
@@ -36,7 +36,7 @@ def tokens_in(connection: Connection, scope: str, number: int, blob: bytes) -> l
             f"SELECT {SELECT} FROM memories AS m WHERE m.scope = ? AND m.number = ?", (scope, number)
         ).fetchone()
         language = connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
-        return list(tokens_of(searchable_text(to_memory(row)), *(language or ()))) if row else []
+        return list(tokens_of(searchable_text(as_far_as_legible(row)), *(language or ()))) if row else []
 
 
 def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[Text]:
@@ -47,6 +47,11 @@ def stored_texts(connection: Connection, scope: str, first: int, last: int) -> l
         (scope, first, last),
     )
     return [
-        Text(number, tokens_in(connection, scope, number, tokens), bool(letters), tuple(dates.split()))
+        Text(
+            number,
+            tokens_in(connection, scope, number, tokens),
+            bool(letters),
+            tuple(dates.split()) if isinstance(dates, str) else (),
+        )
         for number, tokens, letters, dates in rows.fetchall()
     ]

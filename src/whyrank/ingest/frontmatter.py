@@ -1,0 +1,100 @@
+"""Front matter: the fields between the first two fences of a file, where they stand, and what is wrong with them.
+
+A file may as well begin with a rule. What stands between two fences and makes no fields is text; something is said of
+it where somebody must have meant fields: right below the fence it is a list or no YAML, or one of its lines is a field
+that we read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import yaml
+
+from .markers import FRONT, READERS
+
+_FENCE = "---"
+_FENCE_ENDS = ("---", "...")
+# What a value that does not fit its tag makes of PyYAML, beside its own errors.
+_YAML_ERRORS = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError)
+_BEHIND_THE_FENCE = 2  # lines of YAML count from 0, those of the file from 1 and with the fence
+_FIELD = re.compile(r"""(?:-[ \t]+)?["']?([\w-]+)["']?[ \t]*:(?:[ \t]|$)""")
+_NAMING_FIELDS = frozenset({"title", "name", "slug", "description", "summary"})
+
+
+class FrontMatter(NamedTuple):
+    """The fields of a file by lower-case key, what to call their lines, where the body begins, and what was wrong."""
+
+    fields: Mapping[str, Any] = {}
+    places: Mapping[str, str] = {}
+    body_start: int = 0
+    problem: str = ""
+
+
+def front_matter(lines: Sequence[str]) -> FrontMatter:
+    """Read the front matter of a file, if it has any."""
+    if not lines or lines[0].strip() != _FENCE:
+        return FrontMatter()
+    end = next((i for i, line in enumerate(lines[1:], 1) if line.strip() in _FENCE_ENDS), None)
+    if end is None:
+        paragraph = list(takewhile(str.strip, lines[1:]))
+        return FrontMatter(
+            problem="front matter is never closed by ---: read as text" if _names_fields(paragraph) else ""
+        )
+    between = lines[1:end]
+    try:
+        fields, places = _loaded("\n".join(between))
+    except _YAML_ERRORS as error:
+        meant = between[0].strip() or _names_fields(between)
+        return FrontMatter(problem=f"front matter could not be read: {_slip(error)}" if meant else "")
+    if isinstance(fields, list) and between[0].strip():
+        return FrontMatter(problem="front matter is a list, and no fields (key: value): read as text")
+    return FrontMatter(fields, places, end + 1) if isinstance(fields, dict) else FrontMatter()
+
+
+def _names_fields(lines: Sequence[str]) -> bool:
+    """Tell whether one of the lines begins as a field does that we read."""
+    said = (_FIELD.match(line) for line in lines)
+    return any(field is not None and field[1].lower() in _NAMING_FIELDS | READERS.keys() for field in said)
+
+
+class _Loader(yaml.SafeLoader):
+    """Leaves a day that there is not (30 February) as it is written, so that its field alone is refused."""
+
+
+def _moment(loader: _Loader, node: yaml.ScalarNode) -> object:
+    try:
+        return loader.construct_yaml_timestamp(node)
+    except (ValueError, OverflowError):
+        return loader.construct_scalar(node)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _moment)
+
+
+def _loaded(text: str) -> tuple[object, dict[str, str]]:
+    """Return what YAML says, its keys in small letters, and where in the file they stand."""
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        said = None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()
+    if node is None or said is None:
+        return {}, {}
+    if not isinstance(said, dict):
+        return said, {}
+    keys = [key for key, _ in node.value if isinstance(key.value, str)]
+    places = {key.value.lower(): f"{FRONT}, line {key.start_mark.line + _BEHIND_THE_FENCE}" for key in keys}
+    return {key.lower(): value for key, value in said.items() if isinstance(key, str)}, places
+
+
+def _slip(error: Exception) -> str:
+    """Say what is wrong with front matter, and in which line of its file, where that is known."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None or not problem:
+        return (str(error) or repr(error)).splitlines()[0]
+    return f"{problem} in line {mark.line + _BEHIND_THE_FENCE}"
