@@ -68,7 +68,7 @@ def is_readable(path: Path) -> bool:
 def walk(root: Path, wanted: Callable[[Path], bool] = is_readable) -> Iterator[Found | Skipped]:
     """Yield the readable files at or below a path, in order, and what was passed over; in folders only the wanted."""
     if not os.path.isdir(root):
-        yield _look(root, root.parent, os.path.islink(root))
+        yield _look(root, root.parent)
         return
     rules: list[Rule] = []
     for folder in _folders_above(root):
@@ -101,7 +101,8 @@ def _walk_folder(root: Path, inherited: tuple[Rule, ...], wanted: Callable[[Path
     left = [_Entry(root, False, True, inherited)]
     while left:
         entry = left.pop()
-        if entry.is_folder and entry.is_link:
+        # What was a folder when its own folder was listed may have become a link since.
+        if entry.is_folder and entry.path != root and os.path.islink(entry.path):
             yield Skipped(str(entry.path), "a link to a folder; links are not followed")
         elif entry.is_folder:
             rules = list(entry.rules)
@@ -113,7 +114,7 @@ def _walk_folder(root: Path, inherited: tuple[Rule, ...], wanted: Callable[[Path
                 continue
             left += [one for one in below if not _ignored(one, rules)]
         elif wanted(entry.path):
-            yield _look(entry.path, root, entry.is_link)
+            yield _look(entry.path, root)
 
 
 def _entries(folder: Path, rules: tuple[Rule, ...]) -> Iterator[_Entry]:
@@ -127,11 +128,8 @@ def _entries(folder: Path, rules: tuple[Rule, ...]) -> Iterator[_Entry]:
 
 def _told(entry: os.DirEntry[str]) -> tuple[bool, bool]:
     """Tell whether something is a link, and whether it is a folder or leads to one."""
-    try:
-        is_link = entry.is_symlink()
-        return is_link, os.path.isdir(entry.path) if is_link else entry.is_dir(follow_symlinks=False)
-    except OSError:  # what it is, its folder does not say; whoever looks at it says why nobody can
-        return False, False
+    is_link = entry.is_symlink()
+    return is_link, os.path.isdir(entry.path) if is_link else entry.is_dir(follow_symlinks=False)
 
 
 def _add_rules(folder: Path, rules: list[Rule]) -> Iterator[Skipped]:
@@ -166,13 +164,15 @@ def _ignored(entry: _Entry, rules: Sequence[Rule]) -> bool:
     return ignored
 
 
-def _look(path: Path, root: Path, is_link: bool) -> Found | Skipped:
+def _look(path: Path, root: Path) -> Found | Skipped:
     if clean(str(path)).replaced:
         return Skipped(repr(str(path)), "its name is no valid Unicode")
     try:
-        if is_link and not path.resolve(strict=True).is_relative_to(root.resolve()):
-            return Skipped(str(path), "a link that leads out of the folder")
-        status = path.stat()
+        status = path.lstat()  # it may have become a link since its folder was listed
+        if stat.S_ISLNK(status.st_mode):
+            if not path.resolve(strict=True).is_relative_to(root.resolve()):
+                return Skipped(str(path), "a link that leads out of the folder")
+            status = path.stat()
     except (OSError, RuntimeError) as error:
         return Skipped(str(path), f"cannot be read: {getattr(error, 'strerror', None) or error}", failed=True)
     if not stat.S_ISREG(status.st_mode):

@@ -116,6 +116,28 @@ def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
     assert "links are not followed" in skipped(tmp_path / "root")["link"].reason
 
 
+def test_what_becomes_a_link_during_the_walk_is_not_followed(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    put(root, "a/1.md", "b/2.md", "c.md")
+    put(outside, "secret.md")
+    items = walk(root)
+    first = next(items)
+    assert isinstance(first, Found)
+    (root / "b" / "2.md").unlink()
+    (root / "b").rmdir()
+    (root / "b").symlink_to(outside)
+    (root / "c.md").unlink()
+    (root / "c.md").symlink_to(outside / "secret.md")
+
+    reasons = [(Path(item.path).name, item.reason) for item in items if isinstance(item, Skipped)]
+
+    assert first.path.name == "1.md"
+    assert reasons == [
+        ("b", "a link to a folder; links are not followed"),
+        ("c.md", "a link that leads out of the folder"),
+    ]
+
+
 def test_a_link_inside_the_root_is_read(tmp_path: Path) -> None:
     put(tmp_path, "a.md")
     (tmp_path / "link.md").symlink_to("a.md")
