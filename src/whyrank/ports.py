@@ -321,7 +321,7 @@ class Store(Protocol):
 
 
 class Thresholds(NamedTuple):
-    """Where evidence (cosine plus coverage) begins to be worth showing, and where it is convincing."""
+    """Where evidence (of cosine and coverage) begins to be worth showing, and where it is convincing."""
 
     weak: float
     found: float

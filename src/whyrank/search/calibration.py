@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -19,6 +20,7 @@ MIN_MEMORIES = 20  # fewer say nothing about what chance finds among them
 GROWTH_BEFORE_REFRESH = 2.0
 _FORMAT = 2  # raised whenever evidence is added up in another way: what was measured in the old one says nothing
 _KIND = "calibration"
+_ALWAYS = ("coverage", "words")  # bars that every calibration has
 _PREFIX = json.dumps([_KIND])[:-1]  # how the names of their notes begin
 
 
@@ -152,7 +154,17 @@ def _read(text: str) -> Calibration | None:
         if data.pop("format") != _FORMAT:
             return None
         for name in ("coverage", "words", "cosine", "both"):
-            data[name] = Bar(*data[name]) if data[name] is not None else None
+            data[name] = _bar(data[name]) if data[name] is not None or name in _ALWAYS else None
+        if not isinstance(data["memories"], int) or not math.isfinite(data["made"]):
+            return None
         return Calibration(**{**data, "scopes": tuple(data["scopes"]), "languages": tuple(data["languages"])})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def _bar(stored: list[float]) -> Bar:
+    """Read thresholds; such as nobody measures were damaged."""
+    bar = Bar(*stored)
+    if not all(map(math.isfinite, bar)) or not 0.0 < bar.weak < bar.found:
+        raise ValueError("thresholds that make no sense")
+    return bar

@@ -27,6 +27,7 @@ COVERAGE_THRESHOLDS = Thresholds(weak=0.15, found=0.3)
 
 CONFIDENCE_AT_WEAK = 0.2
 _LEAST_GAP = 1e-6  # thresholds that are equal leave no room to rise in
+_STEEPEST = 700.0  # exponents beyond it are no float
 CONFIDENCE_AT_FOUND = 0.8
 CONFIDENCE_IN_A_SLIP = 0.5  # a name with a letter or two mistyped: likely meant, not certain
 
@@ -140,7 +141,7 @@ class _Curve:
     def read_off(self, found: Sequence[float]) -> list[float]:
         """Read off the curve what each of some hits without a tier has."""
         low, slope, weak = self._low, self._slope, self._weak
-        return [1 / (1 + math.exp(-(low + slope * (one - weak)))) for one in found]
+        return [1 / (1 + math.exp(min(_STEEPEST, -(low + slope * (one - weak))))) for one in found]
 
     def note(self, found: float, tier: int) -> Step:
         """Say what the confidence of a hit rests on."""

@@ -1,8 +1,8 @@
 """What speaks for a memory, as one number: its cosine, plus its coverage by how many words were asked for.
 
-Coverage is the share of the question's idf mass that a memory holds. One generic word stands in many a memory by
-chance, half of ten words do not: so it counts 2n/(n + 2) in a question of n words, which is 2/3, 1, 6/5, 4/3, … and at
-most 2 (docs/decisions/0018-coverage-counts-by-words.md).
+Coverage is the share of the question's idf mass that a memory holds. A generic word or two stand in many a memory by
+chance, half of ten words do not: so it counts 2n/(n + 2) in a question of n words, if that is more than once, which is
+1, 1, 6/5, 4/3, … and at most 2 (docs/decisions/0018-coverage-counts-by-words.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..analysis.codes import is_code
+from ..expressions import label_of
 from ..hits import Context
 from ..matches import Unheld
 from ..types import Analysis
@@ -21,10 +21,8 @@ WORDS_AT_HALF = 2  # with so many it counts half of that, which is as much as th
 
 def coverage_counts(analysis: Analysis) -> float:
     """Return how often coverage counts beside the cosine."""
-    words = max(1, len(analysis.terms))  # a date alone has none
-    if words == 1 and is_code(analysis.text):
-        return 1.0  # a code stands nowhere by chance
-    return MOST_COVERAGE_COUNTS * words / (words + WORDS_AT_HALF)
+    words = sum(len(label_of(term).split(" ")) for term in analysis.terms)  # a phrase has several
+    return max(1.0, MOST_COVERAGE_COUNTS * words / (words + WORDS_AT_HALF))
 
 
 class Weighing(NamedTuple):
@@ -60,7 +58,7 @@ class Weighing(NamedTuple):
 
     def told(self, spoke: bool) -> str:
         """Say what is added up."""
-        covered = f"{self.coverage_counts:.3g} × coverage"
+        covered = "coverage" if self.coverage_counts == 1.0 else f"{self.coverage_counts:.3g} × coverage"
         summed = f"cosine + {covered}" if spoke else covered
         if self.unheld is None:
             return summed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,10 +72,11 @@ def test_a_quantile_lies_between_its_neighbours_in_proportion() -> None:
     assert quantile([5.0], 0.9) == 5.0
 
 
-def test_apart_nothing_ends_where_foreign_questions_do_and_found_begins_where_own_ones_do() -> None:
+def test_apart_nothing_ends_where_foreign_questions_do_and_found_begins_halfway_to_own_ones() -> None:
     foreign, own = [i / 100 for i in range(11)], [0.5 + i / 100 for i in range(11)]
     bar = _bar(own, foreign)
-    assert (bar.weak, bar.found) == pytest.approx((0.092, 0.51))  # 92 % of 0 … 0.1, one tenth of 0.5 … 0.6
+    # 92 % of 0 … 0.1; one tenth of 0.5 … 0.6 is 0.51
+    assert (bar.weak, bar.found) == pytest.approx((0.092, (0.092 + 0.51) / 2))
     assert (bar.kept, bar.rejected) == pytest.approx((1.0, 10 / 11))
 
 
@@ -163,6 +165,21 @@ def test_a_note_in_another_shape_is_no_calibration(text: str) -> None:
     store.put_note(name, text)
     assert calibration_for(store, SPACE, frozenset({GLOBAL}), 100) is None
     assert calibrations_in(store, SPACE) == []
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"both": [0.9, 0.1, 1, 1]}, {"both": [0.5, 0.5, 1, 1]}, {"both": ["a", "b", 1, 1]}, {"words": None},
+        {"words": [0.1, float("nan"), 1, 1]}, {"memories": "many"}, {"memories": None}, {"made": "today"},
+    ],
+)  # fmt: skip
+def test_a_note_that_says_what_nobody_measures_is_no_calibration(damaged: dict[str, object]) -> None:
+    store = MemoryStore()
+    keep_calibration(store, made())
+    [(name, text)] = store.notes().items()
+    store.put_note(name, json.dumps({**json.loads(text), **damaged}))
+    assert calibration_for(store, SPACE, frozenset({GLOBAL}), 100) is None
 
 
 def test_a_calibration_of_another_evidence_is_measured_again_and_forgotten_with_its_scope(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_who_holds_a_part_of_a_code_does_not_hold_the_code(engine: whyrank.Engin
 def test_a_word_a_code_that_many_hold_and_one_that_none_holds_are_judged_by_what_they_cover(
     engine: whyrank.Engine,
 ) -> None:
-    assert engine.search("licence").evidence == COVERAGE_THRESHOLDS.weak  # it stands there, and covers 2/3 × 0.09
+    assert engine.search("licence").evidence == COVERAGE_THRESHOLDS.weak  # it stands there, and covers 0.09
     assert engine.search("E48").verdict == "nothing"
     assert engine.search("s3").evidence < 1.0  # 8 of 42 memories hold it, and few are 3
 
