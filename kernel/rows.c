@@ -29,7 +29,7 @@ static char told_of(PyObject *row, const char *kinds, Py_ssize_t count)
         PyObject *value = PyTuple_GetItem(row, i);
         if (!fits(value, kinds[i]))
             return ODD;
-        if ((kinds[i] & A_LIST) && !is_empty(value))
+        if ((kinds[i] & A_LIST) && !(PyUnicode_Check(value) && is_empty(value)))
             told |= LISTED;
         if ((kinds[i] & A_LIMIT) && value != Py_None)
             told |= LIMITED;

@@ -79,7 +79,7 @@ def _asked(embedder: Embedder, texts: Mapping[str, str]) -> Future[Given]:
 
 
 def embedded_ahead(desk: Desk | None, batches: Iterable[Changes]) -> Generator[Changes, None, None]:
-    """Yield batches in their order, with the vectors of their texts unless there is nothing to be done meanwhile.
+    """Yield batches in their order, with the vectors of their texts; a small one alone is left to whoever stores it.
 
     Where no further batch can be made, those that were made come first, and then the error.
     """

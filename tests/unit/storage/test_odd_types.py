@@ -143,6 +143,46 @@ def test_a_scope_that_says_nothing_of_its_memories_loses_none(sound: Path, tmp_p
             assert memory.doctor().is_sound
 
 
+@pytest.mark.parametrize("said", ["NULL", "'many'", "x'ff'", "1", "-1", "4611686018427387904", None], ids=str)
+def test_how_many_rows_there_were_is_not_believed_against_those_there_are(
+    said: str | None, sound: Path, tmp_path: Path
+) -> None:
+    with whyrank.open(sound) as memory:
+        wanted = [hit.memory.id for hit in memory.search("green tea")]
+    store = tmp_path / "memory.db"
+    shutil.copy(sound, store)
+    what = "DELETE FROM sqlite_sequence" if said is None else f"UPDATE sqlite_sequence SET seq = {said}"
+    told(store, f"{what} WHERE name = 'memories'")
+    told(store, "UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+    with whyrank.open(store) as memory:
+        assert [hit.memory.id for hit in memory.search("green tea")] == wanted
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "key"),
+    [("memories", "scope", "row"), ("vectors", "space", "entry"), ("posting_tokens", "dates", "number")],
+)
+def test_a_text_that_is_none_any_more_stops_neither_reader_nor_doctor(
+    table: str, column: str, key: str, sound: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "memory.db"
+    shutil.copy(sound, store)
+    told(store, f"UPDATE {table} SET {column} = CAST(x'ff' AS TEXT) WHERE {key} = (SELECT max({key}) FROM {table})")
+    told(store, "UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+    answers, _ = looked_at(store)
+    assert all(len(answer) for answer in answers[:2])
+
+
+@pytest.mark.parametrize(("table", "column", "key"), [("vectors", "hash", "entry"), ("records", "scope", "first")])
+def test_a_text_that_is_none_any_more_is_mended(table: str, column: str, key: str, sound: Path, tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    shutil.copy(sound, store)
+    told(store, f"UPDATE {table} SET {column} = CAST(x'ff' AS TEXT) WHERE {key} = (SELECT max({key}) FROM {table})")
+    assert not whyrank.doctor(store).is_sound
+    assert all(finding.mended for finding in whyrank.doctor(store, repair=True).findings)
+    assert whyrank.doctor(store).is_sound
+
+
 def test_records_that_are_gone_are_made_anew_and_told(sound: Path, tmp_path: Path) -> None:
     with whyrank.open(sound) as memory:
         wanted = [hit.memory.id for hit in memory.search("green tea")]

@@ -47,7 +47,7 @@ class Bookkeeping:
         rows = self._read(
             "SELECT space, count(*) FROM vectors WHERE typeof(space) = 'text' GROUP BY space ORDER BY space"
         )
-        return dict(rows)
+        return {space: count for space, count in rows if isinstance(space, str)}
 
     def _spaces_of(self, theirs: tuple[str, ...]) -> dict[str, int]:
         """Count the vectors of each embedding space that belong to what some scopes see."""
@@ -56,7 +56,7 @@ class Bookkeeping:
             f"SELECT space, count(*) FROM vectors WHERE hash IN ({hashes}) AND typeof(space) = 'text' GROUP BY space",
             theirs,
         )
-        return dict(sorted(rows))
+        return dict(sorted((space, count) for space, count in rows if isinstance(space, str)))
 
     def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
         """Return those of these embedded texts that already have a vector in the space."""

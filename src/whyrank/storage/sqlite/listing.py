@@ -75,9 +75,9 @@ class Listing(Bookkeeping):
         with self.reading():
             count = self._count
             part, theirs = ("TRUE", ()) if scopes is None else (SEEN, (as_json(scopes),))
-            held = Counter[str](
-                dict(self._read(f"SELECT {_SCOPE}, count(*) FROM memories WHERE {part} GROUP BY 1", theirs))
-            )
+            held = Counter[str]()
+            for scope, number in self._read(f"SELECT {_SCOPE}, count(*) FROM memories WHERE {part} GROUP BY 1", theirs):
+                held[scope if isinstance(scope, str) else "?"] += number
             spaces = Counter(self.spaces() if scopes is None else self._spaces_of(theirs))
             late = arrivals.counted_by(self._database.reader(), scopes) if self._database.is_behind else []
             for scope, own, number in late:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...checkups import Finding
 from ...errors import StoreDamaged
-from .connection import SAVE, Connection
+from .connection import SAVE, Connection, leniently
 from .database import Database
 from .examining import Tick, examine
 from .indexes import INDEXES, index_in
@@ -98,7 +98,7 @@ def _new(before: list[Finding], after: list[Finding]) -> list[Finding]:
 
 
 def _mend_in_place(database: Database) -> None:
-    with database.writing() as connection:
+    with database.writing() as connection, leniently(connection):
         named = index_in(connection)
         if named is None:
             raise StoreDamaged(f"{database.path} does not say which keyword index it has", "take a copy of the store")
@@ -110,7 +110,9 @@ def _mend_in_place(database: Database) -> None:
             if isinstance(first, int) and isinstance(scope, str):
                 ledger.mend(scope, first)
             else:
-                connection.execute("DELETE FROM records WHERE scope IS ? AND first IS ?", (scope, first))
+                # As bytes: what is no UTF-8 was read as such, and is no equal of the text it stands in as.
+                which = "CAST(scope AS BLOB) IS CAST(? AS BLOB) AND first IS ?"
+                connection.execute(f"DELETE FROM records WHERE {which}", (scope, first))
         ledger.close()
         _mend_vectors(connection, Writing(connection, index, NameIndex(), VectorIndex()))
 

@@ -91,9 +91,11 @@ def vacant(count: int) -> Records:
 
 def numbers_given(connection: Connection, scope: str, said: object) -> int:
     """Return how many numbers a scope has given out: as it says, unless that was damaged; then as its memories say."""
-    # Every memory that was ever stored took one row, and one number of its scope.
-    rows = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
-    most = rows[0] if rows else 0
+    # Every memory that was ever stored took one row, and one number of its scope; the rows there are know it as well.
+    [(most,)] = connection.execute(
+        "SELECT coalesce(max(most), 0) FROM (SELECT max(row) AS most FROM memories UNION ALL "
+        "SELECT seq FROM sqlite_sequence WHERE name = 'memories' AND typeof(seq) = 'integer')"
+    )
     last = connection.execute(
         "SELECT number FROM memories WHERE scope = ? AND number < ? AND typeof(number) = 'integer' "
         "ORDER BY number DESC LIMIT 1",

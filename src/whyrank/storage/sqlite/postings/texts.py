@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ....analysis.documents import searchable_text
 from ....analysis.words import tokens_of
-from ..connection import Connection
+from ..connection import Connection, rows_of
 from ..rows import SELECT, as_far_as_legible
 from ..sealed import BrokenSeal
 from .inversion import Text
@@ -41,7 +41,8 @@ def tokens_in(connection: Connection, scope: str, number: int, blob: bytes) -> l
 
 def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[Text]:
     """Return the tokens of the memories from `first` to `last`, by ascending number."""
-    rows = connection.execute(
+    rows = rows_of(
+        connection,
         "SELECT number, tokens, letters, dates FROM posting_tokens "
         "WHERE scope = ? AND number BETWEEN ? AND ? ORDER BY number",
         (scope, first, last),
@@ -53,5 +54,5 @@ def stored_texts(connection: Connection, scope: str, first: int, last: int) -> l
             bool(letters),
             tuple(dates.split()) if isinstance(dates, str) else (),
         )
-        for number, tokens, letters, dates in rows.fetchall()
+        for number, tokens, letters, dates in rows
     ]
