@@ -87,7 +87,9 @@ def contest(settings: Settings, means: Means) -> Outcome:
 
 
 def _round(size: int, settings: Settings, means: Means) -> Round:
-    with tempfile.TemporaryDirectory(prefix="whyrank-bench-") as place, ExitStack() as stack:
+    # A contestant may go on writing behind its own back; what was measured is not lost for that.
+    placed = tempfile.TemporaryDirectory(prefix="whyrank-bench-", ignore_cleanup_errors=True)
+    with placed as place, ExitStack() as stack:
         tell = means.tell
         tell(f"{size:,} notes: writing the corpus")
         corpus = Corpus(size, settings.words, settings.seed)
