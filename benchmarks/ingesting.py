@@ -103,7 +103,7 @@ def outcome(name: str, shape: Shape, notes: int, words: int) -> Outcome:
         embedder = embedder_named(name, config.models, config["model.threads"])
         heard = Heard(embedder) if embedder is not None else None
         if embedder is not None:
-            embedder.documents(["a word"])  # loads the model
+            embedder.documents(["a word", "another"])  # loads the model; one alone may need none of it
         with Engine(SqliteStore(config.store), heard, config) as engine:
             whole = spent(bulk(engine, shape, folder / "notes", texts))
         return Outcome(whole, spent(heard.again) if heard is not None else Spent(0.0, 0.0))
