@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
-#define KERNEL_VERSION 7
+#define KERNEL_VERSION 8
 
 /* Have something brought near that is looked at soon. */
 #if defined(__GNUC__)
@@ -71,6 +71,9 @@ PyObject *kernel_means(PyObject *module, PyObject *const *arguments, Py_ssize_t 
 
 /* words.c */
 PyObject *kernel_merged_words(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* merging.c */
+PyObject *kernel_merged_pages(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* cutting.c */
 PyObject *kernel_cut(PyObject *module, PyObject *const *arguments, Py_ssize_t count);

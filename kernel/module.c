@@ -61,6 +61,7 @@ static PyMethodDef functions[] = {
     {"pieces", kernel_pieces, METH_NOARGS, "Make room for what the pieces of texts say."},
     {"read", (PyCFunction)(void (*)(void))kernel_read, METH_FASTCALL, "Read the pieces of a text."},
     {"merged_words", (PyCFunction)(void (*)(void))kernel_merged_words, METH_FASTCALL, "Merge ordered lists of words."},
+    {"merged_pages", (PyCFunction)(void (*)(void))kernel_merged_pages, METH_FASTCALL, "Merge pages of postings."},
     {"cut", (PyCFunction)(void (*)(void))kernel_cut, METH_FASTCALL,
      "Order what was chosen and keep the first, if no two of them are equal."},
     {"told", (PyCFunction)(void (*)(void))kernel_told, METH_FASTCALL,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 7  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 8  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
 # What a piece of a text says: its only token; or else its tokens, how it leans, and whether it is odd.
@@ -194,6 +194,21 @@ class Kernel(Protocol):
 
     def merged_words(self, texts: list[bytes], low: int, below: int, /) -> bytes:
         """Merge texts of ordered words with a space between them: those with keys from `low` to below another."""
+
+    def merged_pages(
+        self,
+        segments: tuple[tuple[int, tuple[bytes, ...]], ...],
+        first: int,
+        low: int,
+        below: int | None,
+        gone: NDArray[np.bool_],
+        page_bytes: int,
+        /,
+    ) -> list[tuple[int, bytes]]:
+        """Merge sealed pages of segments, each with its first number, into unsealed ones, each with its lowest key.
+
+        Of the keys from `low` to below another, if one is given; without who is gone: flags by number from `first` on.
+        """
 
     def cut(
         self,

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from whyrank.kernel import COMPILED, Told
 from whyrank.storage.sqlite.postings.inversion import Text, invert, inverted
+from whyrank.storage.sqlite.postings.merging import Source, merged_pages
+from whyrank.storage.sqlite.postings.pages import pages
 from whyrank.storage.sqlite.postings.vocabulary import key_for
+from whyrank.storage.sqlite.sealed import BrokenSeal, seal
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 
@@ -104,3 +107,73 @@ def test_ordered_words_are_merged_alike(lists: list[set[str]], low: str, below: 
     merged = COMPILED.merged_words(texts, key_for(low), end).decode()
     words = sorted(word for word in set().union(*lists) if key_for(low) <= key_for(word) < end)
     assert merged == " ".join(words)
+
+
+@st.composite
+def segments(draw: st.DrawFn) -> list[list[Text]]:
+    """Texts of some segments, some with so many words that they need several pages; some numbers are nobody's."""
+    number, made = draw(st.integers(0, 70_000)), list[list[Text]]()
+    for sizes in draw(st.lists(st.lists(st.sampled_from([0, 1, 3, 700, 2_000]), max_size=4), max_size=5)):
+        texts = []
+        for size in sizes:
+            number += draw(st.integers(1, 9))
+            words = [f"w{draw(st.integers(0, 3)) + 5 * word}" for word in range(size)]
+            texts.append(Text(number, ["tea"] * draw(st.sampled_from([0, 1, 300])) + words, letters=size < 9))
+        made.append(texts)
+    return made
+
+
+@given(segments(), st.data())
+@settings(deadline=None, max_examples=60)
+def test_pages_are_merged_alike(texts: list[list[Text]], data: st.DataObject) -> None:
+    everybody = [text.number for segment in texts for text in segment]
+    first, last = min(everybody, default=0), max(everybody, default=0)
+    gone = np.zeros(data.draw(st.sampled_from([0, last - first + 1])), np.bool_)
+    for number in data.draw(st.sets(st.sampled_from([*everybody, first]))) if len(gone) else ():
+        gone[number - first] = True
+    indexes = [(min((text.number for text in segment), default=0), invert(segment)) for segment in texts]
+    for field in invert([]):
+        sources = [Source(begin, tuple(page for _, page in pages(made[field], begin))) for begin, made in indexes]
+        keys = sorted({-(2**63), 2**63 - 1, *(key for _, made in indexes for key in made[field].keys[:4].tolist())})
+        low, below = data.draw(st.sampled_from(keys)), data.draw(st.sampled_from([None, *keys]))
+        compiled = [*merged_pages(sources, first, low, below, gone)]
+        assert compiled == [*merged_pages(sources, first, low, below, gone, None)]
+
+
+def lying(terms: int, ends: list[int], heard: list[int], postings: bytes) -> bytes:
+    """Return a page that is sealed, and as long as it says, but not what it says."""
+    counts = np.array([terms], "<u4").tobytes(), np.arange(terms, dtype="<i8").tobytes()
+    return seal(b"".join((*counts, np.array(ends, "<u4").tobytes(), np.array(heard, "<u4").tobytes(), postings)))
+
+
+@pytest.mark.parametrize(
+    ("why", "page", "first"),
+    [
+        ("a list ends before it begins", lying(2, [2, 1], [0, 0], bytes(3)), 0),
+        ("a list ends behind the page", lying(2, [9, 1], [0, 0], bytes(3)), 0),
+        ("followers end before they begin", lying(2, [1, 2], [1, 0], b"\0\0\1\0\1\1"), 0),
+        ("there are more followers than occurrences", lying(1, [1], [2], b"\0\0\1" + bytes(8)), 0),
+        ("numbers are too far from the first", lying(1, [1], [0], b"\0\0\1"), 65_536),
+        ("numbers are before the first", lying(1, [1], [0], b"\0\0\1"), -1),
+        ("it is shorter than it says", lying(1, [1], [0], b"\0\0"), 0),
+    ],
+)
+def test_a_page_that_is_not_what_it_says_is_no_page(why: str, page: bytes, first: int) -> None:
+    with pytest.raises(BrokenSeal):
+        merged_pages([Source(first, (page,))], 0, 0, None, np.zeros(0, np.bool_))
+
+
+def test_what_pages_are_merged_from_is_checked() -> None:
+    assert COMPILED is not None
+    gone = np.zeros(0, np.bool_)
+    assert COMPILED.merged_pages((), 0, 0, None, gone, 9) == []
+    wrong: list[tuple[object, ...]] = [
+        ([], 0, 0, None, gone, 9), ((1,), 0, 0, None, gone, 9), (((0, [b""]),), 0, 0, None, gone, 9),
+        (((0, ("",)),), 0, 0, None, gone, 9), ((), "0", 0, None, gone, 9), ((), 0, 0, "", gone, 9),
+        ((), 0, 0, None, None, 9), ((), 0, 0, None, gone),
+    ]  # fmt: skip
+    for arguments in wrong:
+        with pytest.raises(TypeError):
+            COMPILED.merged_pages(*arguments)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="some bytes"):
+        COMPILED.merged_pages((), 0, 0, None, gone, 0)

@@ -6,7 +6,7 @@ end puts the new segment in their place. Killed in the middle, it goes on where 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +16,9 @@ from ...fields import WORDS
 from ..connection import Connection
 from ..sealed import BrokenSeal
 from . import vocabulary
-from .inversion import INDEXED, Inverted, Text, inverted, key_of, merged, only, words_in
-from .pages import MAX_SPAN, pages, postings_of, read
+from .inversion import INDEXED, Text, inverted, key_of, words_in
+from .merging import Source, merged_pages
+from .pages import MAX_SPAN, pages, read
 from .texts import pack, stored_texts
 
 FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there must be few of them
@@ -25,6 +26,7 @@ FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there mu
 BULK_MEMORIES, BULK_SEGMENTS = 128, 16
 SETTLING = 8  # a segment is merged with an eighth of its memories once no more are to come
 POSTINGS_PER_STEP = 400_000  # what one step of a merge may read: some tens of milliseconds
+_BYTES_PER_POSTING = 7  # with followers
 
 LIVE, MAKING = 0, 1
 _LOWEST_KEY, _HIGHEST_KEY = -(2**63), 2**63 - 1
@@ -139,14 +141,14 @@ def write(connection: Connection, segment: Segment, texts: Sequence[Text]) -> No
     """Write all pages of a segment."""
     fields, words = inverted(texts)
     for field, postings in fields.items():
-        _write_pages(connection, segment, field.number, postings)
+        _write_pages(connection, segment, field.number, pages(postings, segment.first))
     vocabulary.write(connection, segment.segment, words)
 
 
-def _write_pages(connection: Connection, segment: Segment, field: int, postings: Inverted) -> None:
+def _write_pages(connection: Connection, segment: Segment, field: int, made: Iterable[tuple[int, bytes]]) -> None:
     connection.executemany(
         "INSERT INTO posting_pages (segment, field, first_key, page) VALUES (?, ?, ?, ?)",
-        ((segment.segment, field, key, page) for key, page in pages(postings, segment.first)),
+        ((segment.segment, field, key, page) for key, page in made),
     )
 
 
@@ -272,20 +274,17 @@ def _merge_on(connection: Connection, scope: str, target: Segment, field: int, k
         return _merge_words(connection, scope, target, sources, key)
     number = INDEXED[field].number
     below = _range_end(connection, sources, number, key)
+    end = below if below < _HIGHEST_KEY else None
     try:
-        parts = [part for source in sources for part in _range(connection, source, number, key, below)]
+        found = [Source(source.first, _pages(connection, source, number, key, below)) for source in sources]
+        made = merged_pages(found, target.first, key, end, _gone(connection, scope, target))
     except BrokenSeal:
         rewrite(connection, scope, sources)
         return POSTINGS_PER_STEP
-    if parts:
-        postings = merged(parts)
-        gone = _gone(connection, scope, target)
-        if len(gone):
-            postings = only(postings, ~np.isin(postings.numbers, gone))
-        _write_pages(connection, target, number, postings)
-    step = (field, below) if below < _HIGHEST_KEY else (field + 1, _LOWEST_KEY)
+    _write_pages(connection, target, number, made)
+    step = (field, below) if end is not None else (field + 1, _LOWEST_KEY)
     connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
-    return sum(len(part.keys) for part in parts)
+    return sum(len(page) for source in found for page in source.pages) // _BYTES_PER_POSTING
 
 
 def _merge_words(connection: Connection, scope: str, target: Segment, sources: Sequence[Segment], key: int) -> int:
@@ -312,9 +311,8 @@ def _merge_words(connection: Connection, scope: str, target: Segment, sources: S
 
 def _range_end(connection: Connection, sources: Sequence[Segment], field: int, key: int) -> int:
     """Return the key below which the sources hold about as many postings as one step may read."""
-    bytes_per_posting = 7  # with followers
     firsts = [
-        (first, size // bytes_per_posting)
+        (first, size // _BYTES_PER_POSTING)
         for source in sources
         for first, size in connection.execute(
             "SELECT first_key, length(page) FROM posting_pages WHERE segment = ? AND field = ? AND first_key > ?",
@@ -329,29 +327,27 @@ def _range_end(connection: Connection, sources: Sequence[Segment], field: int, k
     return _HIGHEST_KEY
 
 
-def _range(connection: Connection, source: Segment, field: int, key: int, below: int) -> Iterator[Inverted]:
-    """Yield what a segment holds from one key to below another."""
+def _pages(connection: Connection, source: Segment, field: int, key: int, below: int) -> tuple[bytes, ...]:
+    """Return the pages on which a segment holds something from one key to below another."""
     rows = connection.execute(
         "SELECT page FROM posting_pages WHERE segment = :segment AND field = :field AND first_key < :below "
         "AND first_key >= coalesce((SELECT max(first_key) FROM posting_pages WHERE segment = :segment "
         "AND field = :field AND first_key <= :key), :key) ORDER BY first_key",
         {"segment": source.segment, "field": field, "key": key, "below": below},
     ).fetchall()
-    for (blob,) in rows:
-        postings = postings_of(read(blob), source.first)
-        inside = (postings.keys >= key) & (postings.keys < below if below < _HIGHEST_KEY else True)
-        yield postings if inside.all() else only(postings, inside)
+    return tuple(page for (page,) in rows)
 
 
-def _gone(connection: Connection, scope: str, target: Segment) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the numbers of memories that are no more."""
-    place = (scope, target.first, target.last)
-    there = connection.execute(
-        "SELECT number FROM posting_tokens WHERE scope = ? AND number BETWEEN ? AND ?", place
-    ).fetchall()
-    gone = np.ones(target.last - target.first + 1, np.bool_)
+def _gone(connection: Connection, scope: str, target: Segment) -> NDArray[np.bool_]:
+    """Tell which memories of a segment are no more; nothing if all are there."""
+    living = "FROM posting_tokens WHERE scope = ? AND number BETWEEN ? AND ?"
+    place, span = (scope, target.first, target.last), target.last - target.first + 1
+    if connection.execute(f"SELECT count(*) {living}", place).fetchone()[0] == span:
+        return np.zeros(0, np.bool_)
+    gone = np.ones(span, np.bool_)
+    there = connection.execute(f"SELECT number {living}", place).fetchall()
     gone[np.array([number for (number,) in there], np.int64) - target.first] = False
-    return np.flatnonzero(gone) + target.first
+    return gone
 
 
 def _replace(connection: Connection, scope: str, target: Segment, sources: Sequence[Segment]) -> None:
