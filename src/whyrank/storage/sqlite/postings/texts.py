@@ -1,4 +1,4 @@
-"""The tokens of memories as the index keeps them: packed, and made anew where they cannot be read."""
+"""The tokens of memories as the index keeps them: sealed, and made anew where they cannot be read."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from ..rows import SELECT, as_far_as_legible
 from ..sealed import BrokenSeal
 from .inversion import Text
 
+# Of zlib's levels. Made small they take half of the room, a twentieth of a note's, and eight times as long to write.
+_AS_THEY_ARE = 0
+
 
 def pack(tokens: Iterable[str]) -> bytes:
-    """Write tokens small."""
-    return zlib.compress(" ".join(tokens).encode("utf-8", errors="replace"), 1)
+    """Write tokens down, with a checksum."""
+    return zlib.compress(" ".join(tokens).encode("utf-8", errors="replace"), _AS_THEY_ARE)
 
 
 def unpack(blob: bytes) -> list[str]:
