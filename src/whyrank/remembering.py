@@ -38,7 +38,6 @@ from .ports import Changes, Failure, Vector, Written
 from .types import GLOBAL, Document, Memory, Notice, Scope, Where
 from .unitvectors import unit_rows
 
-_DOCUMENTS_PER_TRANSACTION = 256
 _ATTEMPTS = 5  # of a change to a memory that others change at the same time
 _NEAR_LOOKED_AT = 64
 _NEAR_TOLD = 5  # of one fact; who wants more asks `near`
@@ -312,12 +311,13 @@ class Remembering(Arriving):
 
     def _replacements(self, documents: Iterable[Document]) -> Iterator[Changes]:
         """Yield documents in place of what their ids held, be it a file that was ingested under that name."""
+        from .ingest.ahead import MEMORIES_PER_BATCH
         from .ingest.chunks import ChunkSize
         from .ingest.documents import memories_of
 
         size = ChunkSize(self._config["chunk.tokens"], self._config["chunk.overlap"])
         now, language = self._clock(), self._config["language"]
-        for batch in _batches(enumerate(documents)):
+        for batch in _batches(enumerate(documents), MEMORIES_PER_BATCH):
             made = {(one.scope, one.id): [*memories_of(one, size, now, place)] for place, one in batch}
             entries = [entry_for(memory, language) for memories in made.values() for memory in memories]
             yield Changes(put=entries, replace_files=list(made), forget_files=list(made))
@@ -334,14 +334,14 @@ class Remembering(Arriving):
         return len(memories)
 
 
-def _batches(documents: Iterable[tuple[int, Document]]) -> Iterator[list[tuple[int, Document]]]:
-    """Yield numbered documents, as many different ones together as a transaction takes."""
+def _batches(documents: Iterable[tuple[int, Document]], most: int) -> Iterator[list[tuple[int, Document]]]:
+    """Yield numbered documents, at most so many different ones together."""
     batch: list[tuple[int, Document]] = []
     names: set[tuple[Scope, str]] = set()
     for place, document in documents:
         batch.append((place, document))
         names.add((document.scope, document.id))
-        if len(names) >= _DOCUMENTS_PER_TRANSACTION:
+        if len(names) >= most:
             yield batch
             batch, names = [], set()
     yield batch

@@ -19,7 +19,9 @@ from ..ports import Changes, Embedder
 from .filling import Desk, Given
 
 _LOOK_SECONDS = 0.2  # a signal that comes at the moment a wait begins is seen when it ends
-_SOON_FOLLOWED = 256  # texts: as many as callers put into a batch when there are more to come
+# What callers put into a batch, and so into a transaction, when there are more to come. Ids and hashes fall anywhere in
+# their indexes, whose pages every transaction writes anew; one of so many takes less than a tenth of a second.
+MEMORIES_PER_BATCH = 512
 
 
 class _Begun(NamedTuple):
@@ -97,7 +99,7 @@ def embedded_ahead(desk: Desk | None, batches: Iterable[Changes]) -> Generator[C
 
 
 def _is_large(batches: Sequence[Changes]) -> bool:
-    return len(batches) > 0 and len(batches[0].put) >= _SOON_FOLLOWED
+    return len(batches) > 0 and len(batches[0].put) >= MEMORIES_PER_BATCH
 
 
 def _to_the_first_failure(batches: Iterable[Changes], failures: list[Exception]) -> Iterator[Changes]:

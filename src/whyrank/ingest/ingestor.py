@@ -17,7 +17,7 @@ from ..errors import IngestError
 from ..places import name_in, seen_from
 from ..ports import Changes, Embedder, Entry, FileRecord, Store
 from ..types import Scope
-from .ahead import embedded_ahead
+from .ahead import MEMORIES_PER_BATCH, embedded_ahead
 from .chunks import ChunkSize
 from .entries import READER_VERSION, entry_for
 from .files import memories_in
@@ -26,8 +26,6 @@ from .walk import Found, Skipped, read, walk
 
 Action = Literal["new", "changed", "renamed", "touched", "deleted"]
 
-# One transaction takes about this many chunks, so that a reader or another writer never waits long.
-_CHUNKS_PER_TRANSACTION = 256
 _NANOSECONDS = 1e9
 _WAITING = "failed, the words can be searched meanwhile: {}"
 _PASSED_OVER = "it is there, but folders pass it over now, so what was read of it goes; name it to have it read"
@@ -251,7 +249,7 @@ class Ingestor:
                     continue
                 batch.append(plan)
                 chunks += len(plan.entries)
-                if chunks >= _CHUNKS_PER_TRANSACTION:
+                if chunks >= MEMORIES_PER_BATCH:
                     full, batch, chunks = batch, [], 0
                     yield _changes(full)
         except Exception:
