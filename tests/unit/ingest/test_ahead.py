@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from whyrank.errors import ProviderUnavailable
-from whyrank.ingest.ahead import embedded_ahead
+from whyrank.ingest.ahead import MEMORIES_PER_BATCH, embedded_ahead
 from whyrank.ingest.entries import entry_for
 from whyrank.ingest.filling import PROVIDER, Desk
 from whyrank.ports import Changes
@@ -99,20 +99,20 @@ def test_a_large_batch_is_embedded_before_the_next_is_made() -> None:
             return super().documents(texts)
 
     def batches() -> Iterable[Changes]:
-        yield numbered(1, 256)[0]
+        yield numbered(1, MEMORIES_PER_BATCH)[0]
         assert begun.wait(10.0)
         yield batch("tea")
 
     embedder = Beginning()
     store, _ = stored(embedder, batches())
-    assert [len(texts) for texts in embedder.asked] == [256, 1]
+    assert [len(texts) for texts in embedder.asked] == [MEMORIES_PER_BATCH, 1]
     assert store.status(embedder.fingerprint).without_vector == 0
 
 
 def test_a_large_batch_that_comes_alone_has_its_vectors_too() -> None:
     embedder = Embedder()
-    store, seen = stored(embedder, numbered(1, 256))
-    assert [len(changes.vectors) for changes in seen] == [256]
+    store, seen = stored(embedder, numbered(1, MEMORIES_PER_BATCH))
+    assert [len(changes.vectors) for changes in seen] == [MEMORIES_PER_BATCH]
     assert store.status(embedder.fingerprint).without_vector == 0
 
 
