@@ -45,6 +45,7 @@ _SLASHED = pattern(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])")
 _DAY_FIRST = pattern(r"(?<![\d.])(\d{1,2})[.](\d{1,2})[.](\d{4})(?!\.?\d)")
 _YEAR = pattern(r"(?<![\d.,-])((?:19|20)\d{2})(?![\d.,-]\d|\d)")
 _WORD = pattern(r"\p{L}+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|er)?\.?")
+_ASCII_WORD = re.compile(r"[A-Za-z]+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|er)?\.?", re.ASCII)
 _DAY = pattern(r"(\d{1,2})(?:st|nd|rd|th|er)?\.?")
 _BETWEEN = frozenset({"of", "de", "di", "the"})  # "the 3rd of May", "3 de mayo"
 
@@ -122,18 +123,28 @@ def _spoken(text: str) -> Iterator[str]:
     # Most texts name none, or only say "may", beside no number and not like a name: they are not taken apart.
     if not months or (months <= AMBIGUOUS and not has_digit(text) and not _CAPITALISED.search(text)):
         return
-    words = [word for word in _WORD.findall(compose(text)) if fold(word) not in _BETWEEN]
-    for place, word in enumerate(words):
-        number = MONTH_OF.get(fold(word))
+    for place, (word, folded) in enumerate(spoken := _words_of(text)):
+        number = MONTH_OF.get(folded)
         if number is None:
             continue
-        beside = [words[i] for i in (place - 1, place + 1) if 0 <= i < len(words)]
+        beside = [spoken[i][0] for i in (place - 1, place + 1) if 0 <= i < len(spoken)]
         days = [int(match.group(1)) for other in beside if (match := _DAY.fullmatch(other))]
         is_dated = bool(days) or any(_YEAR.fullmatch(other) for other in beside)
-        if fold(word) in AMBIGUOUS and not is_dated and not (word[0].isupper() and place):
+        if folded in AMBIGUOUS and not is_dated and not (word[0].isupper() and place):
             continue
         yield _month(number)
         yield from (_day(day) for day in days if 1 <= day <= 31)
+
+
+def _words_of(text: str) -> list[tuple[str, str]]:
+    """Return the words and numbers of a text, as written and folded, without those between a day and its month."""
+    if text.isascii():
+        found = _ASCII_WORD.findall(text)
+        folded = map(str.lower, found)
+    else:
+        found = _WORD.findall(compose(text))
+        folded = map(fold, found)
+    return [pair for pair in zip(found, folded, strict=True) if pair[1] not in _BETWEEN]
 
 
 def _months_in(folded: str) -> set[str]:

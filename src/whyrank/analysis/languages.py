@@ -20,19 +20,22 @@ WORDS_FOR_ONE_VOTE = 2  # in longer texts than this one function word of a langu
 _WORD = pattern(r"(?<![\w@./:\\-])[\p{L}\p{M}'’]+(?![\w@/:\\]|[.-]\w)")
 _ASCII_WORD = re.compile(r"(?<![\w@./:\\-])[a-z']+(?![\w@/:\\]|[.-]\w)", re.ASCII)
 _ASCII = re.compile(r"[\x00-\x7f]+")
-_SCRIPTS = {
-    "ja": pattern(r"[\p{Hiragana}\p{Katakana}]"),
-    "ko": pattern(r"\p{Hangul}"),
-    "zh": pattern(r"\p{Han}"),
-    "th": pattern(r"\p{Thai}"),
-    "ru": pattern(r"\p{Cyrillic}"),
-    "el": pattern(r"\p{Greek}"),
-    "ar": pattern(r"\p{Arabic}"),
-    "he": pattern(r"\p{Hebrew}"),
-    "hi": pattern(r"\p{Devanagari}"),
-    "ta": pattern(r"\p{Tamil}"),
-    "hy": pattern(r"\p{Armenian}"),
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
+_LETTERS_OF = {
+    "ja": r"\p{Hiragana}\p{Katakana}",
+    "ko": r"\p{Hangul}",
+    "zh": r"\p{Han}",
+    "th": r"\p{Thai}",
+    "ru": r"\p{Cyrillic}",
+    "el": r"\p{Greek}",
+    "ar": r"\p{Arabic}",
+    "he": r"\p{Hebrew}",
+    "hi": r"\p{Devanagari}",
+    "ta": r"\p{Tamil}",
+    "hy": r"\p{Armenian}",
 }
+_SCRIPTS = {language: pattern(f"[{letters}]") for language, letters in _LETTERS_OF.items()}
+_ANY_SCRIPT = pattern(f"[{''.join(_LETTERS_OF.values())}]")
 _LATIN = pattern(r"\p{Latin}")
 LATIN_LANGUAGES = tuple(language for language in STOP_WORDS if language != "ru")
 LANGUAGES = tuple(sorted({*STOP_WORDS, *_SCRIPTS}))
@@ -67,14 +70,22 @@ def script_language(text: str) -> str | None:
     """Return the language the dominant script stands for, or None for Latin script and none."""
     if text.isascii():
         return None
-    strange = _ASCII.sub("", text)  # in most texts no more than dashes and quotes
+    strange = _ASCII.sub("", text)
+    if not _ANY_SCRIPT.search(strange):  # as most texts, which hold no more than dashes, quotes and accents
+        return None
     counts = {language: len(pattern.findall(strange)) for language, pattern in _SCRIPTS.items()}
     if counts["ja"] >= _KANA_SHARE * (counts["zh"] + counts["ja"]) > 0:
         counts["ja"] += counts["zh"]
     language, count = max(counts.items(), key=lambda pair: pair[1])
     # One Chinese character says about as much as three letters.
     letters_each = 3 if language in ("ja", "ko", "zh") else 1
-    return language if count and count * letters_each >= len(_LATIN.findall(text)) else None
+    if not count or count * letters_each < _ascii_letters(text):  # as a text with a few symbols
+        return None
+    return language if count * letters_each >= len(_LATIN.findall(text)) else None
+
+
+def _ascii_letters(text: str) -> int:
+    return len(text.encode("ascii", errors="ignore").translate(None, _NO_LETTERS))
 
 
 @lru_cache(maxsize=256)

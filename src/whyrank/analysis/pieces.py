@@ -7,11 +7,13 @@ all that is asked of it in one look.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from typing import NamedTuple
 
 from ..kernel import COMPILED, Kernel, Told
 from ..memo import LONGEST_WORD, MOST_WORDS
+from .compounds import compound_words
 from .datewords import MONTH_OF, has_digit, is_dated
 from .languages import (
     VOTERS,
@@ -28,8 +30,7 @@ from .stopwords import STOP_WORDS
 from .text import clean, compose
 from .words import content_in, content_of
 
-_AROUND = '.,;:!?()"'  # signs that are part of no word they stand before or behind
-_UMLAUT = re.compile("[aou]e")  # as it is written where there are none
+_CONTRACTED = re.compile("[a-z]+'s")
 
 
 class Reading(NamedTuple):
@@ -89,13 +90,20 @@ class _Known(dict[str, tuple[str, ...]]):
         if max(map(len, chain(plain, rest))) > LONGEST_WORD:
             raise _TooLong
         self.count += len(plain) + len(rest)
-        bare = [*map(self._bare, rest)]
-        told: list[Told] = [*stems([*plain, *filter(None, bare)], self.latin)]
+        told: list[Told] = [*stems(plain, self.latin)]
         for piece in self._telling.intersection(plain):
             told[plain.index(piece)] = self._said(piece)
-        stemmed = iter(told[len(plain) :])
-        others = (next(stemmed) if word else self._said(piece) for word, piece in zip(bare, rest, strict=True))
-        return [*told[: len(plain)], *others]
+        return told + self._told_of_others(rest) if rest else told
+
+    def _told_of_others(self, rest: list[str]) -> list[Told]:
+        """Tell the same of other pieces, each once: of those that need no scanner by the stems of their words."""
+        words = {piece: self._words(piece) for piece in rest}
+        stemmed = self._stemmed(chain.from_iterable(filter(None, words.values())))
+        said = {
+            piece: self._said(piece) if found is None else _told_of(_tokens(found, stemmed))
+            for piece, found in words.items()
+        }
+        return [*map(said.__getitem__, rest)]
 
     def _said(self, piece: str) -> Told:
         return self._content(piece), self._leanings.get(piece, 0), piece in self._odd
@@ -104,21 +112,28 @@ class _Known(dict[str, tuple[str, ...]]):
         if len(piece) > LONGEST_WORD:
             raise _TooLong
         self.count += 1
-        word = self._bare(piece)
-        content = self[piece] = (stem(word, self.latin),) if word else self._content(piece)
+        words = self._words(piece)
+        content = self[piece] = self._content(piece) if words is None else _tokens(words, self._stemmed(words))
         return content
 
-    def _bare(self, piece: str) -> str:
-        """Return the plain word that a piece is without capitals and the signs around it; nothing if it says more."""
-        word = piece.strip(_AROUND)
-        small = word.lower()
-        if not (word.isascii() and word.isalpha()) or small in self._telling:
-            return ""
-        if word == small:
-            return word
-        # A hump makes several words, a name may be written with an umlaut, and some names begin as months do.
-        is_plain = (word[1:].islower() or word.isupper()) and _UMLAUT.search(small) is None and is_dated(word) is False
-        return small if is_plain else ""
+    def _words(self, piece: str) -> tuple[str, ...] | None:
+        """Return the words of a piece that no scanner need look at, the whole before its parts; None for others."""
+        words = compound_words(piece)
+        if not words:
+            return words
+        if len(words) == 1:
+            return None if words[0] in self._telling or self._is_stopped(piece) else words
+        whole, *parts = words
+        return None if whole in self._stop_words else (whole, *(part for part in parts if part not in self._stop_words))
+
+    def _is_stopped(self, piece: str) -> bool:
+        """Tell whether a piece may be a function word with an apostrophe, as `let's`."""
+        return "'" in piece and not self._telling.isdisjoint(_CONTRACTED.findall(piece.lower()))
+
+    def _stemmed(self, words: Iterable[str]) -> dict[str, str]:
+        """Return the stems of words, and all others as they are."""
+        spoken = [*filter(str.isalpha, words)]
+        return dict(zip(spoken, stems(spoken, self.latin), strict=True))
 
     def _content(self, piece: str) -> tuple[str, ...]:
         if not (piece.isalpha() and piece.isascii() and piece.islower()):
@@ -155,6 +170,16 @@ class _Known(dict[str, tuple[str, ...]]):
         if read.leaning >= 0:
             return True
         return has_most(self.latin, [*chain.from_iterable(filter(None, map(self._voices.get, composed.split())))])
+
+
+def _tokens(words: Sequence[str], stemmed: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the tokens of words: parts that are the whole again are none."""
+    tokens = [stemmed.get(word, word) for word in words]
+    return (*tokens[:1], *[token for token in tokens[1:] if token != tokens[0]])
+
+
+def _told_of(tokens: tuple[str, ...]) -> Told:
+    return tokens[0] if len(tokens) == 1 else (tokens, 0, False)
 
 
 _by_language: dict[tuple[str, bool], _Known] = {}

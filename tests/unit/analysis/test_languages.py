@@ -80,6 +80,11 @@ def test_a_few_foreign_characters_do_not_turn_a_latin_text() -> None:
     assert script_language("We saw 東京 from the train window") is None  # 2 · 3 = 6 < 26 Latin letters
 
 
+def test_letters_with_accents_are_latin_letters_too() -> None:
+    assert script_language("éé да") == "ru"  # two against two
+    assert script_language("ééé да") is None  # two against three
+
+
 def test_one_chinese_character_weighs_three_letters() -> None:
     assert script_language("abcdef東京") == "zh"  # 2 · 3 = 6 ≥ 6
     assert script_language("abcdefg東京") is None  # 2 · 3 = 6 < 7

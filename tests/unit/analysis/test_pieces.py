@@ -19,7 +19,10 @@ PIECES = (
     "getHTTPUrl", "snake_case", "a.b/c", "c++", "tea,pot", "(tea", "pot)", "β2", "TGF-β", "ｆｕｌｌ", "②", "２０２３",
     "Müller", "cafe\u0301", "боюсь", "ночь", "東京都", "にほん", "ไทย", "한국어", "…", "—", "’", "\u00a8", "x" * 70,
     "2023" * 20, "Kettle.", "(kettles),", '"Boiling!"', "Decomposes", "Goethe", "Us.", "aws:", "A.", "...tea",
-    "Tea;Pot",
+    "Tea;Pot", "let's", "Suzy's", "CD33's", "1990's", "mother-in-law's", "state-of-the-art", "can-not", "May-June",
+    "IL-10", "DNA-based", "GPUs", "CDs33", "S100A9", "68.4%", "**Be", "[tea](pot)", "`kettle`", "---", "'", "','",
+    "+/-", "wire/", "-0.39,", "and/or", "1,155", "x402", "may5", "Mar-2", "__", "##", "c#", "tea--pot", "e.g.",
+    "SKILL.md", "@suzy", "$5",
 )  # fmt: skip
 SPACES = (" ", "  ", "\n", "\t", "\u00a0", "\u2003", "\x1c", "")
 
@@ -28,7 +31,16 @@ texts = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SPACES)), ma
 )
 
 
-@given(st.one_of(texts, st.text()), st.sampled_from(["en", "de"]))
+# Words, parts of words and the signs that may join them, begin them or stand around them.
+made_up = st.lists(
+    st.lists(st.sampled_from([*"aeTS19-./'\"()*[]_%@+#", "tea", "the", "may", "Mar", "2023", "'s"]), max_size=8).map(
+        "".join
+    ),
+    max_size=12,
+).map(" ".join)
+
+
+@given(st.one_of(texts, made_up, st.text()), st.sampled_from(["en", "de"]))
 def test_a_text_read_piece_by_piece_says_what_it_says_as_a_whole(text: str, default: str) -> None:
     read = reading_of(text, default)
     assert read == reading_of(text, default, kernel=None)

@@ -1,0 +1,57 @@
+"""Words of ASCII that need no scanner, though they are not plain: with signs around them, hyphens, points or digits.
+
+A new piece of a text costs eight passes of patterns. Most are told by their parts alone, and the words of many can then
+be stemmed together.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .datewords import MONTH_OF, is_dated
+from .plain import is_camel
+
+# Signs that are part of no word they stand before or behind; of `c++`, `c#` and `_x` they are.
+_AROUND = '.,;:!?()"*[]{}<>=~$&|^%`/@\\-'
+_COMPOUND = re.compile(r"[A-Za-z0-9]+(?:[-./][A-Za-z0-9]+)*")
+_JOINERS = re.compile("[-./]")
+_LETTER_OR_DIGIT = re.compile("[A-Za-z0-9]")
+_BETWEEN_DIGITS = re.compile("(?<=[0-9])-(?=[0-9])")
+_OWN = "'s"
+
+
+def compound_words(piece: str) -> tuple[str, ...] | None:
+    """Return the words of a piece of a text between two spaces, folded: the whole, and its parts if it has several.
+
+    None for whatever may be read otherwise: other letters, humps, apostrophes, dates.
+    """
+    if not piece.isascii():
+        return None
+    word = piece.strip(_AROUND)
+    if word.endswith(_OWN):
+        word = word[: -len(_OWN)]
+    if not word:
+        return None if "'" in piece else ()
+    if word.isalpha():
+        return None if is_camel(word) or (not word.islower() and is_dated(word) is not False) else (word.lower(),)
+    if not _COMPOUND.fullmatch(word):
+        return () if "'" not in piece and _LETTER_OR_DIGIT.search(piece) is None else None
+    return _whole_and_parts(word)
+
+
+def _whole_and_parts(word: str) -> tuple[str, ...] | None:
+    folded = word.lower()
+    parts = _JOINERS.split(folded)
+    if word is not folded and any(map(is_camel, _JOINERS.split(word))):
+        return None
+    if (
+        not (folded == word and MONTH_OF.keys().isdisjoint(parts) and "".join(parts).isalpha())
+        and is_dated(word) is not False
+    ):
+        return None
+    return (_joined(folded), *parts) if len(parts) > 1 else (folded,)
+
+
+def _joined(folded: str) -> str:
+    """Write a compound as one word; digits stay apart, and so does what has a point or a stroke."""
+    return _BETWEEN_DIGITS.sub("\0", folded).replace("-", "").replace("\0", "-") if "-" in folded else folded
