@@ -11,6 +11,9 @@ from typing import NamedTuple, TypeVar
 Item = TypeVar("Item")
 SLOW_MILLISECONDS = 1_000.0
 TURNS_OF_THE_SLOW = 8
+# What a thread on another core takes is known to the clock when its next tick comes, every 4 ms or so.
+LOOK_SECONDS, STILL_SHARE = 0.01, 0.05  # threads are still that work for less than this share between two looks
+PATIENCE_SECONDS = 0.25  # some never are
 
 
 class Span(NamedTuple):
@@ -38,18 +41,39 @@ def shuffled(items: Sequence[Item], turn: int) -> list[Item]:
     return random.Random(turn).sample(items, len(items))
 
 
+def be_still() -> None:
+    """Wait until no other thread works, as some do long after they stored something: it would count for the next."""
+    before, last_look = _others(), time.perf_counter() + PATIENCE_SECONDS
+    while time.perf_counter() < last_look:
+        time.sleep(LOOK_SECONDS)
+        now = _others()
+        if now - before < STILL_SHARE * LOOK_SECONDS:
+            return
+        before = now
+
+
+def _others() -> float:
+    """Return the seconds of the processor that other threads of the process have taken."""
+    return time.process_time() - time.thread_time()
+
+
 def take_turns(
     calls: Mapping[str, Callable[[int], Item]],
     turns: int,
     heard: Callable[[str, int, Item], None] = lambda name, turn, answer: None,
+    before: Callable[[], None] = lambda: None,
 ) -> dict[str, dict[int, Span]]:
-    """Let everybody answer every question once, in another order each time; whoever is slow gets fewer turns."""
+    """Let everybody answer every question once, in another order each time; whoever is slow gets fewer turns.
+
+    Before each of them something may be done that does not count.
+    """
     spans: dict[str, dict[int, Span]] = {name: {} for name in calls}
     for turn in range(turns):
         for name in shuffled(list(calls), turn):
             if is_spent(spans[name]):
                 continue
             call = calls[name]
+            before()
             spans[name][turn], answer = timed(lambda call=call, turn=turn: call(turn))  # type: ignore[misc]
             heard(name, turn, answer)
     return spans

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .child import LIMIT, Failed, contestant_named, in_a_process
-from .clock import take_turns
+from .clock import be_still, take_turns
 from .contestant import OURS, Ability, Key, Peer, missing, versions
 from .corpus import SPARE_NOTES, Corpus, Written, write
 from .exact import first_ten, found, nearest_numbers, recall
@@ -216,7 +216,7 @@ def _inserts(
     calls = {own: guard.around(own, adding(peer)) for own, peer in able.items()}
     for call in calls.values():
         call(turns)  # the first write opens what later ones find open
-    spans = take_turns(calls, turns)
+    spans = take_turns(calls, turns, before=be_still)
     skipped += guard.failures()
     return Category(name, [Line(own, spans[own]) for own in able if own not in guard.failed])
 

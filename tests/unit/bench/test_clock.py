@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import statistics
+import threading
+import time
 from collections.abc import Callable
 
 import pytest
 
-from whyrank.bench.clock import Ratio, Span, is_spent, quantile, ratio, shuffled, take_turns
+from whyrank.bench.clock import (
+    PATIENCE_SECONDS,
+    Ratio,
+    Span,
+    be_still,
+    is_spent,
+    quantile,
+    ratio,
+    shuffled,
+    take_turns,
+)
 
 
 def test_everybody_follows_everybody_and_the_order_of_a_turn_is_always_the_same() -> None:
@@ -29,6 +42,36 @@ def test_contestants_take_turns_question_by_question() -> None:
     assert [turn for _, turn in asked] == [0, 0, 1, 1, 2, 2]
     assert all({name for name, at in asked if at == turn} == {"a", "b"} for turn in range(3))
     assert {name: sorted(turns) for name, turns in spans.items()} == {"a": [0, 1, 2], "b": [0, 1, 2]}
+
+
+def test_what_goes_on_behind_an_answer_is_not_counted_as_the_work_of_the_next() -> None:
+    def restless(turn: int) -> None:
+        threading.Thread(target=work).start()
+
+    def work() -> None:
+        end = time.thread_time() + 0.02
+        while time.thread_time() < end:
+            pass
+
+    spans = take_turns({"restless": restless, "calm": lambda turn: None}, 5, before=be_still)
+    assert statistics.median(span.cpu for span in spans["calm"].values()) < 5 < 20
+
+
+def test_whoever_never_rests_is_not_waited_for_for_ever() -> None:
+    is_over = threading.Event()
+
+    def spin() -> None:
+        while not is_over.is_set():
+            pass
+
+    thread = threading.Thread(target=spin)
+    thread.start()
+    begun = time.perf_counter()
+    be_still()
+    waited = time.perf_counter() - begun
+    is_over.set()
+    thread.join()
+    assert PATIENCE_SECONDS <= waited < 40 * PATIENCE_SECONDS
 
 
 def test_answers_are_heard_with_their_turn() -> None:
