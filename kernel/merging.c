@@ -1,6 +1,6 @@
 /* Pages of several segments merged into those of one: lists are copied from page to page as they lie there.
 
-   A page is laid out as pages.py says. Here nothing is believed but that its bytes are there. */
+   A page is laid out as pages.py says; one that is not what it says is found out before anything of it is copied. */
 
 #include "kernel.h"
 
@@ -17,14 +17,14 @@
 typedef struct {
     const unsigned char *bytes;
     uint32_t terms, postings, heard, at;
-    int64_t key;
+    int64_t key, last;
 } Page;
 
 /* A segment that is being read, page by page. */
 typedef struct {
     Page *pages;
     size_t count, at;
-    int64_t shift; /* from its first number to that of the segment that is made */
+    int64_t shift; /* from the first number of the segment that is made to its own */
 } Source;
 
 /* Bytes of one kind, growing. */
@@ -48,7 +48,7 @@ typedef struct {
     int64_t low, below;
     int has_end;
     const uint8_t *gone;
-    size_t span;
+    size_t flags; /* how many numbers are told of in `gone`: none, or all */
     uint64_t page_bytes;
 } Wanted;
 
@@ -77,11 +77,31 @@ static unsigned char *room_for(Bytes *bytes, size_t size)
 
 static int more(Bytes *bytes, const void *from, size_t size)
 {
-    unsigned char *at = size ? room_for(bytes, size) : NULL;
-    if (at)
-        memcpy(at, from, size);
-    bytes->used += at ? size : 0;
-    return at || !size ? FINE : NO_MEMORY;
+    if (!size)
+        return FINE;
+    unsigned char *at = room_for(bytes, size);
+    if (!at)
+        return NO_MEMORY;
+    memcpy(at, from, size);
+    bytes->used += size;
+    return FINE;
+}
+
+/* Tell whether keys ascend, and lists and followers end no earlier than those before them. */
+static int is_ordered(Page *page)
+{
+    const unsigned char *ends = page->bytes + HEAD_BYTES + 8 * (size_t)page->terms;
+    const unsigned char *follower_ends = ends + 4 * (size_t)page->terms;
+    for (size_t i = 0; i < page->terms; i++) {
+        int64_t key;
+        memcpy(&key, page->bytes + HEAD_BYTES + 8 * i, sizeof key);
+        if (i && (key <= page->last || u4(ends + 4 * i) < u4(ends + 4 * i - 4)
+                  || u4(follower_ends + 4 * i) < u4(follower_ends + 4 * i - 4)))
+            return 0;
+        page->last = key;
+        page->key = i ? page->key : key;
+    }
+    return 1;
 }
 
 static int opened(Page *page, const unsigned char *bytes, size_t size)
@@ -92,8 +112,9 @@ static int opened(Page *page, const unsigned char *bytes, size_t size)
     *page = (Page){.bytes = bytes, .terms = (uint32_t)terms};
     page->postings = u4(bytes + HEAD_BYTES + 12 * terms - 4);
     page->heard = u4(bytes + after - 4);
-    return size == after + (uint64_t)POSTING_BYTES * page->postings + (uint64_t)FOLLOWER_BYTES * page->heard ? FINE
-                                                                                                              : BROKEN;
+    if (size != after + (uint64_t)POSTING_BYTES * page->postings + (uint64_t)FOLLOWER_BYTES * page->heard)
+        return BROKEN;
+    return is_ordered(page) ? FINE : BROKEN;
 }
 
 /* Go to the next key that is asked for; return the page it stands on, or nothing at the end. */
@@ -118,20 +139,18 @@ typedef struct {
     uint32_t postings, heard;
 } List;
 
+/* Find the list of a page's next term; it has a follower for every occurrence, or none. */
 static int list_of(const Page *page, List *list)
 {
-    const unsigned char *ends = page->bytes + HEAD_BYTES + 8 * (size_t)page->terms, *heard = ends + 4 * (size_t)page->terms;
-    const unsigned char *offsets = heard + 4 * (size_t)page->terms;
+    const unsigned char *ends = page->bytes + HEAD_BYTES + 8 * (size_t)page->terms;
+    const unsigned char *follower_ends = ends + 4 * (size_t)page->terms, *offsets = follower_ends + 4 * (size_t)page->terms;
     size_t at = page->at;
-    uint32_t begin = at ? u4(ends + 4 * (at - 1)) : 0, end = u4(ends + 4 * at);
-    uint32_t low = at ? u4(heard + 4 * (at - 1)) : 0, high = u4(heard + 4 * at);
-    if (begin > end || end > page->postings || low > high || high > page->heard)
-        return BROKEN;
+    uint32_t begin = at ? u4(ends + 4 * at - 4) : 0, low = at ? u4(follower_ends + 4 * at - 4) : 0;
     list->offsets = offsets + 2 * (size_t)begin;
     list->frequencies = offsets + 2 * (size_t)page->postings + begin;
     list->followers = offsets + POSTING_BYTES * (size_t)page->postings + FOLLOWER_BYTES * (size_t)low;
-    list->postings = end - begin;
-    list->heard = high - low;
+    list->postings = u4(ends + 4 * at) - begin;
+    list->heard = u4(follower_ends + 4 * at) - low;
     uint64_t often = 0;
     for (uint32_t i = 0; i < list->postings; i++)
         often += list->frequencies[i];
@@ -144,24 +163,25 @@ static int added(Parts *parts, const List *list, int64_t shift, const Wanted *wa
     unsigned char *offsets = room_for(&parts->offsets, 2 * (size_t)list->postings + 1);
     unsigned char *frequencies = room_for(&parts->frequencies, (size_t)list->postings + 1);
     unsigned char *followers = room_for(&parts->followers, FOLLOWER_BYTES * (size_t)list->heard + 1);
-    const unsigned char *heard = list->followers;
-    size_t kept = 0, size;
+    const unsigned char *from = list->followers;
+    size_t kept = 0;
     if (!offsets || !frequencies || !followers)
         return NO_MEMORY;
-    for (uint32_t i = 0; i < list->postings; i++, heard += size) {
+    for (uint32_t i = 0; i < list->postings; i++) {
+        size_t bytes = list->heard ? FOLLOWER_BYTES * (size_t)list->frequencies[i] : 0;
         uint16_t offset;
         memcpy(&offset, list->offsets + 2 * (size_t)i, sizeof offset);
         int64_t number = shift + offset;
-        size = list->heard ? FOLLOWER_BYTES * (size_t)list->frequencies[i] : 0;
-        if (number < 0 || number > MOST_OFFSET)
+        if (number > MOST_OFFSET || (wanted->flags && (size_t)number >= wanted->flags))
             return BROKEN;
-        if ((size_t)number < wanted->span && wanted->gone[number])
-            continue;
-        offset = (uint16_t)number;
-        memcpy(offsets + 2 * kept, &offset, sizeof offset);
-        frequencies[kept++] = list->frequencies[i];
-        memcpy(followers, heard, size);
-        followers += size;
+        if (!wanted->flags || !wanted->gone[number]) {
+            offset = (uint16_t)number;
+            memcpy(offsets + 2 * kept, &offset, sizeof offset);
+            frequencies[kept++] = list->frequencies[i];
+            memcpy(followers, from, bytes);
+            followers += bytes;
+        }
+        from += bytes;
     }
     parts->offsets.used += 2 * kept;
     parts->frequencies.used += kept;
@@ -220,13 +240,13 @@ static int least(Source *sources, size_t count, const Wanted *wanted, int64_t *k
    the next multiple of what a page aims at. */
 static int merged(Source *sources, size_t count, const Wanted *wanted, Parts *parts, Made *made)
 {
-    uint64_t written = 0, number = 0;
+    uint64_t written = 0, place = 0; /* bytes of all terms so far, and which page the last one stands on */
     int64_t key = 0;
     int failed = FINE;
     while (least(sources, count, wanted, &key)) {
-        if (written / wanted->page_bytes != number && (failed = closed(parts, made)))
+        if (written / wanted->page_bytes != place && (failed = closed(parts, made)))
             return failed;
-        number = written / wanted->page_bytes;
+        place = written / wanted->page_bytes;
         size_t postings = parts->frequencies.used, heard = parts->followers.used;
         if ((failed = gathered(sources, count, key, wanted, parts)))
             return failed;
@@ -241,25 +261,30 @@ static int merged(Source *sources, size_t count, const Wanted *wanted, Parts *pa
     return closed(parts, made);
 }
 
-/* Open the pages of a segment, which come with its first number. */
+/* Open the pages of a segment, which come with its first number; their keys go on from page to page. */
 static int held(PyObject *told, int64_t first, Source *source)
 {
     PyObject *blobs;
     long long begins;
     char *bytes;
     Py_ssize_t size;
-    if (!PyTuple_Check(told) || !PyArg_ParseTuple(told, "LO!", &begins, &PyTuple_Type, &blobs))
-        return PyErr_Occurred() ? -1 : (PyErr_SetString(PyExc_TypeError, "a segment is a number and its pages"), -1);
+    if (!PyTuple_Check(told))
+        return PyErr_SetString(PyExc_TypeError, "a segment is a number and its pages"), -1;
+    if (!PyArg_ParseTuple(told, "LO!", &begins, &PyTuple_Type, &blobs))
+        return -1;
+    if (begins < first || (uint64_t)begins - (uint64_t)first > MOST_OFFSET)
+        return PyErr_SetString(PyExc_ValueError, "a segment is too far from the first number"), -1;
     source->count = (size_t)PyTuple_Size(blobs);
     source->shift = begins - first;
     source->pages = calloc(source->count + 1, sizeof *source->pages);
     if (!source->pages)
         return PyErr_NoMemory(), -1;
     for (size_t i = 0; i < source->count; i++) {
+        Page *page = &source->pages[i];
         if (PyBytes_AsStringAndSize(PyTuple_GetItem(blobs, (Py_ssize_t)i), &bytes, &size) < 0)
             return -1;
-        if (opened(&source->pages[i], (const unsigned char *)bytes, (size_t)size))
-            return PyErr_SetString(PyExc_ValueError, "a page is not as long as it says"), -1;
+        if (opened(page, (const unsigned char *)bytes, (size_t)size) || (i && page->key <= page[-1].last))
+            return PyErr_SetString(PyExc_ValueError, "a page is not what it says"), -1;
     }
     return 0;
 }
@@ -320,7 +345,7 @@ PyObject *kernel_merged_pages(PyObject *module, PyObject *const *arguments, Py_s
     if (PyErr_Occurred() || numbers_held(arguments[4], 1, 0, "gone", &gone))
         return NULL;
     wanted.gone = gone.view.buf;
-    wanted.span = (size_t)gone.count;
+    wanted.flags = (size_t)gone.count;
     Source *sources = calloc((size_t)segments + 1, sizeof *sources);
     PyObject *pages = NULL;
     Py_ssize_t i = 0;

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyrank.kernel import COMPILED, Told
+from whyrank.kernel import COMPILED, Kernel, Told
 from whyrank.storage.sqlite.postings.inversion import Text, invert, inverted
 from whyrank.storage.sqlite.postings.merging import Source, merged_pages
 from whyrank.storage.sqlite.postings.pages import pages
@@ -131,7 +133,7 @@ def test_pages_are_merged_alike(texts: list[list[Text]], data: st.DataObject) ->
     gone = np.zeros(data.draw(st.sampled_from([0, last - first + 1])), np.bool_)
     for number in data.draw(st.sets(st.sampled_from([*everybody, first]))) if len(gone) else ():
         gone[number - first] = True
-    indexes = [(min((text.number for text in segment), default=0), invert(segment)) for segment in texts]
+    indexes = [(min((text.number for text in segment), default=first), invert(segment)) for segment in texts]
     for field in invert([]):
         sources = [Source(begin, tuple(page for _, page in pages(made[field], begin))) for begin, made in indexes]
         keys = sorted({-(2**63), 2**63 - 1, *(key for _, made in indexes for key in made[field].keys[:4].tolist())})
@@ -140,9 +142,9 @@ def test_pages_are_merged_alike(texts: list[list[Text]], data: st.DataObject) ->
         assert compiled == [*merged_pages(sources, first, low, below, gone, None)]
 
 
-def lying(terms: int, ends: list[int], heard: list[int], postings: bytes) -> bytes:
+def lying(terms: int, ends: list[int], heard: list[int], postings: bytes, keys: Sequence[int] = range(2)) -> bytes:
     """Return a page that is sealed, and as long as it says, but not what it says."""
-    counts = np.array([terms], "<u4").tobytes(), np.arange(terms, dtype="<i8").tobytes()
+    counts = np.array([terms], "<u4").tobytes(), np.array(keys[:terms], "<i8").tobytes()
     return seal(b"".join((*counts, np.array(ends, "<u4").tobytes(), np.array(heard, "<u4").tobytes(), postings)))
 
 
@@ -151,6 +153,7 @@ def lying(terms: int, ends: list[int], heard: list[int], postings: bytes) -> byt
     [
         ("a list ends before it begins", lying(2, [2, 1], [0, 0], bytes(3)), 0),
         ("a list ends behind the page", lying(2, [9, 1], [0, 0], bytes(3)), 0),
+        ("keys do not ascend", lying(2, [1, 2], [0, 0], b"\0\0\1\0\1\1", keys=[7, 7]), 0),
         ("followers end before they begin", lying(2, [1, 2], [1, 0], b"\0\0\1\0\1\1"), 0),
         ("there are more followers than occurrences", lying(1, [1], [2], b"\0\0\1" + bytes(8)), 0),
         ("numbers are too far from the first", lying(1, [1], [0], b"\0\0\1"), 65_536),
@@ -161,6 +164,19 @@ def lying(terms: int, ends: list[int], heard: list[int], postings: bytes) -> byt
 def test_a_page_that_is_not_what_it_says_is_no_page(why: str, page: bytes, first: int) -> None:
     with pytest.raises(BrokenSeal):
         merged_pages([Source(first, (page,))], 0, 0, None, np.zeros(0, np.bool_))
+
+
+def test_keys_go_on_from_page_to_page() -> None:
+    page = lying(1, [1], [0], b"\0\0\1")
+    with pytest.raises(BrokenSeal):
+        merged_pages([Source(0, (page, page))], 0, 0, None, np.zeros(0, np.bool_))
+
+
+@pytest.mark.parametrize("kernel", [COMPILED, None])
+@pytest.mark.parametrize("page", ["text", None, 5, b"", b"\0" * 40])
+def test_what_is_no_page_breaks_its_seal(page: bytes, kernel: Kernel | None) -> None:
+    with pytest.raises(BrokenSeal):
+        merged_pages([Source(0, (page,))], 0, 0, None, np.zeros(0, np.bool_), kernel)
 
 
 def test_what_pages_are_merged_from_is_checked() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -28,19 +29,18 @@ def merged_pages(
     below: int | None,
     gone: NDArray[np.bool_],
     kernel: Kernel | None = COMPILED,
-) -> Iterable[tuple[int, bytes]]:
+) -> list[tuple[int, bytes]]:
     """Merge the keys from `low` to below another, if one is given, into pages that count from `first`.
 
     What is gone is left out: flags by number, counted from `first`; nobody is where there are no flags.
     """
-    if kernel is None:
-        return _merged(sources, first, low, below, gone)
-    for source in sources:
-        for page in source.pages:
-            read(page, kernel)
     try:
+        if kernel is None:
+            return [*_merged(sources, first, low, below, gone)]
+        for page in chain.from_iterable(source.pages for source in sources):
+            read(page, kernel)  # its seal
         made = kernel.merged_pages(tuple(sources), first, low, below, gone, PAGE_BYTES)
-    except ValueError as error:
+    except (ValueError, IndexError) as error:  # sealed, and not what it says
         raise BrokenSeal from error
     return [(key, seal(body)) for key, body in made]
 

@@ -161,7 +161,7 @@ def read(blob: bytes, kernel: Kernel | None = None) -> Page:
     """Read a page; one that is not as long as it says is broken, whatever its checksum."""
     if kernel is None or not kernel.SEALS:
         unseal(blob)
-    elif not kernel.sealed(blob):
+    elif not (isinstance(blob, bytes) and kernel.sealed(blob)):
         raise BrokenSeal
     size = len(blob)
     terms = _U4(blob, _HEAD_BYTES - 4)[0] if size >= _HEAD_BYTES else 0

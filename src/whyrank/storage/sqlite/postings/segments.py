@@ -29,7 +29,7 @@ POSTINGS_PER_STEP = 400_000  # what one step of a merge may read: some tens of m
 _BYTES_PER_POSTING = 7  # with followers
 
 LIVE, MAKING = 0, 1
-_LOWEST_KEY, _HIGHEST_KEY = -(2**63), 2**63 - 1
+_LOWEST_KEY = -(2**63)
 
 TABLES = """
 CREATE TABLE posting_tokens (
@@ -263,7 +263,7 @@ def to_merge(segments: Sequence[Segment], larger: int) -> list[Segment]:
 
 
 def _merge_on(connection: Connection, scope: str, target: Segment, field: int, key: int) -> int:
-    """Merge the next range of keys, or finish; return how many postings were read."""
+    """Merge the next range of keys, or finish; return about how many postings were read."""
     sources = [
         part for part in live_segments(connection, scope) if target.first <= part.first and part.last <= target.last
     ]
@@ -274,15 +274,14 @@ def _merge_on(connection: Connection, scope: str, target: Segment, field: int, k
         return _merge_words(connection, scope, target, sources, key)
     number = INDEXED[field].number
     below = _range_end(connection, sources, number, key)
-    end = below if below < _HIGHEST_KEY else None
     try:
         found = [Source(source.first, _pages(connection, source, number, key, below)) for source in sources]
-        made = merged_pages(found, target.first, key, end, _gone(connection, scope, target))
+        made = merged_pages(found, target.first, key, below, _gone(connection, scope, target))
     except BrokenSeal:
         rewrite(connection, scope, sources)
         return POSTINGS_PER_STEP
     _write_pages(connection, target, number, made)
-    step = (field, below) if end is not None else (field + 1, _LOWEST_KEY)
+    step = (field, below) if below is not None else (field + 1, _LOWEST_KEY)
     connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
     return sum(len(page) for source in found for page in source.pages) // _BYTES_PER_POSTING
 
@@ -309,8 +308,8 @@ def _merge_words(connection: Connection, scope: str, target: Segment, sources: S
     return POSTINGS_PER_STEP if below is not None else 0
 
 
-def _range_end(connection: Connection, sources: Sequence[Segment], field: int, key: int) -> int:
-    """Return the key below which the sources hold about as many postings as one step may read."""
+def _range_end(connection: Connection, sources: Sequence[Segment], field: int, key: int) -> int | None:
+    """Return the key below which the sources hold about as many postings as one step may read; None if all of them."""
     firsts = [
         (first, size // _BYTES_PER_POSTING)
         for source in sources
@@ -324,13 +323,14 @@ def _range_end(connection: Connection, sources: Sequence[Segment], field: int, k
         if read_so_far >= POSTINGS_PER_STEP:
             return int(first)
         read_so_far += size
-    return _HIGHEST_KEY
+    return None
 
 
-def _pages(connection: Connection, source: Segment, field: int, key: int, below: int) -> tuple[bytes, ...]:
-    """Return the pages on which a segment holds something from one key to below another."""
+def _pages(connection: Connection, source: Segment, field: int, key: int, below: int | None) -> tuple[bytes, ...]:
+    """Return the pages on which a segment holds something from one key to below another, if there is one."""
     rows = connection.execute(
-        "SELECT page FROM posting_pages WHERE segment = :segment AND field = :field AND first_key < :below "
+        "SELECT page FROM posting_pages WHERE segment = :segment AND field = :field "
+        "AND (:below IS NULL OR first_key < :below) "
         "AND first_key >= coalesce((SELECT max(first_key) FROM posting_pages WHERE segment = :segment "
         "AND field = :field AND first_key <= :key), :key) ORDER BY first_key",
         {"segment": source.segment, "field": field, "key": key, "below": below},
