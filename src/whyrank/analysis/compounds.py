@@ -16,7 +16,8 @@ _AROUND = '.,;:!?()"*[]{}<>=~$&|^%`/@\\-'
 _COMPOUND = re.compile(r"[A-Za-z0-9]+(?:[-./][A-Za-z0-9]+)*")
 _JOINERS = re.compile("[-./]")
 _LETTER_OR_DIGIT = re.compile("[A-Za-z0-9]")
-_BETWEEN_DIGITS = re.compile("(?<=[0-9])-(?=[0-9])")
+# What joins a compound to one word; digits stay apart, and so does what has a point or a stroke.
+_BETWEEN_WORDS = re.compile("(?<![0-9])-|-(?![0-9])")
 _OWN = "'s"
 
 
@@ -30,28 +31,19 @@ def compound_words(piece: str) -> tuple[str, ...] | None:
     word = piece.strip(_AROUND)
     if word.endswith(_OWN):
         word = word[: -len(_OWN)]
-    if not word:
-        return None if "'" in piece else ()
+    if _LETTER_OR_DIGIT.search(word) is None:
+        return None if "'" in piece or "_" in piece else ()
     if word.isalpha():
-        return None if is_camel(word) or (not word.islower() and is_dated(word) is not False) else (word.lower(),)
-    if not _COMPOUND.fullmatch(word):
-        return () if "'" not in piece and _LETTER_OR_DIGIT.search(piece) is None else None
-    return _whole_and_parts(word)
+        return (word.lower(),) if not is_camel(word) and (word.islower() or is_dated(word) is False) else None
+    return _whole_and_parts(word) if _COMPOUND.fullmatch(word) else None
 
 
 def _whole_and_parts(word: str) -> tuple[str, ...] | None:
     folded = word.lower()
+    if word != folded and any(map(is_camel, _JOINERS.split(word))):
+        return None
     parts = _JOINERS.split(folded)
-    if word is not folded and any(map(is_camel, _JOINERS.split(word))):
+    is_plain = word == folded and "".join(parts).isalpha() and MONTH_OF.keys().isdisjoint(parts)
+    if not is_plain and is_dated(word) is not False:
         return None
-    if (
-        not (folded == word and MONTH_OF.keys().isdisjoint(parts) and "".join(parts).isalpha())
-        and is_dated(word) is not False
-    ):
-        return None
-    return (_joined(folded), *parts) if len(parts) > 1 else (folded,)
-
-
-def _joined(folded: str) -> str:
-    """Write a compound as one word; digits stay apart, and so does what has a point or a stroke."""
-    return _BETWEEN_DIGITS.sub("\0", folded).replace("-", "").replace("\0", "-") if "-" in folded else folded
+    return (_BETWEEN_WORDS.sub("", folded), *parts) if len(parts) > 1 else (folded,)

@@ -119,7 +119,7 @@ class _Known(dict[str, tuple[str, ...]]):
     def _words(self, piece: str) -> tuple[str, ...] | None:
         """Return the words of a piece that no scanner need look at, the whole before its parts; None for others."""
         words = compound_words(piece)
-        if not words:
+        if words is None or words == ():
             return words
         if len(words) == 1:
             return None if words[0] in self._telling or self._is_stopped(piece) else words
