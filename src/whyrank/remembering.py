@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar, Unpack
 
 from .analysis.entries import reads_alike
@@ -33,7 +34,7 @@ from .facts import (
     with_fields,
     with_text,
 )  # fmt: skip
-from .ingest.entries import entry_for, id_for
+from .ingest.entries import entries_for, entry_for, id_for
 from .ports import Changes, Failure, Vector, Written
 from .types import GLOBAL, Document, Memory, Notice, Scope, Where
 from .unitvectors import unit_rows
@@ -316,11 +317,19 @@ class Remembering(Arriving):
         from .ingest.documents import memories_of
 
         size = ChunkSize(self._config["chunk.tokens"], self._config["chunk.overlap"])
-        now, language = self._clock(), self._config["language"]
-        for batch in _batches(enumerate(documents), MEMORIES_PER_BATCH):
-            made = {(one.scope, one.id): [*memories_of(one, size, now, place)] for place, one in batch}
-            entries = [entry_for(memory, language) for memories in made.values() for memory in memories]
-            yield Changes(put=entries, replace_files=list(made), forget_files=list(made))
+        now, made, count = self._clock(), dict[tuple[Scope, str], list[Memory]](), 0
+        for place, one in enumerate(documents):
+            memories = made[one.scope, one.id] = [*memories_of(one, size, now, place)]
+            count += len(memories)
+            if count >= MEMORIES_PER_BATCH:
+                yield self._in_place(made)
+                made, count = {}, 0
+        if made:
+            yield self._in_place(made)
+
+    def _in_place(self, made: Mapping[tuple[Scope, str], Sequence[Memory]]) -> Changes:
+        entries = entries_for([*chain.from_iterable(made.values())], self._config["language"])
+        return Changes(put=entries, replace_files=list(made), forget_files=list(made))
 
     def put(self, memories: Sequence[Memory]) -> None:
         """Store whole memories as they are given, for importers; one transaction."""
@@ -332,19 +341,6 @@ class Remembering(Arriving):
         entries = [entry_for(memory, self._config["language"]) for memory in memories]
         self._keep(Changes(put=entries, **changes))
         return len(memories)
-
-
-def _batches(documents: Iterable[tuple[int, Document]], most: int) -> Iterator[list[tuple[int, Document]]]:
-    """Yield numbered documents, at most so many different ones together."""
-    batch: list[tuple[int, Document]] = []
-    names: set[tuple[Scope, str]] = set()
-    for place, document in documents:
-        batch.append((place, document))
-        names.add((document.scope, document.id))
-        if len(names) >= most:
-            yield batch
-            batch, names = [], set()
-    yield batch
 
 
 class _Found(NamedTuple):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from itertools import repeat
 from operator import attrgetter
 
-from ..ports import Entry
+from ..ports import Entry, Name
 from ..types import Memory
 from .datewords import asked_dates, date_words
 from .documents import embedded_text, searchable_text
@@ -33,12 +35,26 @@ def entry_for(memory: Memory, language: str) -> Entry:
     """Analyse a memory."""
     text = embedded_text(memory)
     read = reading_of(searchable_text(memory), language)
+    return _entry(memory, language, read, names_of(memory), text, content_hash(text))
+
+
+def entries_for(memories: Sequence[Memory], language: str) -> list[Entry]:
+    """Analyse memories step by step, all of them in each: its code and its tables stay in the processor's caches."""
+    texts = [*map(embedded_text, memories)]
+    reads = [reading_of(searched, language) for searched in map(searchable_text, memories)]
+    names = [*map(names_of, memories)]
+    return [*map(_entry, memories, repeat(language), reads, names, texts, map(content_hash, texts))]
+
+
+def _entry(
+    memory: Memory, language: str, read: Reading, names: tuple[Name, ...], embed_text: str, embed_hash: str
+) -> Entry:
     return Entry(
         memory=memory,
         tokens=read.tokens,
-        names=names_of(memory),
-        embed_text=text,
-        embed_hash=content_hash(text),
+        names=names,
+        embed_text=embed_text,
+        embed_hash=embed_hash,
         letters=read.language not in WORDS_SUFFICE,
         marks=(*_date_words(memory, read), *(speaker_mark(memory.speaker) if memory.is_turn else ())),
         language=language,

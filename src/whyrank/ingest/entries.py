@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ..analysis.entries import READER_VERSION, content_hash, entry_for
+from ..analysis.entries import READER_VERSION, content_hash, entries_for, entry_for
 from ..analysis.text import same_bytes
 from ..columns import MemoryId
 from ..types import GLOBAL, Scope
 
-__all__ = ["READER_VERSION", "content_hash", "entry_for", "fingerprints", "id_for", "occurrences"]
+__all__ = ["READER_VERSION", "content_hash", "entries_for", "entry_for", "fingerprints", "id_for", "occurrences"]
 
 _ID_BYTES = 10  # 80 bits: two of a million memories share an id once in a million stores
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"  # of base 32 (RFC 4648), two at a time below

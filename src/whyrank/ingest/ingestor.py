@@ -12,14 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from ..analysis.documents import embedded_text
 from ..columns import MemoryId
 from ..errors import IngestError
 from ..places import name_in, seen_from
-from ..ports import Changes, Embedder, Entry, FileRecord, Store
-from ..types import Scope
+from ..ports import Changes, Embedder, FileRecord, Store
+from ..types import Memory, Scope
 from .ahead import MEMORIES_PER_BATCH, embedded_ahead
 from .chunks import ChunkSize
-from .entries import READER_VERSION, entry_for
+from .entries import READER_VERSION, content_hash, entries_for
 from .files import memories_in
 from .filling import Clock, Desk, Progress
 from .walk import Found, Skipped, read, walk
@@ -48,7 +49,7 @@ class FilePlan:
     path: str
     action: Action
     record: FileRecord | None = None
-    entries: tuple[Entry, ...] = ()
+    memories: tuple[Memory, ...] = ()
     remove: tuple[MemoryId, ...] = ()
     renamed_from: str = ""
     moved: Mapping[MemoryId, MemoryId] = field(default_factory=dict)
@@ -78,9 +79,9 @@ class Report:
         """Add one file's plan to the figures."""
         self.files[plan.action] = self.files.get(plan.action, 0) + 1
         self.plans.append((plan.path, plan.action))
-        self.chunks += len(plan.entries)
+        self.chunks += len(plan.memories)
         if plan.remove:
-            self.removed += len(set(plan.remove) - {entry.memory.id for entry in plan.entries})
+            self.removed += len(set(plan.remove) - {memory.id for memory in plan.memories})
 
 
 @dataclass(frozen=True)
@@ -189,8 +190,8 @@ class Ingestor:
             old = by_hash.get(plan.record.content_hash if plan.record else "")
             if plan.action == "new" and old is not None and old in deleted:
                 before = deleted.pop(old)
-                moved = _moved(self.store.chunks_of(scope, old), plan.entries)
-                plan = FilePlan(plan.path, "renamed", plan.record, plan.entries, before.remove, old, moved)
+                moved = _moved(self.store.chunks_of(scope, old), plan.memories)
+                plan = FilePlan(plan.path, "renamed", plan.record, plan.memories, before.remove, old, moved)
             yield plan
         yield from deleted.values()
 
@@ -213,9 +214,8 @@ class Ingestor:
         parsed = memories_in(content.text, name, scope, file.mtime_ns / _NANOSECONDS, self.settings.size)
         remarks = [*parsed.remarks, *(["bytes that are no UTF-8 were replaced"] if content.replaced else [])]
         report.remarks += [(name, remark) for remark in remarks]
-        entries = tuple(entry_for(memory, self.settings.language) for memory in parsed.memories)
         remove = tuple(self.store.chunks_of(scope, name)) if known else ()
-        return FilePlan(name, "changed" if known else "new", record, entries, remove)
+        return FilePlan(name, "changed" if known else "new", record, parsed.memories, remove)
 
     def _fingerprint(self, data: bytes) -> str:
         """Return the hash of how a file is cut and of its bytes."""
@@ -248,16 +248,30 @@ class Ingestor:
                 if report.dry_run:
                     continue
                 batch.append(plan)
-                chunks += len(plan.entries)
+                chunks += len(plan.memories)
                 if chunks >= MEMORIES_PER_BATCH:
                     full, batch, chunks = batch, [], 0
-                    yield _changes(full)
+                    yield self._changes(full)
         except Exception:
             if batch:
-                yield _changes(batch)
+                yield self._changes(batch)
             raise
         if batch:
-            yield _changes(batch)
+            yield self._changes(batch)
+
+    def _changes(self, plans: Sequence[FilePlan]) -> Changes:
+        """Analyse what plans hold, and return what they come to, for one transaction."""
+        gone = [(plan.record.scope, plan.path) for plan in plans if plan.action == "deleted" and plan.record]
+        gone += [(plan.record.scope, plan.renamed_from) for plan in plans if plan.renamed_from and plan.record]
+        records = [plan.record for plan in plans if plan.action != "deleted" and plan.record]
+        touched = {plan.path for plan in plans if plan.action == "touched"}
+        return Changes(
+            put=entries_for([memory for plan in plans for memory in plan.memories], self.settings.language),
+            replace_files=[*gone, *((r.scope, r.path) for r in records if r.path not in touched)],
+            files=records,
+            forget_files=gone,
+            renamed={old: new for plan in plans for old, new in plan.moved.items()},
+        )
 
     def _write(self, changes: Changes, desk: Desk | None, report: Report) -> None:
         """Embed what is new and has no vector yet, then write all these files in one transaction."""
@@ -270,25 +284,11 @@ class Ingestor:
             report.remarks.append(("embedding", _WAITING.format(done.error)))
 
 
-def _changes(plans: Sequence[FilePlan]) -> Changes:
-    """Return what plans come to, for one transaction."""
-    gone = [(plan.record.scope, plan.path) for plan in plans if plan.action == "deleted" and plan.record]
-    gone += [(plan.record.scope, plan.renamed_from) for plan in plans if plan.renamed_from and plan.record]
-    records = [plan.record for plan in plans if plan.action != "deleted" and plan.record]
-    touched = {plan.path for plan in plans if plan.action == "touched"}
-    return Changes(
-        put=[entry for plan in plans for entry in plan.entries],
-        replace_files=[*gone, *((r.scope, r.path) for r in records if r.path not in touched)],
-        files=records,
-        forget_files=gone,
-        renamed={old: new for plan in plans for old, new in plan.moved.items()},
-    )
-
-
-def _moved(before: Mapping[MemoryId, str], entries: Sequence[Entry]) -> dict[MemoryId, MemoryId]:
+def _moved(before: Mapping[MemoryId, str], memories: Sequence[Memory]) -> dict[MemoryId, MemoryId]:
     """Say which chunk of a renamed file is which: those that embed the same text."""
     by_hash = {embed_hash: identity for identity, embed_hash in before.items()}
-    return {by_hash[e.embed_hash]: e.memory.id for e in entries if e.embed_hash in by_hash}
+    hashed = ((content_hash(embedded_text(memory)), memory.id) for memory in memories)
+    return {by_hash[embed_hash]: identity for embed_hash, identity in hashed if embed_hash in by_hash}
 
 
 def _existing(path: Path) -> Path:
