@@ -22,7 +22,7 @@ from whyrank.storage.sqlite import indexes, selection, writing
 from whyrank.storage.sqlite.connection import run_script
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.indexes import prepare_index
-from whyrank.storage.sqlite.postings import pages, pruning, scores, segments
+from whyrank.storage.sqlite.postings import pages, pruning, scores, segments, spans
 from whyrank.storage.sqlite.postings.index import PostingsIndex
 from whyrank.storage.sqlite.postings.inversion import Text, invert, key_of, merged
 from whyrank.storage.sqlite.schema import number_pages
@@ -220,7 +220,7 @@ def merge_all(store: SqliteStore) -> None:
 def test_what_is_written_one_by_one_is_rewritten_only_a_few_times(tmp_path: Path) -> None:
     store = filled(tmp_path / "memory.db", 96)
     merge_all(store)
-    sizes = [segment.memories for segment in segments.live_segments(store._database.reader(), "global")]
+    sizes = [segment.memories for segment in spans.live_segments(store._database.reader(), "global")]
     # 96 memories are 32 flushes of three; each segment is larger than all behind it, so there are at most five.
     assert sum(sizes) == 96
     assert all(size > sum(sizes[place + 1 :]) for place, size in enumerate(sizes))
@@ -255,7 +255,7 @@ def test_segments_of_a_bulk_are_merged_many_at_once(tmp_path: Path, monkeypatch:
         put = [entry_for(fact(f"m_{number}", f"tea number{number}"), "en") for number in range(start, start + 3)]
         store.write(Changes(put=put))
         merge_all(store)
-        sizes.append([one.memories for one in segments.live_segments(store._database.reader(), "global")])
+        sizes.append([one.memories for one in spans.live_segments(store._database.reader(), "global")])
     assert sizes == [[3], [3, 3], [3, 3, 3], [12]]
     assert {*told(store.keyword(["tea"], EVERYTHING, None))} == {f"m_{number}" for number in range(12)}
     store.close()
@@ -280,7 +280,7 @@ def test_segments_of_a_bulk_that_was_killed_are_merged_by_the_next_writes(
 
 def live_sizes(path: Path) -> list[int]:
     store = SqliteStore(path)
-    sizes = [segment.memories for segment in segments.live_segments(store._database.reader(), "global")]
+    sizes = [segment.memories for segment in spans.live_segments(store._database.reader(), "global")]
     store.close()
     return sizes
 
@@ -291,7 +291,7 @@ def test_a_few_memories_are_no_reason_to_rewrite_many(tmp_path: Path) -> None:
     # Three new ones are less than an eighth of 45.
     store.write(Changes(put=[entry_for(fact(f"m_{number}", "tea"), "en") for number in range(45, 48)]))
     store.settle([GLOBAL])
-    sizes = [segment.memories for segment in segments.live_segments(store._database.reader(), "global")]
+    sizes = [segment.memories for segment in spans.live_segments(store._database.reader(), "global")]
     assert sizes == [45, 3]
     store.close()
 

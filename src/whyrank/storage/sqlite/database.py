@@ -11,10 +11,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from types import TracebackType
 
-from ...errors import StoreDamaged, StoreError, StoreLocked
+from ...errors import StoreError, StoreLocked
 from .connection import (
     BUSY_MILLISECONDS,
-    SAVE,
     Connection,
     Cursor,
     Row,
@@ -26,6 +25,7 @@ from .connection import (
     translated,
 )
 from .locking import side_lock
+from .notes import generation_unknown, is_generation
 from .restating import IS_MARKED, IS_SET_ASIDE
 
 LOCK_SECONDS = 30.0
@@ -346,8 +346,8 @@ class _Held:
         """Begin a snapshot: which generation it is, and whether something has arrived that it does not index."""
         self.connection.execute("BEGIN")
         moment = self.connection.execute(_MOMENT).fetchone()
-        if moment is None or not str(moment[0]).isdecimal():
-            raise StoreDamaged("the store does not say which generation it is of", SAVE)
+        if moment is None or not is_generation(moment[0]):
+            raise generation_unknown()
         generation, newest, oldest, is_marked, is_aside = moment
         self.generation, self.is_behind = int(generation), newest >= 0 or bool(is_marked)
         self.has_lost = oldest < 0 or bool(is_aside)

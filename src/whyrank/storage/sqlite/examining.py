@@ -21,6 +21,7 @@ from .database import Database
 from .indexes import INDEXES, index_in
 from .judging import FIELDS, Judged, has_sound_embedding, judged, memory_rows, missing
 from .layout import layout
+from .notes import is_generation
 from .past import was_in
 from .readers import KEY as READERS
 from .readers import stretches_in
@@ -41,6 +42,7 @@ SOURCES = {
     "files": "which files were read",
 }
 _TABLES = (*SOURCES, "scopes", "records", "names", "name_words", "vectors", "sign_blocks")
+_GENERATION = "SELECT value FROM meta WHERE key = 'generation'"
 _REPAIR = "`whyrank doctor --repair` writes the store anew with all that can be read"
 COPY = "ingest their files again, or take them from a copy of the store"
 _SET_ASIDE = "`whyrank doctor --repair` sets them aside, and the next `whyrank ingest` reads their files anew"
@@ -274,6 +276,8 @@ def _derived(connection: Connection, broken: Counter[str], tick: Tick) -> Iterat
         return  # which index there is cannot be read: it is said above that these notes are damaged
     if (index_in(connection) or ("",))[0] not in INDEXES:
         yield Finding("pages", "the store does not say which keyword index it has", _REPAIR)
+    if not any(is_generation(value) for (value,) in connection.execute(_GENERATION)):
+        yield Finding("pages", "the store does not say which generation it is of", _REPAIR)
     for number, check in enumerate(planned):
         tick(number, len(planned), check.code)
         try:

@@ -180,16 +180,22 @@ def _pieces(ranges: Sequence[Range], size: int) -> Iterator[Range]:
 
 def _sign_blocks(connection: Connection, space: str, scope: str) -> dict[int, Held]:
     """Read the blocks of signs the file holds; one that fails its checksum is left to be made from the vectors."""
-    blocks = {}
-    for first, entries, signs in connection.execute(
+    rows = connection.execute(
         "SELECT first, entries, signs FROM sign_blocks WHERE space = ? AND scope = ?", (space, scope)
-    ):
-        try:
-            stored = np.frombuffer(unseal(entries), "<i8"), np.frombuffer(unseal(signs), "<u8").reshape(-1, BLOCK)
-        except BrokenSeal:
-            continue
-        blocks[first] = Held(0, stored[0], None, stored[1], np.zeros(0, np.int64))
-    return blocks
+    )
+    read = ((first, signs_in(first, entries, signs)) for first, entries, signs in rows)
+    return {first: block for first, block in read if block is not None}
+
+
+def signs_in(first: object, entries: object, signs: object) -> Held | None:
+    """Read a stored block of signs; None if it fails its checksum, or is no block as one is stored."""
+    try:
+        named, bits = np.frombuffer(unseal(entries), "<i8"), np.frombuffer(unseal(signs), "<u8").reshape(-1, BLOCK)
+    except (BrokenSeal, ValueError):
+        return None
+    if not isinstance(first, int) or first < 0 or first % BLOCK or len(named) != BLOCK:
+        return None
+    return Held(0, named, None, bits, np.zeros(0, np.int64))
 
 
 def _blocks_and_rest(shelf: Shelf) -> list[Range]:

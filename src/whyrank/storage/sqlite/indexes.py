@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...errors import StoreDamaged
 from ...kernel import Kernel
 from ...ports import Entry
-from .connection import Connection
+from .connection import SAVE, Connection
 from .database import Database
 from .fts5 import Fts5Index
 from .keyword import KeywordIndex, Placed
@@ -29,6 +30,8 @@ def prepare_index(database: Database, name: str) -> str:
     What has arrived and is in no index yet goes into the one that answers before anything is moved.
     """
     current = _meta(database.reader(), "keyword")
+    if current is not None and current not in INDEXES:
+        raise _index_unknown()
     if current == name or (current is not None and database.read_only):
         # What cannot be made serves as it is.
         return current
@@ -45,6 +48,18 @@ def index_in(connection: Connection) -> IndexName | None:
     return (said["keyword"], said.get("keyword-since", "0")) if "keyword" in said else None
 
 
+def answering(connection: Connection) -> IndexName:
+    """Return the same of a store that was opened, and so has one."""
+    named = index_in(connection)
+    if named is None or named[0] not in INDEXES:
+        raise _index_unknown()
+    return named
+
+
+def _index_unknown() -> StoreDamaged:
+    return StoreDamaged("the store does not say which keyword index it has", SAVE)
+
+
 def index_to_come(connection: Connection) -> str | None:
     """Return the name of the index that is being made in a file, if one is."""
     return _meta(connection, "keyword-to-come")
@@ -55,6 +70,8 @@ def _begin(database: Database, name: str) -> None:
     with database.writing() as connection:
         current, to_come = _meta(connection, "keyword"), index_to_come(connection)
         if current is None:
+            if any(_made(known).exists(connection) for known in INDEXES):
+                raise _index_unknown()
             _made(name).create(connection)
             _set(connection, "keyword", name)
         elif name not in (current, to_come):

@@ -129,7 +129,7 @@ def _mend_vectors(connection: Connection, writing: Writing) -> None:
     """Drop vectors that are damaged or nobody's; those that are wanted are embedded again, signs made from them."""
     for space, hashes in broken_vectors(connection).items():
         writing.drop_vectors(space, hashes)
-    for space, scope, first in broken_signs(connection):
-        VectorIndex().close(connection, space, {scope: [first]})
+    if broken_signs(connection):
+        VectorIndex().make_signs_anew(connection)
     connection.execute(f"DELETE FROM vectors AS o WHERE {_WITHOUT_MEMORY} AND o.hash NOT IN ({HASHES_GIVEN})")
     connection.execute(f"DELETE FROM embedding_failures AS o WHERE o.hash <> '' AND {_WITHOUT_MEMORY}")

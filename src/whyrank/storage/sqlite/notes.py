@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from ...errors import StoreChanged
-from .connection import Connection
+from ...errors import StoreChanged, StoreDamaged
+from .connection import SAVE, Connection
 
 _PREFIX = "note:"
 _LAST = "\U0010ffff"  # sorts behind every other character
+_DIGITS = 15
+_RAISE = (
+    "UPDATE meta SET value = value + 1 WHERE key = 'generation' AND typeof(value) = 'text' "
+    f"AND value NOT GLOB '*[^0-9]*' AND length(value) BETWEEN 1 AND {_DIGITS} RETURNING value"
+)
 
 
 @lru_cache(maxsize=16)  # every fact that is stored asks
@@ -71,8 +76,20 @@ def check_note(connection: Connection, noted: tuple[str, str] | None) -> None:
 
 def raise_generation(connection: Connection) -> int:
     """Say that the file changes, inside the transaction at hand; return the number of the change."""
-    raised = connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation' RETURNING value")
-    return int(raised.fetchone()[0])
+    raised = connection.execute(_RAISE).fetchone()
+    if raised is None:
+        raise generation_unknown()
+    return int(raised[0])
+
+
+def is_generation(value: object) -> bool:
+    """Tell whether a text can be the number of a change; higher ones were damaged, and leave no room for others."""
+    return isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _DIGITS
+
+
+def generation_unknown() -> StoreDamaged:
+    """Return the error of a store whose caches nobody can trust."""
+    return StoreDamaged("the store does not say which generation it is of", SAVE)
 
 
 def write_notes(connection: Connection, notes: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from ...ports import Failure, Waiting
 from ...types import Scope
 from .connection import Connection
+from .notes import raise_generation
 
 # Each transaction deletes so many vectors, so that nobody waits long: a megabyte or two, overwritten with zeros.
 _DROPPED_AT_ONCE = 1_000
@@ -82,12 +83,12 @@ def drop_some(connection: Connection, space: str, after: int) -> tuple[int, int]
 
 def forget_space(connection: Connection, space: str) -> None:
     """Delete what is left of a space without vectors, and have every reader look again."""
-    generation = connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation' RETURNING value")
+    generation = raise_generation(connection)
     connection.execute("DELETE FROM sign_blocks WHERE space = ?", (space,))
     connection.execute("DELETE FROM embedding_failures WHERE space = ?", (space,))
     connection.execute("DELETE FROM meta WHERE key = ?", (dimensions_key(space),))
     # What is held in memory of its vectors must not outlive them, should the space be filled again.
-    connection.execute("UPDATE scopes SET changed = ?, epoch = epoch + 1", (int(generation.fetchone()[0]),))
+    connection.execute("UPDATE scopes SET changed = ?, epoch = epoch + 1", (generation,))
 
 
 @lru_cache(maxsize=16)  # every fact that is stored asks

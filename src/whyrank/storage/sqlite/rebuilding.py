@@ -8,7 +8,6 @@ own. What cannot be read is set aside, so that it is named until somebody stores
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import tempfile
 import zlib
@@ -24,7 +23,6 @@ from ...columns import MemoryId
 from ...errors import StoreDamaged, StoreLocked
 from ...types import Memory
 from .arrivals import Arrived
-from .catalogue import BLOCK
 from .connection import Connection, Row, connect, lenient, translated
 from .database import Database
 from .examining import Tick
@@ -33,6 +31,7 @@ from .judging import judged, memory_rows, missing
 from .keyword import KeywordIndex
 from .layout import layout
 from .names import NameIndex
+from .notes import is_generation, raise_generation
 from .restating import MARKS
 from .rows import COLUMNS
 from .salvaging import Rows, columns_of, known_of
@@ -50,7 +49,6 @@ _COPIED = ("files", "history", "write_keys", "embedding_failures", "vectors", "a
 _NUMBERED = frozenset({"history", "vectors", "arrivals"})
 _MADE_ANEW = ("keyword", "keyword-since", "keyword-to-come", "keyword-moved", "readers")
 _TAKEN_OVER = "INSERT INTO {} VALUES ({}) ON CONFLICT DO NOTHING"
-_COUNTED = re.compile(r"[0-9]{1,15}")  # a note that is a number below the highest
 _HIGHEST = 2**53  # of numbers that were given out: one that is higher was damaged, and leaves no room for others
 _ASIDE = (
     "INSERT INTO arrivals (entry, id, scope, text_key, text, content_hash, created, date, rest, language, space) "
@@ -150,7 +148,7 @@ def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
 def _take_over(damaged: Connection, fresh: Connection, notes: dict[str, str]) -> None:
     """Copy what is nowhere but here, and vectors that are sound; numbers go on where they were."""
     generation = notes.get("generation", "")
-    notes = {**notes, "generation": str(int(generation) + 1 if _COUNTED.fullmatch(generation) else 1)}
+    notes = {**notes, "generation": str(int(generation) + 1 if is_generation(generation) else 1)}
     fresh.executemany(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
         [(key, value) for key, value in notes.items() if key not in _MADE_ANEW and not key.startswith(MARKS)],
@@ -228,14 +226,10 @@ def _finish(connection: Connection, damaged: Connection, aside: Sequence[_Aside]
     connection.execute(
         "DELETE FROM embedding_failures WHERE hash <> '' AND hash NOT IN (SELECT embed_hash FROM memories)"
     )
-    spaces = connection.execute("SELECT DISTINCT space FROM vectors").fetchall()
-    scopes = dict(connection.execute("SELECT scope, numbers FROM scopes").fetchall())
-    for (space,) in spaces:
-        vectors.close(connection, space, {scope: range(0, size, BLOCK) for scope, size in scopes.items()})
+    vectors.make_signs_anew(connection)
     epochs = [epoch for (epoch,) in known_of(damaged, "SELECT epoch FROM scopes") if isinstance(epoch, int)]
     epoch = max((epoch for epoch in epochs if epoch < _HIGHEST), default=0)
-    raised = connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation' RETURNING value")
-    generation = int(raised.fetchone()[0])
+    generation = raise_generation(connection)
     connection.execute("UPDATE scopes SET epoch = ?, changed = ?", (epoch + 1, generation))
     connection.execute("UPDATE records SET changed = ?", (generation,))
     connection.execute("INSERT INTO meta VALUES ('keyword-since', ?)", (str(generation),))

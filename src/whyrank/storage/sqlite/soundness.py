@@ -13,15 +13,17 @@ from ...analysis.names import name_key, words_key
 from ...checkups import Finding
 from ...wording import counted
 from .connection import Connection
+from .held import signs_in
 from .indexes import index_in
 from .postings import vocabulary
+from .postings.filing import filed
 from .postings.pages import read
-from .postings.segments import LIVE, Segment
+from .postings.spans import LIVE, MAKING, Segment, span
 from .postings.texts import unpack
 from .queue import dimensions_key
 from .records import BLOCK, GONE, decoded
 from .restating import HASHES_GIVEN, SET_ASIDE
-from .sealed import BrokenSeal, unseal
+from .sealed import BrokenSeal
 
 Place = tuple[str, int]
 # Whether a name stands in another scope than its memory; one of no memory is said of elsewhere.
@@ -90,35 +92,36 @@ def _scopes(connection: Connection) -> Iterator[Finding]:
 
 
 def broken_segments(connection: Connection) -> list[tuple[str, Segment, bool]]:
-    """Return the segments of the keyword index with a page that fails its checksum, and whether each answers."""
-    broken: dict[int, None] = {}
-    for segment, field, blob in connection.execute("SELECT segment, field, page FROM posting_pages"):
-        if segment not in broken and not _is_page(field, blob):
-            broken[segment] = None
+    """Return the segments of the keyword index with a page that is damaged or misfiled, and whether each answers."""
     known = {
         segment: (scope, Segment(segment, first, last, memories), state == LIVE)
         for segment, scope, first, last, memories, state in connection.execute(
             "SELECT segment, scope, first, last, memories, state FROM posting_segments"
         )
     }
+    possible = (one.segment for _, one, _ in known.values() if one.is_possible)  # of the others it is said elsewhere
+    broken = dict.fromkeys(segment for segment in possible if filed(connection, segment) is None)
+    for segment, field, first, blob in connection.execute("SELECT segment, field, first_key, page FROM posting_pages"):
+        if segment not in broken and not _is_page(field, first, blob):
+            broken[segment] = None
     return [known[segment] for segment in broken if segment in known]
 
 
-def _is_page(field: int, blob: bytes) -> bool:
+def _is_page(field: int, first: int, blob: bytes) -> bool:
     try:
-        if field == vocabulary.FIELD:
-            zlib.decompress(unseal(blob))
-        else:
-            read(blob)
-    except (BrokenSeal, zlib.error, ValueError, TypeError, IndexError):
+        return first == (vocabulary.first_of(blob) if field == vocabulary.FIELD else read(blob).lowest)
+    except (BrokenSeal, ValueError, TypeError, IndexError):
         return False
-    return True
 
 
 def _postings(connection: Connection) -> Iterator[Finding]:
     broken = len(broken_segments(connection))
     yield from _found(
-        "postings", broken, "segment of the keyword index has", "segments of the keyword index have", "a damaged page"
+        "postings",
+        broken,
+        "segment of the keyword index has",
+        "segments of the keyword index have",
+        "a damaged or misfiled page",
     )
 
 
@@ -132,10 +135,35 @@ def _uncovered(connection: Connection) -> Iterator[Finding]:
         (LIVE,),
     ).fetchone()[0]
     orphans = connection.execute(
-        "SELECT count(*) FROM posting_pages WHERE segment NOT IN (SELECT segment FROM posting_segments)"
+        "SELECT count(*) FROM posting_pages WHERE segment IS NULL "
+        "OR segment NOT IN (SELECT segment FROM posting_segments)"
     ).fetchone()[0]
     yield from _found("words", missing, "memory is", "memories are", "in no segment of the keyword index")
     yield from _found("words", orphans, "page of the keyword index belongs", "pages belong", "to no segment")
+
+
+def _spans(connection: Connection) -> Iterator[Finding]:
+    """Look whether segments say of themselves what they can say, and those of a scope fit together."""
+    scopes = {scope for (scope,) in connection.execute("SELECT scope FROM posting_scopes")}
+    wrong = sum(
+        not (Segment(*numbers).is_possible and scope in scopes and state in (LIVE, MAKING) and are_whole)
+        for *numbers, scope, state, are_whole in connection.execute(
+            "SELECT segment, first, last, memories, scope, state, "
+            "typeof(field) = 'integer' AND typeof(next_key) = 'integer' FROM posting_segments"
+        )
+    )
+    yield from _found("words", wrong, "segment of the keyword index says", "segments say", "what none can say")
+    scopes.update(scope for (scope,) in connection.execute("SELECT scope FROM scopes"))
+    apart = sum(not _fits_together(connection, scope) for scope in scopes)
+    yield from _found("words", apart, "scope has", "scopes have", "segments that do not fit together")
+
+
+def _fits_together(connection: Connection, scope: str) -> bool:
+    try:
+        span(connection, scope)
+    except BrokenSeal:
+        return False
+    return True
 
 
 def _tokens(connection: Connection) -> Iterator[Finding]:
@@ -231,22 +259,21 @@ def _vectors(connection: Connection) -> Iterator[Finding]:
     yield from _found("orphans", orphans, "vector belongs", "vectors belong", "to no memory, and only take room")
 
 
-def broken_signs(connection: Connection) -> list[tuple[str, str, int]]:
-    """Return the blocks of signs that fail their checksum."""
-    broken = []
-    for space, scope, first, entries, signs in connection.execute(
-        "SELECT space, scope, first, entries, signs FROM sign_blocks"
-    ):
-        try:
-            unseal(entries), unseal(signs)
-        except (BrokenSeal, TypeError):
-            broken.append((space, scope, first))
-    return broken
+def broken_signs(connection: Connection) -> int:
+    """Count the blocks of signs that fail their checksum, or stand where none can."""
+    blocks = connection.execute(
+        "SELECT b.first, b.entries, b.signs, s.numbers FROM sign_blocks AS b LEFT JOIN scopes AS s ON s.scope = b.scope"
+    )
+    return sum(
+        signs_in(first, entries, signs) is None or first >= (numbers or 0) for first, entries, signs, numbers in blocks
+    )
 
 
 def _signs(connection: Connection) -> Iterator[Finding]:
-    broken = len(broken_signs(connection))
-    yield from _found("signs", broken, "block of signs fails", "blocks of signs fail", "its checksum")
+    broken = broken_signs(connection)
+    yield from _found(
+        "signs", broken, "block of signs fails", "blocks of signs fail", "its checksum, or stands where none can"
+    )
 
 
 def _unowned(connection: Connection) -> Iterator[Finding]:
@@ -262,6 +289,7 @@ def checks(connection: Connection) -> list[Check]:
             Check("postings", frozenset({"posting_pages", "posting_segments"}), _postings),
             Check("words", frozenset({"posting_tokens"}), _tokens),
             Check("words", frozenset({"posting_segments", "posting_pages", "posting_scopes"}), _uncovered),
+            Check("words", frozenset({"posting_segments", "posting_scopes"}), _spans),
         ],
         "fts5": [Check("words", frozenset({"words"}), _fts5)],
     }

@@ -24,7 +24,7 @@ from .catalogue import Catalogue
 from .connection import Connection
 from .database import Database
 from .filters import Clause, clause_for
-from .indexes import DEFAULT, INDEXES, IndexName, index_in, prepare_index
+from .indexes import DEFAULT, INDEXES, IndexName, answering, prepare_index
 from .keyword import Found, KeywordIndex, View
 from .listing import Listing
 from .masks import Masks
@@ -170,8 +170,7 @@ class SqliteStore(Listing):
 
     def _index(self, connection: Connection) -> KeywordIndex:
         """Return the index of the moment a connection sees: another process may have switched it."""
-        name = index_in(connection)
-        assert name is not None  # prepared when the store was opened
+        name = answering(connection)
         known = self._indexes.get(name)
         if known is None:
             if len(self._indexes) >= _INDEXES_KEPT:

@@ -71,6 +71,14 @@ class VectorIndex:
                         (space, scope, first, seal(found.entries.tobytes()), seal(found.signs.tobytes())),
                     )
 
+    def make_signs_anew(self, connection: Connection) -> None:
+        """Write the signs of all full blocks anew, and no others."""
+        connection.execute("DELETE FROM sign_blocks")
+        spaces = connection.execute("SELECT DISTINCT space FROM vectors").fetchall()
+        scopes = connection.execute("SELECT scope, numbers FROM scopes").fetchall()
+        for (space,) in spaces:
+            self.close(connection, space, {scope: range(0, size, BLOCK) for scope, size in scopes})
+
     def select(self, view: View, space: str, vector: Vector, where: Where, limit: int | None) -> Found:
         """Return the nearest sources, with exact cosines; exact or by signs, depending on the visible rows alone."""
         shelves = view.shelves(where.scopes)

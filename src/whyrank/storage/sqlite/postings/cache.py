@@ -13,14 +13,15 @@ import numpy as np
 
 from ....analysis.spellings import accented_in, by_plain_spelling
 from ....kernel import Kernel
-from ...fields import Field
+from ...fields import WORDS, Field
 from ..catalogue import Flags, Integers
-from ..connection import Connection
+from ..connection import Connection, rows_of
 from ..sealed import BrokenSeal
 from . import vocabulary
+from .filing import NO_PAGES, Directory, filed, has_strays, one_unfiled
 from .inversion import invert, only
 from .pages import Listed, Page, list_of, one_page, read
-from .segments import Segment
+from .spans import Segment
 from .tallies import Tallies, tally
 from .texts import stored_texts
 
@@ -35,22 +36,16 @@ _PAGES_BY_NUMBER = {
 }
 
 
-class Directory(NamedTuple):
-    """The pages of one field of a segment: the lowest key of each, ascending, and its number."""
-
-    firsts: Sequence[int]
-    numbers: Sequence[int]
-
-
 Name = tuple[int, int]  # the number of a segment, and of a page
 
 
 class Missing(NamedTuple):
-    """A page to be read: whose it is, and the lowest key it holds."""
+    """A page to be read: whose it is, the lowest key it holds, and below which its last one is."""
 
     segment: Segment
     field: Field
     first: int
+    below: int | None
 
 
 class Pages:
@@ -61,12 +56,14 @@ class Pages:
         self._kernel = kernel
         self._pages: OrderedDict[Name, Page] = OrderedDict()
         self._bytes = 0
-        self._directories: dict[tuple[int, int], Directory] = {}
+        self._filed: dict[int, Mapping[int, Directory] | None] = {}
         self._unlisted: dict[int, frozenset[str]] = {}
         self._accented: dict[Segment, Mapping[str, tuple[str, ...]]] = {}
         self._tallies = Tallies()
         self._turn = threading.Lock()
         self.broken: dict[int, tuple[str, Segment]] = {}
+        self.unbelieved: set[str] = set()  # scopes whose segments do not fit together
+        self.has_strays: bool | None = None  # until somebody has looked
 
     def lists(
         self, connection: Connection, scope: str, segments: Sequence[Segment], field: Field, keys: Sequence[int]
@@ -89,7 +86,7 @@ class Pages:
         with self._turn:
             kept = self._pages
             for segment in segments:
-                firsts, numbers = self._directory(connection, segment, field)
+                firsts, numbers = self._directory(connection, scope, segment, field)
                 for number, key in enumerate(keys):
                     place = bisect_right(firsts, key) - 1
                     if place < 0:
@@ -100,10 +97,11 @@ class Pages:
                         kept.move_to_end(name)
                         there[name] = kept[name]
                     else:
-                        missing[name] = Missing(segment, field, firsts[place])
+                        missing[name] = _missing(segment, field, firsts, place)
                     spots.append((segment, number, name))
-            if missing:
-                there.update(self._read(connection, scope, missing))
+            for name, page in self._read(connection, scope, missing).items():
+                there[name] = page
+                self._keep(name, page)
         return [(segment, number, there[name]) for segment, number, name in spots]
 
     def counts(
@@ -111,29 +109,32 @@ class Pages:
     ) -> Integers:
         """Return how many of the living memories of a segment hold each of some terms."""
         with self._turn:
-            pages = len(self._directory(connection, segment, field).firsts)
-        if len(keys) * _PAGES_PER_KEY >= pages or self._tallies.known(segment.segment, living) is not None:
-            whole = partial(self._whole, connection, scope, segment, field)
+            directory = self._directory(connection, scope, segment, field)
+        is_worth_it = len(keys) * _PAGES_PER_KEY >= len(directory.firsts)
+        if is_worth_it or self._tallies.known(segment.segment, living) is not None:
+            whole = partial(self._whole, connection, scope, segment, field, directory)
             return self._tallies.made(segment.segment, living, whole).of(keys)
         held = np.zeros(len(keys), np.int64)
         for page, asked in self._pages_for(connection, scope, segment, field, keys):
             held[asked] = tally([page], living).of(keys[asked])
         return held
 
-    def _whole(self, connection: Connection, scope: str, segment: Segment, field: Field) -> Iterator[Page]:
+    def _whole(
+        self, connection: Connection, scope: str, segment: Segment, field: Field, directory: Directory
+    ) -> Iterator[Page]:
         """Yield all pages of a segment in order, as they are read; so many are not kept."""
-        name = (segment.segment, field.number)
-        rows = connection.execute(
-            "SELECT first_key, page FROM posting_pages WHERE segment = ? AND field = ? ORDER BY first_key", name
-        )
-        return (self._unsealed(page, connection, scope, segment, (*name, first)) for first, page in rows)
+        firsts, numbers = directory
+        for begin in range(0, len(numbers), _PAGES_PER_STATEMENT):
+            places = range(begin, min(begin + _PAGES_PER_STATEMENT, len(numbers)))
+            some = {(segment.segment, numbers[place]): _missing(segment, field, firsts, place) for place in places}
+            yield from self._read(connection, scope, some).values()
 
     def _pages_for(
         self, connection: Connection, scope: str, segment: Segment, field: Field, keys: Integers
     ) -> Iterator[tuple[Page, Integers]]:
         """Yield the pages of a segment that would hold some keys, each with the places of those keys."""
         with self._turn:
-            firsts = np.array(self._directory(connection, segment, field).firsts, np.int64)
+            firsts = np.array(self._directory(connection, scope, segment, field).firsts, np.int64)
         order = np.argsort(keys, kind="stable")
         numbers = np.searchsorted(firsts, keys[order], side="right") - 1
         found, starts = np.unique(numbers, return_index=True)
@@ -145,7 +146,7 @@ class Pages:
     def beginning(self, connection: Connection, scope: str, segment: Segment, start: str) -> Sequence[str]:
         """Return the words of a segment that begin so; of one whose words are not listed, the texts are read once."""
         try:
-            if vocabulary.is_listed(connection, segment.segment):
+            if self._are_words_listed(connection, scope, segment):
                 return vocabulary.beginning(connection, segment.segment, start)
         except BrokenSeal:
             self.broken[segment.segment] = (scope, segment)
@@ -162,7 +163,7 @@ class Pages:
 
     def _all_accented(self, connection: Connection, scope: str, segment: Segment) -> Sequence[str]:
         try:
-            if vocabulary.is_listed(connection, segment.segment):
+            if self._are_words_listed(connection, scope, segment):
                 return vocabulary.accented(connection, segment.segment)
         except BrokenSeal:
             self.broken[segment.segment] = (scope, segment)
@@ -179,39 +180,49 @@ class Pages:
                 words = self._unlisted[segment.segment] = frozenset(token for text in texts for token in text.tokens)
             return words
 
-    def _directory(self, connection: Connection, segment: Segment, field: Field) -> Directory:
-        name = (segment.segment, field.number)
-        known = self._directories.get(name)
-        if known is None:
-            rows = connection.execute(
-                "SELECT first_key, number FROM posting_pages WHERE segment = ? AND field = ? ORDER BY first_key", name
-            ).fetchall()
-            if len(self._directories) >= _DIRECTORIES_KEPT:
-                self._directories.clear()
-            known = self._directories[name] = Directory([key for key, _ in rows], [number for _, number in rows])
-        return known
+    def _are_words_listed(self, connection: Connection, scope: str, segment: Segment) -> bool:
+        with self._turn:
+            is_filed = self._fields(connection, scope, segment) is not None
+        return is_filed and vocabulary.is_listed(connection, segment.segment)
+
+    def _directory(self, connection: Connection, scope: str, segment: Segment, field: Field) -> Directory:
+        fields = self._fields(connection, scope, segment)
+        if fields is None or (field is WORDS and field.number not in fields):
+            return one_unfiled(field)
+        return fields.get(field.number, NO_PAGES)
+
+    def _fields(self, connection: Connection, scope: str, segment: Segment) -> Mapping[int, Directory] | None:
+        """Return where the pages of a segment lie; None where that cannot be believed, and its texts are read."""
+        if segment.segment not in self._filed:
+            if len(self._filed) >= _DIRECTORIES_KEPT:
+                self._filed.clear()
+            if self.has_strays is not False:
+                self.has_strays = has_strays(connection)
+            found = filed(connection, segment.segment)
+            if found is None:
+                self.broken[segment.segment] = (scope, segment)
+            self._filed[segment.segment] = None if self.has_strays else found
+        return self._filed[segment.segment]
 
     def _read(self, connection: Connection, scope: str, missing: Mapping[Name, Missing]) -> dict[Name, Page]:
         numbers = [number for _, number in missing]
         blobs: dict[int, bytes] = {}
         for begin in range(0, len(numbers), _PAGES_PER_STATEMENT):
             some = numbers[begin : begin + _PAGES_PER_STATEMENT]
-            blobs.update(connection.execute(_PAGES_BY_NUMBER[len(some)], some).fetchall())
-        pages = {}
-        for name, (segment, field, first) in missing.items():
-            where = (segment.segment, field.number, first)
-            page = pages[name] = self._unsealed(blobs.get(name[1], b""), connection, scope, segment, where)
-            self._keep(name, page)
-        return pages
+            blobs.update(rows_of(connection, _PAGES_BY_NUMBER[len(some)], some))
+        return {name: self._unsealed(blobs.get(name[1], b""), connection, scope, one) for name, one in missing.items()}
 
-    def _unsealed(
-        self, blob: bytes, connection: Connection, scope: str, segment: Segment, name: tuple[int, int, int]
-    ) -> Page:
+    def _unsealed(self, blob: bytes, connection: Connection, scope: str, missing: Missing) -> Page:
         try:
-            return read(blob, self._kernel)
+            page = read(blob, self._kernel)
+            if page.lowest != missing.first:
+                raise BrokenSeal
+            return page
         except BrokenSeal:
-            self.broken[segment.segment] = (scope, segment)
-            return _made_anew(connection, scope, segment, name)
+            page, segment = _made_anew(connection, scope, missing), missing.segment
+            if not self.has_strays and (blob or page.count):  # a segment of nothing has no page
+                self.broken[segment.segment] = (scope, segment)
+            return page
 
     def _keep(self, name: Name, page: Page) -> None:
         self._pages[name] = page
@@ -220,15 +231,16 @@ class Pages:
             self._bytes -= self._pages.popitem(last=False)[1].nbytes
 
 
-def _made_anew(connection: Connection, scope: str, segment: Segment, name: tuple[int, int, int]) -> Page:
+def _missing(segment: Segment, field: Field, firsts: Sequence[int], place: int) -> Missing:
+    return Missing(segment, field, firsts[place], firsts[place + 1] if place + 1 < len(firsts) else None)
+
+
+def _made_anew(connection: Connection, scope: str, missing: Missing) -> Page:
     """Make one page from the texts; the pages of a segment are the same whenever they are made from the same texts.
 
     After removals they are cut elsewhere, so the terms of the broken page are looked for in all of them.
     """
-    inverted = invert(stored_texts(connection, scope, segment.first, segment.last))
-    postings = next(found for field, found in inverted.items() if field.number == name[1])
-    following = connection.execute(
-        "SELECT min(first_key) FROM posting_pages WHERE segment = ? AND field = ? AND first_key > ?", name
-    ).fetchone()[0]
-    inside = (postings.keys >= name[2]) & ((postings.keys < following) if following is not None else True)
+    segment, field, first, below = missing
+    postings = invert(stored_texts(connection, scope, segment.first, segment.last))[field]
+    inside = (postings.keys >= first) & ((postings.keys < below) if below is not None else True)
     return one_page(only(postings, inside), segment.first)

@@ -17,8 +17,9 @@ from ....types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Wh
 from ....wording import counted, which
 from ...fields import FIELDS, WORDS, Field
 from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf, damage
-from ..connection import Connection, run_script
+from ..connection import Connection, rows_of, run_script
 from ..keyword import Found, Placed, View, both
+from ..sealed import BrokenSeal
 from ..selection import best_rows
 from . import segments
 from .addends import Addends, Scored, Unread, Written
@@ -30,10 +31,13 @@ from .library import Library
 from .lists import POSTINGS_KEPT, Lists, shelved
 from .pruning import LONG_FROM
 from .scores import Scores, folded
+from .spans import LIVE, live_segments
 from .texts import tokens_in
 
 CACHE_BYTES = 64 * 1024 * 1024  # of pages; two hundred thousand notes fit
 _SCOPES_KEPT = 256  # whose lists and statistics are kept
+_READ_INSTEAD = "for this answer the texts were read instead"
+_ASTRAY = "pages of the keyword index belong to no segment"
 
 
 class PostingsIndex:
@@ -111,17 +115,20 @@ class PostingsIndex:
             segments.plan_listing(connection)
             _plan_merges(connection)
             self._is_planned = True
-        return bool(self._pages.broken) or segments.is_due(connection)
+        return bool(self._pages.broken or self._pages.unbelieved) or segments.is_due(connection)
 
     def scrub(self, connection: Connection) -> None:
         """Nothing is left: renumbering has written everything anew."""
 
     def tidy(self, connection: Connection) -> bool:
         """Make broken segments anew, or merge a little."""
-        broken = self._pages.broken
+        broken, unbelieved = self._pages.broken, self._pages.unbelieved
+        if unbelieved:
+            segments.made_sound(connection, unbelieved.pop())
+            return True
         if broken:
             _, (scope, segment) = broken.popitem()
-            if segment in segments.live_segments(connection, scope):
+            if segment in segments.made_sound(connection, scope).segments:
                 segments.rewrite(connection, scope, [segment])
             return True
         return segments.merge_step(connection)
@@ -290,6 +297,8 @@ class PostingsIndex:
             if known is None or known.stored.changed != shelf.changed:
                 stored = shelved(view.connection, shelf, known.stored if known else None)
                 known = self._known[shelf.scope] = Lists(shelf, stored, self._pages, self._kernel)
+                if not stored.is_believed:
+                    self._pages.unbelieved.add(shelf.scope)
                 kept = sum(lists.kept for lists in self._known.values())
                 while len(self._known) > 1 and (len(self._known) > _SCOPES_KEPT or kept > POSTINGS_KEPT):
                     kept -= self._known.popitem(last=False)[1].kept
@@ -297,23 +306,34 @@ class PostingsIndex:
             return known
 
     def _damage(self, shelves: Sequence[Shelf]) -> list[Notice]:
-        living = {segment.segment for shelf in shelves for segment in self._known[shelf.scope].stored.segments}
+        stored = [self._known[shelf.scope].stored for shelf in shelves]
+        living = {segment.segment for one in stored for segment in one.segments}
         broken = damage(shelves) + sum(segment in living for segment in self._pages.broken)
-        if not broken:
-            return []
-        message = (
-            f"{counted(broken, 'block')} of the keyword index {which(broken, 'fails its', 'fail their')} checksum; "
-            "for this answer the texts were read instead, and writing to this store mends it"
-        )
-        return [Notice("index-damaged", message)]
+        broken += sum(not one.is_believed for one in stored)
+        if broken:
+            blocks = (
+                f"{counted(broken, 'block')} of the keyword index {which(broken, 'fails its', 'fail their')} checksum"
+            )
+            return [Notice("index-damaged", f"{blocks}; {_READ_INSTEAD}, and writing to this store mends it")]
+        if living and self._pages.has_strays:
+            return [Notice("index-damaged", f"{_ASTRAY}; {_READ_INSTEAD}, and `whyrank doctor --repair` mends it")]
+        return []
 
 
 def _plan_merges(connection: Connection) -> None:
     """Make the merges due that whoever wrote many memories was killed before."""
     several = "SELECT scope FROM posting_segments WHERE state = ? GROUP BY scope HAVING count(*) > 1"
-    for (scope,) in connection.execute(several, (segments.LIVE,)).fetchall():
-        if segments.to_merge(segments.live_segments(connection, scope), 1):
+    for (scope,) in rows_of(connection, several, (LIVE,)):
+        if _is_to_merge(connection, scope):
             connection.execute("UPDATE posting_scopes SET due = 1 WHERE scope = ?", (scope,))
+
+
+def _is_to_merge(connection: Connection, scope: str) -> bool:
+    """Tell whether a scope has segments to merge, or some that do not fit together and are made anew then."""
+    try:
+        return bool(segments.to_merge(live_segments(connection, scope), 1))
+    except BrokenSeal:
+        return True
 
 
 def _text(placed: Placed) -> Text:

@@ -17,11 +17,12 @@ from ....kernel import Kernel
 from ...fields import DATES, GRAMS, PAIRS, WORDS, Field, grams_of
 from ..catalogue import Floats, Integers, Shelf
 from ..connection import Connection
+from ..sealed import BrokenSeal
 from .cache import Pages
 from .found import Part, Postings, Wide, joined
 from .inversion import MAX_FREQUENCY, Text, follower_of, key_of
 from .pages import Listed
-from .segments import Segment, flushed_below, live_segments
+from .spans import Segment, Span, span
 from .texts import stored_texts
 
 _POSTING_BYTES = 16  # a place and how often it holds a term
@@ -68,18 +69,30 @@ class Shelved:
     epoch: int
     segments: Sequence[Segment]
     fresh: Sequence[FreshText]
+    is_believed: bool = True  # what the segments hold; if not, all texts count as fresh
 
 
 def shelved(connection: Connection, shelf: Shelf, known: Shelved | None) -> Shelved:
     """Return the segments and fresh texts of a shelf; texts that were fresh before are not read again."""
-    begin = flushed_below(connection, shelf.scope)
+    held = _believed(connection, shelf)
+    segments, begin = held or Span((), 0)
     # What another reader holds may be of a later moment, in which some of these are gone.
     is_older = known is not None and known.changed < shelf.changed and known.epoch == shelf.epoch
-    before = known.fresh if known is not None and is_older else ()
+    is_alike = known is not None and known.is_believed == (held is not None)
+    before = known.fresh if known is not None and is_older and is_alike else ()
     kept = [text for text in before if begin <= text.number < len(shelf) and shelf.alive[text.number]]
     after = kept[-1].number + 1 if kept else begin
     fresh = [FreshText(text) for text in stored_texts(connection, shelf.scope, after, len(shelf) - 1)]
-    return Shelved(shelf.changed, shelf.epoch, live_segments(connection, shelf.scope), (*kept, *fresh))
+    return Shelved(shelf.changed, shelf.epoch, segments, (*kept, *fresh), held is not None)
+
+
+def _believed(connection: Connection, shelf: Shelf) -> Span | None:
+    """Return what the segments of a shelf hold; None if that cannot be."""
+    try:
+        held = span(connection, shelf.scope)
+    except BrokenSeal:
+        return None
+    return held if held.flushed <= len(shelf) else None
 
 
 class Lists:

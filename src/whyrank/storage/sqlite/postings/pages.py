@@ -23,7 +23,7 @@ PAGE_BYTES = 16_384  # aimed at; a list that is longer has a page to itself
 MAX_SPAN = 65_536  # numbers in one segment, so that an offset fits two bytes
 _HEAD_BYTES = 8  # the checksum, and the number of terms
 _TERM_BYTES, _POSTING_BYTES, _FOLLOWER_BYTES = 16, 3, 4
-_U4 = Struct("<I").unpack_from
+_U4, _I8 = Struct("<I").unpack_from, Struct("<q").unpack_from
 
 
 class Page:
@@ -40,6 +40,12 @@ class Page:
     def nbytes(self) -> int:
         """Return how much memory it holds."""
         return len(self.blob)
+
+    @property
+    def lowest(self) -> int:
+        """Return the lowest key of its terms."""
+        lowest: int = _I8(self.blob, _HEAD_BYTES)[0]
+        return lowest
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:

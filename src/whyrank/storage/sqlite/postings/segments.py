@@ -7,18 +7,20 @@ end puts the new segment in their place. Killed in the middle, it goes on where 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...fields import WORDS
 from ..connection import Connection
+from ..records import numbers_given
 from ..sealed import BrokenSeal
 from . import vocabulary
+from .filing import LOWEST_KEY
 from .inversion import INDEXED, Text, inverted, key_of, words_in
 from .merging import Source, merged_pages
 from .pages import MAX_SPAN, pages, read
+from .spans import LIVE, MAKING, Segment, Span, live_segments, span
 from .texts import pack, stored_texts
 
 FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there must be few of them
@@ -27,9 +29,6 @@ BULK_MEMORIES, BULK_SEGMENTS = 128, 16
 SETTLING = 8  # a segment is merged with an eighth of its memories once no more are to come
 POSTINGS_PER_STEP = 400_000  # what one step of a merge may read: some tens of milliseconds
 _BYTES_PER_POSTING = 7  # with followers
-
-LIVE, MAKING = 0, 1
-_LOWEST_KEY = -(2**63)
 
 TABLES = """
 CREATE TABLE posting_tokens (
@@ -69,15 +68,6 @@ CREATE UNIQUE INDEX posting_pages_by_key ON posting_pages (segment, field, first
 TABLE_NAMES = ("posting_tokens", "posting_scopes", "posting_segments", "posting_pages")
 
 
-class Segment(NamedTuple):
-    """Postings of the memories from number `first` to number `last`."""
-
-    segment: int
-    first: int
-    last: int
-    memories: int
-
-
 def put(connection: Connection, texts: Iterable[tuple[str, Text]]) -> None:
     """Take in the memories of some scopes; they can be found at once."""
     connection.executemany(
@@ -91,29 +81,34 @@ def remove(connection: Connection, scope: str, number: int) -> None:
     connection.execute("DELETE FROM posting_tokens WHERE scope = ? AND number = ?", (scope, number))
 
 
-def flushed_below(connection: Connection, scope: str) -> int:
-    """Return the number from which on memories are fresh."""
-    known = connection.execute("SELECT flushed FROM posting_scopes WHERE scope = ?", (scope,)).fetchone()
-    return known[0] if known else 0
-
-
 def flush(connection: Connection, scope: str, numbers: int, newest: Sequence[Text] = ()) -> None:
     """Turn the fresh memories below `numbers` into segments, once there are enough; the newest need not be read."""
-    begin = flushed_below(connection, scope)
+    before, begin = made_sound(connection, scope)
     if numbers - begin < FRESH_MEMORIES:
         return
+    made: list[Segment] = []
     while begin < numbers:
         end = min(numbers, begin + MAX_SPAN)
         texts = _fresh_texts(connection, scope, begin, end, newest)
         if texts:
-            segment = _new_segment(connection, scope, begin, end - 1, len(texts), LIVE)
-            write(connection, segment, texts)
+            made.append(_new_segment(connection, scope, begin, end - 1, len(texts), LIVE))
+            write(connection, made[-1], texts)
         begin = end
     connection.execute(
         "INSERT INTO posting_scopes VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
         "flushed = excluded.flushed, due = max(due, excluded.due)",
-        (scope, numbers, _is_worth_merging(live_segments(connection, scope))),
+        (scope, numbers, _is_worth_merging([*before, *made])),
     )
+
+
+def made_sound(connection: Connection, scope: str) -> Span:
+    """Return what the segments of a scope hold; where that cannot be believed, make them anew from the tokens."""
+    try:
+        return span(connection, scope)
+    except BrokenSeal:
+        renumber(connection, scope, (), numbers_given(connection, scope, None))
+        _announce(connection, scope)
+        return span(connection, scope)
 
 
 def _is_worth_merging(segments: Sequence[Segment]) -> bool:
@@ -155,19 +150,10 @@ def _write_pages(connection: Connection, segment: Segment, field: int, made: Ite
 def _new_segment(connection: Connection, scope: str, first: int, last: int, memories: int, state: int) -> Segment:
     made = connection.execute(
         "INSERT INTO posting_segments (scope, first, last, memories, state, next_key) VALUES (?, ?, ?, ?, ?, ?)",
-        (scope, first, last, memories, state, _LOWEST_KEY),
+        (scope, first, last, memories, state, LOWEST_KEY),
     )
     assert made.lastrowid is not None
     return Segment(made.lastrowid, first, last, memories)
-
-
-def live_segments(connection: Connection, scope: str) -> list[Segment]:
-    """Return the segments that answer, in the order of their numbers."""
-    rows = connection.execute(
-        "SELECT segment, first, last, memories FROM posting_segments WHERE scope = ? AND state = ? ORDER BY first",
-        (scope, LIVE),
-    )
-    return [Segment(*row) for row in rows]
 
 
 _UNLISTED = (
@@ -217,6 +203,7 @@ def _merge_piece(connection: Connection) -> int | None:
     if due is None:
         return None
     scope = due[0]
+    made_sound(connection, scope)
     listed = _list_words(connection, scope)
     if listed:
         return listed
@@ -228,11 +215,32 @@ def _merge_piece(connection: Connection) -> int | None:
         if not _begin_merge(connection, scope):
             connection.execute("UPDATE posting_scopes SET due = 0 WHERE scope = ?", (scope,))
         return 0
-    return _merge_on(connection, scope, Segment(*making[:4]), *making[4:])
+    target, step = Segment(*making[:4]), making[4:]
+    if not (target.is_possible and _is_step(connection, scope, target.segment, *step)):
+        drop(connection, target.segment)  # to begin again
+        return 0
+    return _merge_on(connection, scope, target, *step)
+
+
+def _is_step(connection: Connection, scope: str, target: int, field: int, key: int) -> bool:
+    """Tell whether a merge can have come so far: what it has written lies below the key, where another page begins."""
+    if not (isinstance(field, int) and isinstance(key, int) and 0 <= field <= len(INDEXED) + 1):
+        return False
+    if field > len(INDEXED):
+        return vocabulary.is_listed(connection, target)
+    number = INDEXED[field].number if field < len(INDEXED) else vocabulary.FIELD
+    written, beginning = connection.execute(
+        "SELECT max(p.segment = :target AND p.first_key >= :key), max(p.segment <> :target AND p.first_key = :key) "
+        "FROM posting_segments AS s JOIN posting_pages AS p ON p.segment = s.segment "
+        "WHERE s.scope = :scope AND p.field = :field AND p.first_key >= :key",
+        {"scope": scope, "target": target, "field": number, "key": key},
+    ).fetchone()
+    return not written and (key == LOWEST_KEY or bool(beginning))
 
 
 def settle(connection: Connection, scope: str) -> None:
     """Begin a merge that goes further than those between writes: every segment costs each word of a question a page."""
+    made_sound(connection, scope)
     making = connection.execute("SELECT 1 FROM posting_segments WHERE scope = ? AND state = ?", (scope, MAKING))
     if making.fetchone() is None and _begin_merge(connection, scope, SETTLING):
         connection.execute("UPDATE posting_scopes SET due = 1 WHERE scope = ?", (scope,))
@@ -281,7 +289,7 @@ def _merge_on(connection: Connection, scope: str, target: Segment, field: int, k
         rewrite(connection, scope, sources)
         return POSTINGS_PER_STEP
     _write_pages(connection, target, number, made)
-    step = (field, below) if below is not None else (field + 1, _LOWEST_KEY)
+    step = (field, below) if below is not None else (field + 1, LOWEST_KEY)
     connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
     return sum(len(page) for source in found for page in source.pages) // _BYTES_PER_POSTING
 
@@ -302,8 +310,9 @@ def _merge_words(connection: Connection, scope: str, target: Segment, sources: S
         below = vocabulary.merge(connection, [source.segment for source in sources], target.segment, key, is_living)
     except BrokenSeal:
         rewrite(connection, scope, sources)
+        drop(connection, target.segment)  # whose own pages were read as well
         return POSTINGS_PER_STEP
-    step = (len(INDEXED), below) if below is not None else (len(INDEXED) + 1, _LOWEST_KEY)
+    step = (len(INDEXED), below) if below is not None else (len(INDEXED) + 1, LOWEST_KEY)
     connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
     return POSTINGS_PER_STEP if below is not None else 0
 
@@ -314,7 +323,8 @@ def _range_end(connection: Connection, sources: Sequence[Segment], field: int, k
         (first, size // _BYTES_PER_POSTING)
         for source in sources
         for first, size in connection.execute(
-            "SELECT first_key, length(page) FROM posting_pages WHERE segment = ? AND field = ? AND first_key > ?",
+            "SELECT first_key, coalesce(length(page), 0) FROM posting_pages "
+            "WHERE segment = ? AND field = ? AND first_key > ?",
             (source.segment, field, key),
         )
     ]

@@ -53,6 +53,12 @@ def is_listed(connection: Connection, segment: int) -> bool:
     return known.fetchone() is not None
 
 
+def first_of(blob: bytes) -> int:
+    """Return the key under which a page of words is filed."""
+    words = _split(_unpacked(blob))
+    return key_for(words[0]) if words else FIRST
+
+
 def beginning(connection: Connection, segment: int, start: str) -> list[str]:
     """Return the words of a listed segment that begin so."""
     low = key_for(start)
