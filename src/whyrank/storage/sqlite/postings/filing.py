@@ -13,10 +13,10 @@ from .inversion import INDEXED
 
 LOWEST_KEY = -(2**63)
 # Pages that no segment can have; looked for from both ends of an index, which takes as long for many as for few.
-_STRAY = (
-    "SELECT 1 FROM posting_pages WHERE segment IS NULL UNION ALL SELECT 1 FROM posting_pages WHERE segment < 1 UNION ALL "
-    "SELECT 1 FROM posting_pages WHERE segment > (SELECT coalesce(max(segment), 0) FROM posting_segments) LIMIT 1"
-)
+_STRAY = """
+SELECT 1 FROM posting_pages WHERE segment < 1
+UNION ALL SELECT 1 FROM posting_pages WHERE segment > (SELECT coalesce(max(segment), 0) FROM posting_segments) LIMIT 1
+"""
 _FIELDS = frozenset({*(field.number for field in INDEXED), vocabulary.FIELD})
 
 
