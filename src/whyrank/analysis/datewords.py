@@ -36,6 +36,7 @@ AMBIGUOUS = frozenset({"may", "march", "mars", "mai", "mei", "marzo", "jan", "de
 
 _FOUR_DIGITS = re.compile(r"\d{4}")
 _DIGIT = re.compile(r"\d")
+_YEAR_AND_MORE = re.compile(r"\d{4}[-/.]\d|\d[-/.]\d{4}")  # which all dates of digits alone have
 _LETTERS = re.compile(r"[^\W\d_]+")
 _ASCII_LETTERS = re.compile(r"[a-z]+")
 _CAPITALISED = re.compile("|".join(f"{name[0].upper()}(?i:{name[1:]})" for name in sorted(AMBIGUOUS)))
@@ -100,6 +101,8 @@ def has_digit(text: str) -> bool:
 
 
 def _numeric(text: str) -> Iterator[str]:
+    if not _YEAR_AND_MORE.search(text):  # as most texts with a year, or another long number
+        return
     for year, month, day in (match.groups() for match in _ISO.finditer(text)):
         yield from _checked(int(day), int(month), int(year))
     for day, month, year in (match.groups() for match in _DAY_FIRST.finditer(text)):

@@ -12,7 +12,7 @@ from itertools import chain, repeat
 from typing import NamedTuple
 
 from ..kernel import COMPILED, Kernel, Told
-from ..memo import LONGEST_WORD, MOST_WORDS
+from ..memo import LONGEST_WORD
 from .compounds import compound_words
 from .datewords import MONTH_OF, has_digit, is_dated
 from .languages import (
@@ -31,6 +31,8 @@ from .text import clean, compose
 from .words import content_in, content_of
 
 _CONTRACTED = re.compile("[a-z]+'s")
+# Kept; some twenty-five megabytes. Whoever has more starts anew, and learns the words of every text again.
+_MOST_PIECES = 131_072
 
 
 class Reading(NamedTuple):
@@ -188,7 +190,7 @@ _by_language: dict[tuple[str, bool], _Known] = {}
 def _known(latin: str, kernel: Kernel | None) -> _Known:
     """Return what is known as a language has it; a new one where that is too much, for others may read the old one."""
     known = _by_language.get((latin, kernel is None))
-    if known is None or known.count >= MOST_WORDS:
+    if known is None or known.count >= _MOST_PIECES:
         known = _by_language[latin, kernel is None] = _Known(latin, kernel)
     return known
 
