@@ -12,7 +12,7 @@ import whyrank
 from whyrank.embedding.wordllama import WordLlama
 
 GOLDEN = Path(__file__).parent
-FILES = [*sorted((GOLDEN / "stores").glob("*.db")), GOLDEN / "readers" / "reader3.db"]
+FILES = [*(GOLDEN / "stores" / f"schema{version}.db" for version in (2, 3, 4)), GOLDEN / "readers" / "reader3.db"]
 EARLIER, TODAY = WordLlama("no-prompt"), WordLlama()
 QUESTION = "what does Suzy drink?"
 

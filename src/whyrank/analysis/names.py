@@ -286,7 +286,7 @@ def edit_distance() -> Callable[..., int]:
 
 def _partial(probe: NameProbe, name: Name) -> NameMatch | None:
     words = probe.words
-    if not 0 < len(words) <= PARTIAL_WORDS or name.specificity == FULL_PATH:
+    if not (0 < len(words) <= PARTIAL_WORDS and is_known_in_part(name)):
         return None
     covered = min(1.0, sum(map(len, words)) / max(1, sum(map(len, name.words))))
     if name.words[: len(words)] == words:
@@ -296,6 +296,11 @@ def _partial(probe: NameProbe, name: Name) -> NameMatch | None:
     if all(any(theirs.startswith(ours) for theirs in name.words) for ours in words):
         return NameMatch("prefixes", name.text, covered=covered)
     return None
+
+
+def is_known_in_part(name: Name) -> bool:
+    """Tell whether some words of a name are enough to call it; a whole path is called as a whole."""
+    return name.specificity != FULL_PATH
 
 
 def _in_sentence(name: Name, windows: dict[str, tuple[str, ...]]) -> NameMatch | None:

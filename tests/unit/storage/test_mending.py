@@ -20,6 +20,7 @@ from whyrank.storage.sqlite.connection import Connection, connect
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.locking import locked
 from whyrank.storage.sqlite.mending import examined
+from whyrank.storage.sqlite.schema import MIGRATIONS
 from whyrank.types import Memory, Source
 
 WORDS = ("tea", "coffee", "ferry", "harbour", "lamp", "plant", "garden", "river", "stone", "bread", "light", "winter")
@@ -264,7 +265,7 @@ def test_orphans_are_named_and_swept_away(path: Path) -> None:
 
 def test_missing_rows_of_every_derived_table_are_noticed_and_made_again(path: Path, sound: Path) -> None:
     for statement in (
-        "DELETE FROM names WHERE entry = 5",
+        "DELETE FROM names WHERE memory = 5 AND place = 0",
         "DELETE FROM name_words WHERE word = 'note7'",
         "DELETE FROM posting_tokens WHERE number = 4",
         "DELETE FROM posting_pages WHERE number < 4",
@@ -359,7 +360,7 @@ def test_old_schemas_are_looked_at_before_they_are_brought_forward(tmp_path: Pat
     zero(old, pages[0])
     mended = whyrank.doctor(old, workspace=tmp_path, embedding="none", repair=True)
     assert all(one.mended for one in mended.findings), mended.findings
-    assert ask(old, "PRAGMA user_version") == [(4,)]
+    assert ask(old, "PRAGMA user_version") == [(MIGRATIONS[-1].version,)]
 
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:

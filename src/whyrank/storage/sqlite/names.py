@@ -14,6 +14,7 @@ from ...analysis.names import (
     PARTIAL_WORDS,
     edit_distance,
     edits_allowed,
+    is_known_in_part,
     match_name,
     proposal_score,
     windows_by_key,
@@ -40,43 +41,59 @@ class Proposed(NamedTuple):
 
 
 class _Keys(NamedTuple):
-    """The keys of one scope's names, up to an entry: with their lengths, and a bit for each letter they hold."""
+    """The keys of one scope's names, with their lengths and a bit for each letter they hold."""
 
-    last: int
     keys: list[str]
     lengths: NDArray[np.int64]
     letters: NDArray[np.uint64]
 
+    def and_also(self, other: _Keys) -> _Keys:
+        """Return these keys and others."""
+        lengths, letters = np.append(self.lengths, other.lengths), np.append(self.letters, other.letters)
+        return _Keys(self.keys + other.keys, lengths, letters)
 
-_NO_KEYS = _Keys(0, [], np.zeros(0, np.int64), np.zeros(0, np.uint64))
+
+class _Known(NamedTuple):
+    """What was read of one scope's keys: those of all memories up to a row."""
+
+    last: int
+    keys: _Keys
 
 
 class NameIndex:
     """Finds memories by what they are called."""
 
     def __init__(self) -> None:
-        self._keys: dict[str, _Keys] = {}
+        self._known: dict[str, _Known] = {}
         self._turn = threading.Lock()
 
     def put(self, connection: Connection, named: Sequence[tuple[int, str, Sequence[Name]]]) -> None:
         """Index the names of memories, each with its row and its scope."""
         connection.executemany(
-            "INSERT INTO names (memory, scope, text, key, words, sorted_words, specificity) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                (row, scope, name.text, name.key, " ".join(name.words), words_key(name.words), name.specificity)
+            "INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (row, place, scope, name.text, name.key, " ".join(name.words), words_key(name.words), name.specificity)
                 for row, scope, names in named
-                for name in names
-            ),
+                for place, name in enumerate(names)
+            ],
         )
         connection.executemany(
             "INSERT INTO name_words VALUES (?, ?, ?)",
-            (
+            [
                 (scope, word, row)
                 for row, scope, names in named
-                for word in sorted({word for name in names for word in name.words})
-            ),
+                for word in {word for name in names if is_known_in_part(name) for word in name.words}
+            ],
         )
+
+    def remove(self, connection: Connection, row: int) -> None:
+        """Take the names of a memory out, and their words; the words of one that was damaged find nothing."""
+        names = connection.execute("SELECT scope, words FROM names WHERE memory = ?", (row,)).fetchall()
+        connection.executemany(
+            "DELETE FROM name_words WHERE scope = ? AND word = ? AND memory = ?",
+            {(scope, word, row) for scope, words in names if isinstance(words, str) for word in words.split()},
+        )
+        connection.execute("DELETE FROM names WHERE memory = ?", (row,))
 
     def select(self, connection: Connection, probe: NameProbe, where: Where, only: set[int] | None = None) -> Proposed:
         """Return the memories whose names are related to the query, if given of some rows only.
@@ -128,19 +145,28 @@ class NameIndex:
     def _all_keys(self, connection: Connection, scope: str) -> _Keys:
         """Return the keys of a scope; only new ones are read, and one that is gone finds nothing."""
         with self._turn:
-            known = self._keys.get(scope, _NO_KEYS)
-            rows = connection.execute(
-                "SELECT entry, key FROM names WHERE scope = ? AND entry > ? ORDER BY entry", (scope, known.last)
-            ).fetchall()
-            if rows:
-                new = [key for _, key in rows if isinstance(key, str) and key]
-                known = self._keys[scope] = _Keys(
-                    rows[-1][0],
-                    known.keys + new,
-                    np.append(known.lengths, [len(key) for key in new]),
-                    np.append(known.letters, _letters(new)),
-                )
-            return known
+            before, keys = self._known.get(scope, (0, _measured(())))
+            last = _last_named(connection)
+            if last - before > len(keys.keys):  # more than are known, and most may be of other scopes
+                keys = _measured(connection.execute("SELECT key FROM names WHERE scope = ?", (scope,)))
+            elif last > before:
+                new = "SELECT key FROM names WHERE memory > ? AND scope = ?"
+                keys = keys.and_also(_measured(connection.execute(new, (before, scope))))
+            self._known[scope] = _Known(max(before, last), keys)
+            return keys
+
+
+def _last_named(connection: Connection) -> int:
+    """Return the last row that has names; the values that were damaged come behind all rows."""
+    found = connection.execute(
+        "SELECT memory FROM names WHERE typeof(memory) = 'integer' ORDER BY memory DESC LIMIT 1"
+    ).fetchone()
+    return found[0] if found else 0
+
+
+def _measured(rows: Iterable[tuple[object]]) -> _Keys:
+    keys = [key for (key,) in rows if isinstance(key, str) and key]
+    return _Keys(keys, np.array([len(key) for key in keys], np.int64), _letters(keys))
 
 
 def _letters(keys: Sequence[str]) -> NDArray[np.uint64]:

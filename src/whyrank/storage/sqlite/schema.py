@@ -240,6 +240,46 @@ MIGRATIONS: tuple[Migration, ...] = (
         );
         """,
     ),
+    # Every index of a table is written for each of its rows: these are the ones that are asked for something.
+    Migration(
+        5,
+        """
+        DROP INDEX names_by_memory;
+        DROP INDEX names_by_key;
+        DROP INDEX names_by_words;
+        DROP INDEX names_by_entry;
+        ALTER TABLE names RENAME TO names_before;
+        CREATE TABLE names (
+            memory INTEGER NOT NULL REFERENCES memories (row) ON DELETE CASCADE,
+            place INTEGER NOT NULL,
+            scope TEXT NOT NULL,
+            text TEXT NOT NULL,
+            key TEXT NOT NULL,
+            words TEXT NOT NULL,
+            sorted_words TEXT NOT NULL,
+            specificity INTEGER NOT NULL,
+            PRIMARY KEY (memory, place)
+        ) WITHOUT ROWID;
+        INSERT INTO names
+            SELECT memory, row_number() OVER (PARTITION BY memory ORDER BY entry) - 1,
+                scope, text, key, words, sorted_words, specificity
+            FROM names_before WHERE memory IN (SELECT row FROM memories);
+        DROP TABLE names_before;
+        CREATE INDEX names_by_key ON names (scope, key);
+        CREATE INDEX names_by_words ON names (scope, sorted_words);
+
+        DROP INDEX name_words_by_memory;
+        ALTER TABLE name_words RENAME TO name_words_before;
+        CREATE TABLE name_words (
+            scope TEXT NOT NULL,
+            word TEXT NOT NULL,
+            memory INTEGER NOT NULL,
+            PRIMARY KEY (scope, word, memory)
+        ) WITHOUT ROWID;
+        INSERT INTO name_words SELECT scope, word, memory FROM name_words_before;
+        DROP TABLE name_words_before;
+        """,
+    ),
 )
 
 

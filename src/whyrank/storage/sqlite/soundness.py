@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...analysis.names import name_key, words_key
+from ...analysis.names import is_known_in_part, name_key, words_key
 from ...checkups import Finding
+from ...ports import Name
 from ...wording import counted
 from .connection import Connection
 from .held import signs_in
@@ -208,6 +209,7 @@ def _unindexed(connection: Connection) -> Iterator[Finding]:
 def _names(connection: Connection) -> Iterator[Finding]:
     wrong = 0
     spoken: dict[int, set[str]] = defaultdict(set)
+    needed: dict[int, set[str]] = defaultdict(set)
     words: dict[int, set[str]] = defaultdict(set)
     for memory, text, key, said, ordered, specificity, is_astray in connection.execute(
         f"SELECT memory, text, key, words, sorted_words, specificity, {_ASTRAY.format('names')} FROM names"
@@ -216,12 +218,15 @@ def _names(connection: Connection) -> Iterator[Finding]:
         wrong += not is_text or name_key(text) != key or words_key(said.split()) != ordered
         wrong += is_text and (is_astray or not isinstance(specificity, int))
         if is_text:
-            spoken[memory].update(said.split())
+            name = Name(text, key, tuple(said.split()), specificity)
+            spoken[memory].update(name.words)
+            needed[memory].update(name.words if is_known_in_part(name) else ())
     for memory, word, is_astray in connection.execute(
         f"SELECT memory, word, {_ASTRAY.format('name_words')} FROM name_words"
     ):
         words[memory].add(f"{word} astray" if is_astray else word)
-    wrong += sum(words[memory] != spoken[memory] for memory in spoken.keys() | words.keys())
+    # Those of whole paths were listed as well by earlier versions, and are of no use.
+    wrong += sum(not needed[memory] <= words[memory] <= spoken[memory] for memory in spoken.keys() | words.keys())
     yield from _found("names", wrong, "name is", "names are", "damaged, or without its words")
 
 

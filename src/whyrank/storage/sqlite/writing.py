@@ -203,6 +203,7 @@ class Writing:
             self._ledger.remove(scope, number)
             for index in indexes:
                 index.remove(self._connection, row, scope, number)
+            self._names.remove(self._connection, row)
             self._connection.execute("DELETE FROM memories WHERE row = ?", (row,))
             self._lost.add(scope)
             hashes.append(text_hash)

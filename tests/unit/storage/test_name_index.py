@@ -1,0 +1,95 @@
+"""Names in the file: what is listed of them, what goes with a memory, and what is read when somebody mistypes one."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import whyrank
+from tests.damage import ask, told
+from whyrank.analysis.entries import entry_for
+from whyrank.analysis.names import probe_for
+from whyrank.ports import Changes
+from whyrank.storage.sqlite.database import Database
+from whyrank.storage.sqlite.schema import prepare
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.types import Memory, Scope, Where
+
+HOME, ELSEWHERE = Scope("user", "1"), Scope("user", "2")
+WORDS = "SELECT word FROM name_words ORDER BY word"
+
+
+def put(store: SqliteStore, *names: str, scope: Scope = HOME) -> None:
+    memories = [Memory(f"m_{name}", f"about {name}", name=name, scope=scope) for name in names]
+    store.write(Changes(put=[entry_for(memory, "en") for memory in memories]))
+
+
+def found(store: SqliteStore, mistyped: str) -> list[str]:
+    run = store.named(probe_for(mistyped, typos=True), Where(frozenset({HOME})), 5)
+    return [candidate.id for candidate in run.candidates]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    return SqliteStore(tmp_path / "memory.db")
+
+
+def test_folders_are_no_names_of_the_files_in_them(tmp_path: Path) -> None:
+    (tmp_path / "garden").mkdir()
+    (tmp_path / "garden" / "roses.md").write_text("They want pruning in March.\n", encoding="utf-8")
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as memory:
+        memory.ingest(tmp_path / "garden")
+        assert memory.search("garden/roses.md").hits[0].memory.source is not None
+        assert ask(tmp_path / "memory.db", WORDS) == [("md",), ("roses",)]
+        assert memory.doctor().is_whole
+
+
+def test_names_go_with_their_memory(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with whyrank.open(path, workspace=tmp_path, embedding="none") as memory:
+        gone = memory.add("It holds one litre", name="Green Pot")
+        memory.add("It is warm", name="Green Jacket")
+        assert memory.search("Green Pot").hits[0].memory.id == gone.id
+        memory.forget(gone.id)
+        assert ask(path, WORDS) == [("green",), ("jacket",)]
+        assert ask(path, "SELECT text, place FROM names") == [("Green Jacket", 0)]
+        assert memory.doctor().is_whole
+
+
+def test_names_that_come_later_are_mistyped_as_well(store: SqliteStore) -> None:
+    put(store, "Alabaster", "Basement", "Cardigan")
+    assert found(store, "Alabastre") == ["m_Alabaster"]
+    put(store, "Dandelion")  # one more than three that are known: it is read alone
+    assert found(store, "Dandelino") == ["m_Dandelion"]
+    put(store, *(f"Elsewhere {number}" for number in range(9)), scope=ELSEWHERE)  # more than are known: all are read
+    put(store, "Farmhouse")
+    assert found(store, "Framhouse") == ["m_Farmhouse"]
+    assert found(store, "Alabastre") == ["m_Alabaster"]
+    assert found(store, "Elsewhree 3") == []
+
+
+def test_a_row_that_was_damaged_keeps_nobody_from_the_names(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db")
+    put(store, "Alabaster", "Basement")
+    store.close()
+    told(tmp_path / "memory.db", "UPDATE names SET memory = x'00ff' WHERE text = 'Basement'")
+    with closing(SqliteStore(tmp_path / "memory.db")) as again:
+        assert found(again, "Alabastre") == ["m_Alabaster"]
+        put(again, "Cardigan")
+        assert found(again, "Cradigan") == ["m_Cardigan"]
+
+
+def test_names_of_the_schema_before_are_taken_over_but_those_of_no_memory(tmp_path: Path) -> None:
+    path = Path(shutil.copy(Path(__file__).parents[2] / "golden/stores/schema4.db", tmp_path / "memory.db"))
+    names = "SELECT memory, scope, text, key, words, sorted_words, specificity FROM names ORDER BY memory, {}"
+    before, words = ask(path, names.format("entry")), ask(path, WORDS)
+    told(
+        path, "INSERT INTO names SELECT 99, 999, scope, text, key, words, sorted_words, specificity FROM names LIMIT 1"
+    )
+    with closing(Database(path)) as database:
+        prepare(database)
+    assert ask(path, names.format("place")) == before != []
+    assert ask(path, WORDS) == words != []
