@@ -30,12 +30,17 @@ def seen_from(base: Path, path: str | Path) -> Path:
     return base / real.relative_to(inside) if real.is_relative_to(inside) else place
 
 
-def name_in(base: Path, path: Path) -> str:
+def name_in(base: Path, path: str | Path) -> str:
     """Return the name of a place in a store: below its base relative to it, elsewhere the whole path."""
-    whole, inside = path.as_posix(), base.as_posix().rstrip("/") + "/"
+    whole, inside = _with_slashes(path), _with_slashes(base).rstrip("/") + "/"
     if whole.startswith(inside):  # as most are, by the thousand
         return whole[len(inside) :]
-    return (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()
+    place = Path(path)
+    return (place.relative_to(base) if place.is_relative_to(base) else place).as_posix()
+
+
+def _with_slashes(path: str | Path) -> str:
+    return str(path) if os.sep == "/" else Path(path).as_posix()
 
 
 class StoredPlace(NamedTuple):

@@ -120,7 +120,7 @@ class Extractor:
 
     def _name(self, file: Found) -> str:
         """Return the path a file is known by, as ingest has it: relative to where the store is, if it is below."""
-        absolute = Path(os.path.normpath(file.path.absolute()))
+        absolute = Path(os.path.abspath(file.path))
         base = self.settings.base
         return (absolute.relative_to(base) if absolute.is_relative_to(base) else absolute).as_posix()
 

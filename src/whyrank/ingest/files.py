@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from ..analysis.text import clean
 from ..making import Draft, finished
@@ -28,8 +28,7 @@ _DATE_KEYS = ("date", "timestamp", "time", "ts", "created_at")
 _SESSION_KEYS = ("session", "session_id", "conversation", "thread")
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(NamedTuple):
     """What became of a file: its memories, and what is to be said about it."""
 
     memories: tuple[Memory, ...]

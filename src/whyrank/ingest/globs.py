@@ -73,7 +73,7 @@ def _of_pattern(workspace: Path, pattern: str) -> Iterator[Found | Skipped]:
         below = f"`{pattern.rstrip('/')}/**/*.md` means the markdown below it"
         yield Skipped(str(root), f"is a folder; {below}", failed=True)
     else:
-        yield from walk(root, wanted=lambda path: is_match(path.relative_to(workspace).as_posix(), pattern))
+        yield from walk(root, wanted=lambda path: is_match(Path(path).relative_to(workspace).as_posix(), pattern))
 
 
 def _astray(path: Path, workspace: Path) -> Skipped | None:

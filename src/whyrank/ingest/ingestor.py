@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..analysis.documents import embedded_text
 from ..columns import MemoryId
@@ -42,8 +42,7 @@ class Settings:
     max_bytes: int
 
 
-@dataclass(frozen=True)
-class FilePlan:
+class FilePlan(NamedTuple):
     """What will happen to one file."""
 
     path: str
@@ -52,7 +51,7 @@ class FilePlan:
     memories: tuple[Memory, ...] = ()
     remove: tuple[MemoryId, ...] = ()
     renamed_from: str = ""
-    moved: Mapping[MemoryId, MemoryId] = field(default_factory=dict)
+    moved: Mapping[MemoryId, MemoryId] = {}
 
 
 @dataclass
@@ -141,7 +140,7 @@ class Ingestor:
                     seen.add(name)
                     yield name, item
 
-    def _name(self, path: Path) -> str:
+    def _name(self, path: str | Path) -> str:
         """Return the path a file is known by: below the workspace relative to it, elsewhere absolute."""
         return name_in(self.settings.workspace, path)
 
@@ -155,13 +154,13 @@ class Ingestor:
     ) -> dict[str, FilePlan]:
         """Return plans for files that are gone; what cannot be read now keeps what was read of it before."""
         asked = [self._name(root) for root in roots]
-        unreadable = [self._name(Path(skipped.path)) for skipped in failed]
+        unreadable = [self._name(skipped.path) for skipped in failed]
         gone = (path for path in manifest if path not in present and _is_below_any(self._proper(path), asked))
         return {path: self._deletion(manifest[path]) for path in gone if not _is_below_any(path, unreadable)}
 
     def _proper(self, stored: str) -> str:
         """Return what a file is to be called; one of the workspace may be known by its whole path."""
-        return self._name(Path(stored)) if stored.startswith("/") else stored
+        return self._name(stored) if stored.startswith("/") else stored
 
     def _deletion(self, record: FileRecord) -> FilePlan:
         chunks = self.store.chunks_of(record.scope, record.path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -29,8 +28,7 @@ class Block(NamedTuple):
     is_whole: bool = False
 
 
-@dataclass(frozen=True)
-class ParsedText:
+class ParsedText(NamedTuple):
     """A parsed file: its lines, its blocks, its front matter and its markers."""
 
     lines: tuple[str, ...]
@@ -53,7 +51,8 @@ def parse_markdown(text: str) -> ParsedText:
     blocks = None if "\r" in text or "\0" in text else _plain_blocks(lines, front.body_start)
     if blocks is None:
         blocks = tuple(parsed_blocks(lines, front.body_start))
-    return _unmarked(ParsedText(lines, blocks, front))
+    document = ParsedText(lines, blocks, front)
+    return _unmarked(document) if "whyrank:" in text else document
 
 
 def _plain_blocks(lines: Sequence[str], body_start: int) -> tuple[Block, ...] | None:
@@ -85,15 +84,13 @@ def parsed_blocks(lines: Sequence[str], body_start: int) -> Iterator[Block]:
 
 def _unmarked(document: ParsedText) -> ParsedText:
     """Take the markers out of what is neither code nor table."""
-    if not any("whyrank:" in line for line in document.lines):
-        return document
     lines, marks = list(document.lines), list[Mark]()
     for block in document.blocks:
         for number in range(block.start, 0 if block.is_whole else block.end):
             lines[number], mark = taken_out(lines[number], number)
             marks += [mark] if mark is not None else []
     blocks = tuple(block._replace(title=without_markers(block.title)) for block in document.blocks)
-    return replace(document, lines=tuple(lines), blocks=blocks, marks=tuple(marks))
+    return document._replace(lines=tuple(lines), blocks=blocks, marks=tuple(marks))
 
 
 def parse_plain(text: str) -> ParsedText:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
-from ..analysis.text import clean
+from ..analysis.text import is_clean
 from .exported import REASON, is_export
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
@@ -31,7 +30,7 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 class Found(NamedTuple):
     """A file worth reading, with what a stat says of it."""
 
-    path: Path
+    path: str
     size: int
     mtime_ns: int
 
@@ -51,8 +50,7 @@ class Rule(NamedTuple):
     spec: GitIgnoreSpec
 
 
-@dataclass(frozen=True)
-class Content:
+class Content(NamedTuple):
     """The text of a file, and whether bytes had to be replaced."""
 
     text: str
@@ -60,21 +58,25 @@ class Content:
     replaced: bool
 
 
-def is_readable(path: Path) -> bool:
+def is_readable(path: str) -> bool:
     """Tell whether a file in a folder is one we read, by its name."""
-    return path.suffix.lower() in SUFFIXES
+    return _suffix(path) in SUFFIXES
 
 
-def walk(root: Path, wanted: Callable[[Path], bool] = is_readable) -> Iterator[Found | Skipped]:
+def _suffix(path: str) -> str:
+    return os.path.splitext(path)[1].lower()
+
+
+def walk(root: Path, wanted: Callable[[str], bool] = is_readable) -> Iterator[Found | Skipped]:
     """Yield the readable files at or below a path, in order, and what was passed over; in folders only the wanted."""
     if not os.path.isdir(root):
-        yield _look(root, root.parent)
+        yield _look(str(root), root.parent)
         return
     rules: list[Rule] = []
     for folder in _folders_above(root):
         yield from _add_rules(folder, rules)
     # What is named is wanted, even if it is ignored from above.
-    top = _Entry(root, os.path.islink(root), True, ())
+    top = _Entry(str(root), os.path.islink(root), True, ())
     yield from _walk_folder(root, () if _ignored(top, rules) else tuple(rules), wanted)
 
 
@@ -90,40 +92,41 @@ def _folders_above(root: Path) -> list[Path]:
 class _Entry(NamedTuple):
     """What stands in a folder, as the folder tells it, and the rules that hold for it."""
 
-    path: Path
+    path: str
     is_link: bool
     is_folder: bool
     rules: tuple[Rule, ...]
 
 
-def _walk_folder(root: Path, inherited: tuple[Rule, ...], wanted: Callable[[Path], bool]) -> Iterator[Found | Skipped]:
+def _walk_folder(root: Path, inherited: tuple[Rule, ...], wanted: Callable[[str], bool]) -> Iterator[Found | Skipped]:
     """Walk with a stack of what is left to do: folders may be nested deeper than functions."""
-    left = [_Entry(root, False, True, inherited)]
+    top = str(root)
+    left = [_Entry(top, False, True, inherited)]
     while left:
         entry = left.pop()
         # What was a folder when its own folder was listed may have become a link since.
-        if entry.is_folder and entry.path != root and os.path.islink(entry.path):
-            yield Skipped(str(entry.path), "a link to a folder; links are not followed")
+        if entry.is_folder and entry.path != top and os.path.islink(entry.path):
+            yield Skipped(entry.path, "a link to a folder; links are not followed")
         elif entry.is_folder:
             rules = list(entry.rules)
-            yield from _add_rules(entry.path, rules)
+            yield from _add_rules(Path(entry.path), rules)
             try:
                 below = [*_entries(entry.path, tuple(rules))]
             except OSError as error:
-                yield Skipped(str(entry.path), f"cannot be read: {error.strerror}", failed=True)
+                yield Skipped(entry.path, f"cannot be read: {error.strerror}", failed=True)
                 continue
             left += [one for one in below if not _ignored(one, rules)]
         elif wanted(entry.path):
             yield _look(entry.path, root)
 
 
-def _entries(folder: Path, rules: tuple[Rule, ...]) -> Iterator[_Entry]:
+def _entries(folder: str, rules: tuple[Rule, ...]) -> Iterator[_Entry]:
     """Yield what stands in a folder, the last first."""
     with os.scandir(folder) as listed:
         entries = sorted(listed, key=attrgetter("name"), reverse=True)
     for entry in entries:
         if not entry.name.startswith(".") and entry.name not in _NEVER:
-            yield _Entry(folder / entry.name, *_told(entry), rules)
+            yield _Entry(entry.path, *_told(entry), rules)
 
 
 def _told(entry: os.DirEntry[str]) -> tuple[bool, bool]:
@@ -158,53 +161,53 @@ def _ignored(entry: _Entry, rules: Sequence[Rule]) -> bool:
     """Tell whether a path is ignored: as with git, the last rule that speaks of it decides."""
     ignored, is_folder = False, entry.is_folder and not entry.is_link
     for rule in rules:
-        relative = entry.path.relative_to(rule.folder).as_posix() + ("/" if is_folder else "")
+        relative = Path(entry.path).relative_to(rule.folder).as_posix() + ("/" if is_folder else "")
         said = rule.spec.check_file(relative).include
         ignored = ignored if said is None else said
     return ignored
 
 
-def _look(path: Path, root: Path) -> Found | Skipped:
-    if clean(str(path)).replaced:
-        return Skipped(repr(str(path)), "its name is no valid Unicode")
+def _look(path: str, root: Path) -> Found | Skipped:
+    if not is_clean(path):
+        return Skipped(repr(path), "its name is no valid Unicode")
     try:
-        status = path.lstat()  # it may have become a link since its folder was listed
+        status = os.lstat(path)  # it may have become a link since its folder was listed
         if stat.S_ISLNK(status.st_mode):
-            if not path.resolve(strict=True).is_relative_to(root.resolve()):
-                return Skipped(str(path), "a link that leads out of the folder")
-            status = path.stat()
+            if not Path(path).resolve(strict=True).is_relative_to(root.resolve()):
+                return Skipped(path, "a link that leads out of the folder")
+            status = os.stat(path)
     except (OSError, RuntimeError) as error:
-        return Skipped(str(path), f"cannot be read: {getattr(error, 'strerror', None) or error}", failed=True)
+        return Skipped(path, f"cannot be read: {getattr(error, 'strerror', None) or error}", failed=True)
     if not stat.S_ISREG(status.st_mode):
-        return Skipped(str(path), "not a regular file")
+        return Skipped(path, "not a regular file")
     return Found(path, status.st_size, status.st_mtime_ns)
 
 
 def read(found: Found, max_bytes: int) -> Content | Skipped:
     """Read a file as text: never a pipe or a device, never more than the cap, never a binary, no export of ours."""
     if found.size > max_bytes:
-        return Skipped(str(found.path), f"{found.size:,} bytes, over the cap of {max_bytes:,}")
+        return Skipped(found.path, f"{found.size:,} bytes, over the cap of {max_bytes:,}")
     try:
         data = _bytes_of(found.path, max_bytes)
     except OSError as error:
-        return Skipped(str(found.path), f"cannot be read: {error.strerror}", failed=True)
+        return Skipped(found.path, f"cannot be read: {error.strerror}", failed=True)
     if data is None:
-        return Skipped(str(found.path), "not a regular file")
+        return Skipped(found.path, "not a regular file")
     if len(data) > max_bytes:
-        return Skipped(str(found.path), f"grown over the cap of {max_bytes:,} bytes")
+        return Skipped(found.path, f"grown over the cap of {max_bytes:,} bytes")
     encoding = "utf-16" if data[:2] in _UTF16_MARKS else "utf-8-sig"
     if encoding != "utf-16" and b"\x00" in data[:_BINARY_PROBE_BYTES]:
-        return Skipped(str(found.path), "a binary file")
+        return Skipped(found.path, "a binary file")
     try:
         text, replaced = data.decode(encoding), False
     except UnicodeDecodeError:
         text, replaced = data.decode(encoding, errors="replace"), True
-    if found.path.suffix.lower() in LOGS and is_export(text):
-        return Skipped(str(found.path), REASON)
+    if _suffix(found.path) in LOGS and is_export(text):
+        return Skipped(found.path, REASON)
     return Content(text.replace("\r\n", "\n").replace("\r", "\n"), data, replaced)
 
 
-def _bytes_of(path: Path, max_bytes: int) -> bytes | None:
+def _bytes_of(path: str, max_bytes: int) -> bytes | None:
     # Opening a pipe without O_NONBLOCK would hang for ever, and the path may have become one since we looked.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     try:

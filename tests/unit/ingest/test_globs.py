@@ -23,7 +23,7 @@ def workspace(tmp_path: Path) -> Path:
 
 def found(workspace: Path, *patterns: str) -> list[str]:
     items = matching(workspace, patterns)
-    return [item.path.relative_to(workspace).as_posix() for item in items if isinstance(item, Found)]
+    return [Path(item.path).relative_to(workspace).as_posix() for item in items if isinstance(item, Found)]
 
 
 def skipped(workspace: Path, *patterns: str) -> list[tuple[str, bool]]:

@@ -120,7 +120,7 @@ def test_a_line_that_is_no_pattern_is_named_and_the_others_hold(tmp_path: Path) 
     (tmp_path / "secret.md").write_text("x")
     (tmp_path / "open.md").write_text("x")
     found = list(walk(tmp_path))
-    assert [item.path.name for item in found if isinstance(item, Found)] == ["open.md"]
+    assert [Path(item.path).name for item in found if isinstance(item, Found)] == ["open.md"]
     assert [Path(item.path).name for item in found if isinstance(item, Skipped)] == [".gitignore:1", ".gitignore:2"]
 
 
@@ -130,7 +130,7 @@ def test_a_deeper_rule_may_take_back_what_is_ignored_above(tmp_path: Path) -> No
     (tmp_path / "n/.gitignore").write_text("!a.md\n")
     for name in ("a.md", "b.md"):
         (tmp_path / "n" / name).write_text("x")
-    assert [item.path.name for item in walk(tmp_path) if isinstance(item, Found)] == ["a.md"]
+    assert [Path(item.path).name for item in walk(tmp_path) if isinstance(item, Found)] == ["a.md"]
 
 
 def test_rules_above_the_given_folder_hold_inside_a_repository(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_rules_above_the_given_folder_hold_inside_a_repository(tmp_path: Path) -
     (tmp_path / ".gitignore").write_text("n/a.md\n")
     for name in ("a.md", "b.md"):
         (tmp_path / "n" / name).write_text("x")
-    assert [item.path.name for item in walk(tmp_path / "n") if isinstance(item, Found)] == ["b.md"]
+    assert [Path(item.path).name for item in walk(tmp_path / "n") if isinstance(item, Found)] == ["b.md"]
 
 
 def test_what_cannot_be_read_now_keeps_what_was_read_before(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def put(root: Path, *names: str, text: str = "words\n") -> None:
 
 
 def found(root: Path) -> list[str]:
-    return [item.path.relative_to(root).as_posix() for item in walk(root) if isinstance(item, Found)]
+    return [Path(item.path).relative_to(root).as_posix() for item in walk(root) if isinstance(item, Found)]
 
 
 def skipped(root: Path) -> dict[str, Skipped]:
@@ -44,13 +44,13 @@ def test_a_found_file_carries_its_size_and_time(tmp_path: Path) -> None:
     put(tmp_path, "a.md", text="12345")
     os.utime(tmp_path / "a.md", ns=(7, 7))
 
-    assert list(walk(tmp_path)) == [Found(tmp_path / "a.md", 5, 7)]
+    assert list(walk(tmp_path)) == [Found(str(tmp_path / "a.md"), 5, 7)]
 
 
 def test_a_single_file_is_found_whatever_it_is_called(tmp_path: Path) -> None:
     put(tmp_path, "notes")
 
-    assert [item.path for item in walk(tmp_path / "notes")] == [tmp_path / "notes"]
+    assert [item.path for item in walk(tmp_path / "notes")] == [str(tmp_path / "notes")]
 
 
 def test_hidden_and_generated_folders_are_not_entered(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_what_becomes_a_link_during_the_walk_is_not_followed(tmp_path: Path) -> 
 
     reasons = [(Path(item.path).name, item.reason) for item in items if isinstance(item, Skipped)]
 
-    assert first.path.name == "1.md"
+    assert Path(first.path).name == "1.md"
     assert reasons == [
         ("b", "a link to a folder; links are not followed"),
         ("c.md", "a link that leads out of the folder"),
@@ -164,7 +164,7 @@ def test_a_pipe_is_passed_over_without_waiting(tmp_path: Path) -> None:
 def test_a_file_that_became_a_pipe_since_it_was_found_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
 
-    assert read(Found(tmp_path / "pipe.md", 5, 0), CAP) == Skipped(str(tmp_path / "pipe.md"), "not a regular file")
+    assert read(Found(str(tmp_path / "pipe.md"), 5, 0), CAP) == Skipped(str(tmp_path / "pipe.md"), "not a regular file")
 
 
 def test_a_device_is_passed_over() -> None:
@@ -174,7 +174,7 @@ def test_a_device_is_passed_over() -> None:
 
 
 def test_a_file_that_is_gone_when_it_is_read_is_a_failure(tmp_path: Path) -> None:
-    item = read(Found(tmp_path / "gone.md", 5, 0), CAP)
+    item = read(Found(str(tmp_path / "gone.md"), 5, 0), CAP)
 
     assert isinstance(item, Skipped)
     assert item.failed
@@ -196,7 +196,7 @@ def test_a_file_of_exactly_the_cap_is_read(tmp_path: Path) -> None:
 def test_a_file_that_grew_since_it_was_found_is_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_bytes(b"tea" * 300)
-    item = read(Found(path, 0, 0), CAP)
+    item = read(Found(str(path), 0, 0), CAP)
     assert isinstance(item, Content)
     assert item.data == b"tea" * 300
 
@@ -204,7 +204,7 @@ def test_a_file_that_grew_since_it_was_found_is_read_to_its_end(tmp_path: Path) 
 def test_a_file_that_grew_over_the_cap_since_it_was_found_is_passed_over(tmp_path: Path) -> None:
     put(tmp_path, "a.md", text="x" * 50)
 
-    item = read(Found(tmp_path / "a.md", 5, 0), 10)
+    item = read(Found(str(tmp_path / "a.md"), 5, 0), 10)
 
     assert item == Skipped(str(tmp_path / "a.md"), "grown over the cap of 10 bytes")
 
