@@ -41,9 +41,9 @@ class Name(NamedTuple):
 class Entry:
     """A memory ready to be stored: analysed, named and fingerprinted outside any transaction.
 
-    `letters` says that it is written in a language whose words are also matched by the letters inside them; `marks`
-    are its date words and who said it; `language` is that of texts that do not show theirs; `reader` is the version of
-    what turned its text into words.
+    `embed_text` is `embedded_text` of the memory. `letters` says that it is in a language whose words are also matched
+    by the letters inside them; `marks` are its date words and who said it; `language` is that of texts that do not show
+    theirs; `reader` is the version of what turned its text into words.
     """
 
     memory: Memory

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -97,12 +98,12 @@ class Ingestor:
         """Bring the store up to date with the files at or below these paths."""
         roots = [seen_from(self.settings.workspace, _existing(path)) for path in paths]
         report = Report(dry_run=dry_run)
-        found = list(self._find(roots, report))
+        found = self._find(roots, report)
         if report.failed and not found:
             first = report.failed[0]
             raise IngestError(f"{first.path}: {first.reason}", "check the path and its permissions")
         manifest = self.store.manifest(scope)
-        deleted = self._deleted(roots, scope, {name for name, _ in found}, manifest, report.failed)
+        deleted = self._deleted(roots, scope, found, manifest, report.failed)
         report.remarks += ((path, _PASSED_OVER) for path in deleted if os.path.isfile(self.settings.workspace / path))
         plans = self._plans(found, scope, manifest, deleted, report)
         self._apply(plans, len(found) + len(deleted), report)
@@ -129,16 +130,15 @@ class Ingestor:
 
     # -- planning --------------------------------------------------------------------------------------------
 
-    def _find(self, roots: Sequence[Path], report: Report) -> Iterator[tuple[str, Found]]:
-        """Yield the files there are, each once, with the names they are known by."""
-        seen: set[str] = set()
-        for root in roots:
-            for item in walk(root):
-                if isinstance(item, Skipped):
-                    report.skipped.append(item)
-                elif (name := self._name(item.path)) not in seen:
-                    seen.add(name)
-                    yield name, item
+    def _find(self, roots: Sequence[Path], report: Report) -> dict[str, Found]:
+        """Return the files there are by the names they are known by."""
+        found: dict[str, Found] = {}
+        for item in chain.from_iterable(map(walk, roots)):
+            if isinstance(item, Skipped):
+                report.skipped.append(item)
+            else:
+                found.setdefault(self._name(item.path), item)
+        return found
 
     def _name(self, path: str | Path) -> str:
         """Return the path a file is known by: below the workspace relative to it, elsewhere absolute."""
@@ -148,7 +148,7 @@ class Ingestor:
         self,
         roots: Sequence[Path],
         scope: Scope,
-        present: set[str],
+        present: Collection[str],
         manifest: dict[str, FileRecord],
         failed: Sequence[Skipped],
     ) -> dict[str, FilePlan]:
@@ -168,14 +168,14 @@ class Ingestor:
 
     def _plans(
         self,
-        found: Sequence[tuple[str, Found]],
+        found: Mapping[str, Found],
         scope: Scope,
         manifest: dict[str, FileRecord],
         deleted: dict[str, FilePlan],
         report: Report,
     ) -> Iterator[FilePlan]:
         by_hash = {manifest[path].content_hash: path for path in deleted}
-        for name, file in found:
+        for name, file in found.items():
             plan = self._plan(name, file, scope, manifest, report)
             if isinstance(plan, Skipped):
                 report.skipped.append(plan)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from whyrank.ingest.entries import entry_for
+import whyrank
+from tests.damage import ask
+from whyrank.ingest.entries import content_hash, entry_for
 from whyrank.storage.sqlite.rows import COLUMNS, fetched, to_row
+from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
 from whyrank.types import Memory
 
@@ -48,3 +53,18 @@ def test_what_cannot_be_read_is_blank_and_told_and_harms_nobody_else(column: str
     held, other = fetched([tuple(row), row_of(fact("m_2", "black tea"))])
     assert (held.is_mended, held.id, held.text.startswith(shown)) == (True, "m_1", True)
     assert (other.is_mended, other.read().text) == (False, "black tea")
+
+
+def test_a_chunk_keeps_its_text_once_and_is_embedded_as_before(tmp_path: Path) -> None:
+    (tmp_path / "roses.md").write_text("# Roses\n\nThey want pruning in March.\n", encoding="utf-8")
+    path = tmp_path / "memory.db"
+    with whyrank.open(path, workspace=tmp_path, embedding="none") as memory:
+        memory.ingest(tmp_path / "roses.md")
+        memory.add("Robin waters them", name="Watering")
+        memory.get(memory.list()[0].id)  # whoever reads has the fact indexed first
+        kept: dict[str, str] = dict(ask(path, "SELECT kind, embed_text FROM memories"))
+    assert kept == {"chunk": "", "fact": "Watering\nRobin waters them"}
+    with closing(SqliteStore(path)) as store:
+        texts = {waiting.hash: waiting.text for waiting in store.without_vector("another", 9)}
+    assert sorted(texts.values()) == ["Roses\n# Roses\n\nThey want pruning in March.", "Watering\nRobin waters them"]
+    assert all(content_hash(text) == text_hash for text_hash, text in texts.items())

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...analysis.entries import content_hash
 from ...errors import StoreDamaged
 from ...types import Memory
 from .connection import Connection, Row
 from .layout import layout
-from .rows import COLUMNS, to_memory, without_damage
+from .rows import COLUMNS, text_embedded, to_memory, without_damage
 from .salvaging import Rows, columns_of, known_of
 
 _TEXT, _EMBEDDED, _EMBED_HASH = COLUMNS.index("text"), len(COLUMNS), len(COLUMNS) + 1
@@ -88,7 +88,7 @@ def _is_as_stored(row: Row) -> bool:
     kept = row[_HASH]
     if not isinstance(kept, str) or len(kept) != _HASH_LETTERS or content_hash(row[_TEXT]) == kept:
         return True
-    return has_sound_embedding(row) and bool(row[_EMBEDDED].endswith(row[_TEXT]))
+    return has_sound_embedding(row) and _embedded(row).endswith(row[_TEXT])
 
 
 def _restored(row: Row) -> Memory | None:
@@ -109,8 +109,12 @@ def _restored(row: Row) -> Memory | None:
 
 def has_sound_embedding(row: Row) -> bool:
     """Tell whether what was embedded of a memory has its hash."""
-    embedded, kept = row[_EMBEDDED], row[_EMBED_HASH]
+    embedded, kept = _embedded(row), row[_EMBED_HASH]
     return isinstance(embedded, str) and content_hash(embedded) == kept
+
+
+def _embedded(row: Row) -> Any:
+    return text_embedded(row[_EMBEDDED], row[: len(COLUMNS)])
 
 
 def _shown(value: object) -> str:

@@ -10,6 +10,7 @@ from ...ports import Failure, Waiting
 from ...types import Scope
 from .connection import Connection
 from .notes import raise_generation
+from .rows import SELECT, text_embedded
 
 # Each transaction deletes so many vectors, so that nobody waits long: a megabyte or two, overwritten with zeros.
 _DROPPED_AT_ONCE = 1_000
@@ -22,12 +23,12 @@ def waiting(connection: Connection, space: str, limit: int, after: int, due: flo
         " WHERE f.space = :space AND f.hash = m.embed_hash AND f.next_try > :due)"
     )  # fmt: skip
     rows = connection.execute(
-        "SELECT m.embed_hash, m.embed_text, m.row FROM memories AS m WHERE m.row > :after AND NOT EXISTS "
+        f"SELECT m.embed_hash, m.embed_text, m.row, {SELECT} FROM memories AS m WHERE m.row > :after AND NOT EXISTS "
         f"(SELECT 1 FROM vectors AS v WHERE v.space = :space AND v.hash = m.embed_hash){later} "
         "ORDER BY m.row LIMIT :limit",
         {"space": space, "after": after, "due": due, "limit": limit},
     )
-    return [Waiting(*row) for row in rows]
+    return [Waiting(text_hash, text_embedded(kept, said), row) for text_hash, kept, row, *said in rows]
 
 
 def failures(connection: Connection, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
