@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
 from typing import NamedTuple
 
 from .patterns import pattern
 
-_UNSTORABLE = pattern("[\x00\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
 _ODD_SPACES = b"\t\n\v\f\r\x1c\x1d\x1e\x1f"  # all that `split` splits at in ASCII, but the space itself
 
@@ -16,6 +17,11 @@ _ODD_SPACES = b"\t\n\v\f\r\x1c\x1d\x1e\x1f"  # all that `split` splits at in ASC
 # The long-vowel mark ー belongs to no script of its own, but stands inside Japanese words.
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _UNSPACED_LETTER = pattern(f"[{UNSPACED}]")
+# Where all of them lie, and few others: not the dashes, arrows and emoji of other texts. It is told ten times as fast.
+_MAY_BE_UNSPACED = re.compile(
+    "[\u0e00-\u11ff\u1780-\u19ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffff"
+    "\U00010000-\U0001efff\U0001f200-\U0001f2ff\U00020000-\U0003ffff]"
+)
 
 CHARACTERS_PER_TOKEN = 4  # English prose; the usual estimate, good enough to size a chunk
 
@@ -77,7 +83,7 @@ def compose(text: str) -> str:
 
 def unspaced_letters(text: str) -> int:
     """Count the letters of scripts that put no spaces between words."""
-    if text.isascii():
+    if text.isascii() or _MAY_BE_UNSPACED.search(text) is None:
         return 0
     return len(_UNSPACED_LETTER.findall(text))
 

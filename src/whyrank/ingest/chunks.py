@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from ..analysis.text import estimated_tokens
 from ..errors import ConfigError
-from .markdown import Block, ParsedText
+from .blocks import Block
+from .markdown import ParsedText
 from .markers import Mark
 
 # A new heading starts a new chunk once the last one has this share of a full one; tiny sections stay together.

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 
+from .blocks import Block, blocks_by_lines
 from .frontmatter import FrontMatter, front_matter
 from .markers import Mark, taken_out, without_markers
 
 _WHOLE = frozenset({"fence", "code_block", "table_open"})
-# Headings and paragraphs are told by how a line begins, if all lines begin so: with a letter, or with signs for a
-# heading and none behind them. No letter begins a list, a quote, code, HTML, a table's rule or a link's definition.
-_PLAIN_LINE = re.compile(r"[^\W\d_]|(#{1,6})[ \t]([^#]*)\Z")
-
-
-class Block(NamedTuple):
-    """Some lines of a file (from 0, end excluded); a heading has a level and a title, code and tables stay whole."""
-
-    start: int
-    end: int
-    level: int = 0
-    title: str = ""
-    is_whole: bool = False
 
 
 class ParsedText(NamedTuple):
@@ -48,31 +35,11 @@ def parse_markdown(text: str) -> ParsedText:
     lines = tuple(text.split("\n"))
     front = front_matter(lines)
     # What the parser takes for the end of a line, or puts something else for, is left to it.
-    blocks = None if "\r" in text or "\0" in text else _plain_blocks(lines, front.body_start)
+    blocks = None if "\r" in text or "\0" in text else blocks_by_lines(lines, front.body_start)
     if blocks is None:
         blocks = tuple(parsed_blocks(lines, front.body_start))
     document = ParsedText(lines, blocks, front)
     return _unmarked(document) if "whyrank:" in text else document
-
-
-def _plain_blocks(lines: Sequence[str], body_start: int) -> tuple[Block, ...] | None:
-    """Return the blocks of a file of nothing but headings and paragraphs, as the parser would; None for any other."""
-    blocks: list[Block] = []
-    start = -1  # of a paragraph, if one is open
-    for number in range(body_start, len(lines)):
-        line = lines[number]
-        plain = _PLAIN_LINE.match(line)
-        if plain is None and line.strip(" \t"):
-            return None
-        if plain is not None and plain[1] is None:
-            start = number if start < 0 else start
-            continue
-        if start >= 0:
-            blocks.append(Block(start, number))
-            start = -1
-        if plain is not None:
-            blocks.append(Block(number, number + 1, len(plain[1]), " ".join(plain[2].split())))
-    return (*blocks, *([Block(start, len(lines))] if start >= 0 else ()))
 
 
 def parsed_blocks(lines: Sequence[str], body_start: int) -> Iterator[Block]:

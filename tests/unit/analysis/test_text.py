@@ -6,7 +6,16 @@ import unicodedata
 
 import pytest
 
-from whyrank.analysis.text import clean, compose, estimated_tokens, fold, same_text, text_key, unspaced_letters
+from whyrank.analysis.text import (
+    _UNSPACED_LETTER,
+    clean,
+    compose,
+    estimated_tokens,
+    fold,
+    same_text,
+    text_key,
+    unspaced_letters,
+)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +70,11 @@ def test_composing_keeps_the_case_for_display_and_for_camel_case() -> None:
 @pytest.mark.parametrize(("text", "letters"), [("東京 Tokyo", 2), ("カナ", 2), ("한글!", 2), ("ไทย", 3), ("plain", 0)])
 def test_letters_of_unspaced_scripts_are_counted(text: str, letters: int) -> None:
     assert unspaced_letters(text) == letters
+
+
+def test_no_letter_of_an_unspaced_script_is_overlooked() -> None:
+    letters = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]
+    assert all(map(unspaced_letters, filter(_UNSPACED_LETTER.match, letters)))
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from whyrank.ingest.markdown import Block, ParsedText, parse_markdown, parse_plain, parsed_blocks
-
-# How lines begin and end that are paragraphs or headings, and what is neither, or only nearly.
-LINES = (
-    "", " ", "\t", "tea", "Tea | pot", "ча́й", "# Tea", "## Tea  pot\t", "###### ", "#", "#tea", "####### tea",
-    "# tea #", "#\ttea\u00a0pot", "###", " # tea", "    tea", "---", "===", "--- | ---", "- tea", "1. tea", "1",
-    "> tea", "```", "~~~", "<b>", "[tea]: pot", "* * *", "_tea_", "\u00a0", "\x0c", "tea\x0bpot", "tea\rpot",
-    "# tea\u2028pot", "tea\x85pot",
-)  # fmt: skip
+from whyrank.ingest.blocks import Block
+from whyrank.ingest.markdown import ParsedText, parse_markdown, parse_plain
 
 
 def texts(document: ParsedText) -> list[str]:
@@ -166,9 +157,3 @@ def test_marks_of_markdown_mean_nothing_in_a_plain_text() -> None:
 def test_an_empty_text_has_no_blocks(text: str) -> None:
     assert parse_markdown(text).blocks == ()
     assert parse_plain(text).blocks == ()
-
-
-@given(st.lists(st.sampled_from(LINES), max_size=8))
-def test_blocks_of_plain_lines_are_those_that_the_parser_finds(lines: list[str]) -> None:
-    document = parse_markdown("\n".join(["tea", *lines]))  # no front matter
-    assert document.blocks == tuple(parsed_blocks(document.lines, 0))

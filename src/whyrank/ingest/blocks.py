@@ -1,0 +1,204 @@
+"""The blocks of markdown told by how lines begin, as the parser would tell them, where that is enough: in most notes.
+
+Whatever is not certain is left to the parser: nothing is told of a file that holds it. What a list or a quote holds
+makes no difference to where it ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_SPACES = " \t"
+_TAB_COLUMNS = 4
+_HEADING = re.compile(r"(#{1,6})[ \t]+([^ \t#](?:.*[^ \t#])?)[ \t]*\Z")
+_FENCE = re.compile(r"(`{3,})[^`]*\Z|(~{3,})")
+_ITEM = re.compile(r"(?:([-+*])|([0-9]{1,9})([.)]))( {1,4})(?=[^ \t])")
+_FIRST = "1"  # a list that begins with another number does not end a paragraph
+# Of such letters alone are rules, the lines under headings, and those under the heads of tables.
+_DRAWN = frozenset("-:|=_* \t")
+_RULE = re.compile(r"(?:-{3,}|\*{3,}|_{3,})[ \t]*\Z")
+_TABLE_HEAD = re.compile(r"\|[^\\`]*\|[ \t]*\Z")
+_TABLE_RULE = re.compile(r"\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\Z")
+_COMMENT = re.compile(r"<!--(?:(?!-->).)*-->[ \t]*\Z")
+_LEFT_TO_THE_PARSER = frozenset(" \t<") | frozenset(map(chr, range(32))) | {"\x7f"}
+
+
+class Block(NamedTuple):
+    """Some lines of a file (from 0, end excluded); a heading has a level and a title, code and tables stay whole."""
+
+    start: int
+    end: int
+    level: int = 0
+    title: str = ""
+    is_whole: bool = False
+
+
+class _Uncertain(Exception):
+    """Only the parser knows."""
+
+
+def blocks_by_lines(lines: Sequence[str], start: int) -> tuple[Block, ...] | None:
+    """Return the blocks of a file from a line on; None if it takes the parser."""
+    end = len(lines) - (len(lines) > start and not lines[-1])  # behind the last line feed there is no line
+    blocks: list[Block] = []
+    try:
+        while start < end:
+            if lines[start].strip(_SPACES):
+                blocks.append(_block(lines, start, end))
+                start = blocks[-1].end
+            else:
+                start += 1
+    except _Uncertain:
+        return None
+    return tuple(blocks)
+
+
+def _block(lines: Sequence[str], start: int, end: int) -> Block:
+    """Return the block that begins at a line, which is not blank."""
+    line = lines[start]
+    block = _short_block(line, start) or _fence(lines, start, end) or _table(lines, start, end)
+    if block is not None:
+        return block
+    if _RULE.match(line):
+        return Block(start, start + 1)
+    if line[0] == ">":
+        return _quote(lines, start, end)
+    if _ITEM.match(line):
+        return _list(lines, start, end)
+    return _paragraph(lines, start, end)
+
+
+def _short_block(line: str, number: int) -> Block | None:
+    """Return a heading, or a comment of one line."""
+    if line[0] == "#":
+        heading = _HEADING.match(line)
+        if heading is None:
+            raise _Uncertain
+        return Block(number, number + 1, len(heading[1]), " ".join(heading[2].split()))
+    return Block(number, number + 1) if line[0] == "<" and _COMMENT.match(line) else None
+
+
+def _fence(lines: Sequence[str], start: int, end: int) -> Block | None:
+    """Return code between fences."""
+    opened = _FENCE.match(lines[start])
+    if opened is None:
+        return None
+    fence = opened[1] or opened[2]
+    closed = re.compile(rf" {{0,3}}{fence}{fence[0]}*[ \t]*\Z")
+    last = next((number for number in range(start + 1, end) if closed.match(lines[number])), None)
+    if last is None:
+        raise _Uncertain
+    return Block(start, last + 1, is_whole=True)
+
+
+def _table(lines: Sequence[str], start: int, end: int) -> Block | None:
+    """Return a table whose lines all begin with a bar."""
+    if lines[start][0] != "|":
+        return None
+    head, rule = lines[start], lines[start + 1] if start + 1 < end else ""
+    is_table = _TABLE_HEAD.match(head) and _TABLE_RULE.match(rule) and head.count("|") == rule.count("|")
+    if not is_table or _DRAWN.issuperset(head):
+        raise _Uncertain
+    last = start + 2
+    while last < end and lines[last].startswith("|"):
+        last += 1
+    _check_blank(lines, last, end)
+    return Block(start, last, is_whole=True)
+
+
+def _quote(lines: Sequence[str], start: int, end: int) -> Block:
+    last = start
+    while last < end and lines[last].startswith(">"):
+        if not lines[last][1:].strip(_SPACES):
+            raise _Uncertain
+        last += 1
+    _check_blank(lines, last, end)
+    return Block(start, last)
+
+
+def _check_blank(lines: Sequence[str], number: int, end: int) -> None:
+    """Refuse what goes on in a way that only the parser knows."""
+    if number < end and lines[number].strip(_SPACES):
+        raise _Uncertain
+
+
+def _list(lines: Sequence[str], start: int, end: int) -> Block:
+    """Return a list: it goes on with items of its kind and with whatever is indented below them."""
+    kind, inside = _item(lines[start])
+    is_behind_blank = False
+    for number in range(start + 1, end):
+        line = lines[number]
+        if not line.strip(_SPACES):
+            is_behind_blank = True
+            continue
+        if line[0] in _SPACES:
+            if _indent(line) < inside:
+                raise _Uncertain
+        elif _ITEM.match(line):
+            other, inside = _item(line)
+            if other != kind:
+                return Block(start, number)
+        elif is_behind_blank or _ends_a_list(line):
+            return Block(start, number)
+        else:  # it may go on with what the item says
+            raise _Uncertain
+        is_behind_blank = False
+    return Block(start, end)
+
+
+def _item(line: str) -> tuple[str, int]:
+    """Return what kind of item a line begins, and where what it holds begins."""
+    item = _ITEM.match(line)
+    if item is None or _DRAWN.issuperset(line):
+        raise _Uncertain
+    return item[1] or item[3], item.end()
+
+
+def _indent(line: str) -> int:
+    """Return how many columns a line is indented."""
+    return len(line.expandtabs(_TAB_COLUMNS)) - len(line.expandtabs(_TAB_COLUMNS).lstrip(" "))
+
+
+def _ends_a_list(line: str) -> bool:
+    """Tell whether a line begins something else, wherever it stands."""
+    return _HEADING.match(line) is not None or _FENCE.match(line) is not None
+
+
+def _paragraph(lines: Sequence[str], start: int, end: int) -> Block:
+    """Return a paragraph: it ends at a blank line, or where something begins that needs none before it."""
+    _check_text(lines[start])
+    if lines[start][0] == "[" and "]:" in lines[start]:  # a link's definition is no block
+        raise _Uncertain
+    for number in range(start + 1, end):
+        line = lines[number]
+        if not line.strip(_SPACES):
+            return Block(start, number)
+        if _HEADING.match(line) or _FENCE.match(line) or line[0] == ">" or _COMMENT.match(line):
+            return Block(start, number)
+        if line[0] == "|":
+            _table(lines, number, end)  # or it is uncertain
+            return Block(start, number)
+        if item := _ITEM.match(line):
+            _item(line)
+            if item[2] not in (None, _FIRST):
+                raise _Uncertain
+            return Block(start, number)
+        _check_text(line)
+    return Block(start, end)
+
+
+def _check_text(line: str) -> None:
+    """Refuse a line of which it is not certain that it begins nothing but text."""
+    first = line[0]
+    is_item_like = first in "-+*" and line[1:2] in ("", " ", "\t")
+    is_number_like = first.isdecimal() and first.isascii()
+    if (
+        first in _LEFT_TO_THE_PARSER
+        or is_item_like
+        or (is_number_like and re.match(r"[0-9]{1,9}[.)](?:[ \t]|\Z)", line))
+        or line.startswith(("#", "```", "~~~", "|"))
+        or _DRAWN.issuperset(line)
+    ):
+        raise _Uncertain

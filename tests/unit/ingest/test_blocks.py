@@ -1,0 +1,65 @@
+"""Blocks told by how lines begin: those that the parser finds, or nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whyrank.ingest.blocks import Block, blocks_by_lines
+from whyrank.ingest.markdown import parsed_blocks
+
+# How lines begin and end that make a block, go on with one, or do so only nearly.
+LINES = (
+    "", " ", "tea", "Tea | pot", "ча́й", "(tea)", "— tea", "✅ tea", "茶", "@tea", ": tea", "= tea", "{tea}", "\\# tea",
+    "# Tea", "## C# tea", "## Tea  pot\t", "# tea #", "#", "# ", "#tea", "#\ttea\u00a0pot", "###### tea", "####### tea",
+    "- tea", "* tea", "+ tea", "-  tea", "-    tea", "-     tea", "-\ttea", "-", "- ", "-tea", "- [ ] tea", "- - tea",
+    "- # tea", "- > tea", "- ```", "- | a | b |", "- ---", "- ***", "**tea** pot", "*tea*", "+tea", "--tea",
+    "1. tea", "2. tea", "1) tea", "10. tea", "1.  tea", "1.     tea", "1.", "1.tea", "1.5 tea", "12", "1234567890. tea",
+    "  - tea", "    - tea", "\t- tea", " tea", "  tea", "   tea", "    tea", "     tea", "\ttea",
+    "---", "--- ", "***", "___", "- - -", "* * *", "_ _ _", "===", "==tea", "_tea_", ":---", "-|-",
+    "```", "```sh", "``` a`b", "````", "  ```", "    ```", "~~~", "~~~ tea", "`tea`", "~tea",
+    "| a | b |", "|---|---|", "| - | :-: |", "| a |", "| a \\| b |", "| `a|b` | c |", "a | b", "--- | ---",
+    "> tea", ">", ">tea", "> ```", "> # tea", "<!-- tea -->", "<!-- tea", "-->", "<!-- a --> b", "<!---->", "<!-->",
+    "<b>", "<div>", "</div>", "<pre>", "<?tea ?>", "[tea]: pot", "[tea](pot)", "[tea]", "![tea](pot)",
+    "\u00a0", "\u00a0tea", "\x0b", "\x0c", "tea\x0bpot", "# tea\u2028pot", "tea\x85pot", "&tea;", "$ tea", "% tea",
+)  # fmt: skip
+
+few_kinds = st.lists(st.sampled_from(LINES), min_size=1, max_size=6).flatmap(
+    lambda kinds: st.lists(st.sampled_from(["", *kinds]), max_size=10)
+)
+
+
+@given(few_kinds)
+def test_what_is_told_is_what_the_parser_finds(lines: list[str]) -> None:
+    told = blocks_by_lines(lines, 0)
+    assert told is None or told == tuple(parsed_blocks(lines, 0))
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("tea\npot\n\n# Tea #1 pot\ntea\n", (Block(0, 2), Block(3, 4, 1, "Tea #1 pot"), Block(4, 5))),
+        ("tea:\n- green\n  - cold\n\n  more\n- black\n\npot\n", (Block(0, 1), Block(1, 7), Block(7, 8))),
+        ("1. tea\n   pot\n2. tin\n# Tea", (Block(0, 3), Block(3, 4, 1, "Tea"))),
+        ("- tea\n* pot\n1. tin\n1) tin", (Block(0, 1), Block(1, 2), Block(2, 3), Block(3, 4))),
+        ("tea\n```sh\n# pot\n\n```\ntin", (Block(0, 1), Block(1, 5, is_whole=True), Block(5, 6))),
+        ("~~~\n```\n~~~~\n", (Block(0, 3, is_whole=True),)),
+        ("tea\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\npot", (Block(0, 1), Block(1, 4, is_whole=True), Block(5, 6))),
+        ("> tea\n> pot\n\n---\n\n<!-- tin -->\n**tea**", (Block(0, 2), Block(3, 4), Block(5, 6), Block(6, 7))),
+    ],
+)
+def test_the_usual_needs_no_parser(text: str, blocks: tuple[Block, ...]) -> None:
+    assert blocks_by_lines(text.split("\n"), 0) == blocks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tea\n---\n", "tea\n===\n", "- tea\npot\n", "1. tea\n  pot\n", "tea\n2. pot\n", "    tea\n", "```\ntea\n",
+        "<div>\ntea\n\n</div>\n", "<!-- tea\n\n-->\n", "[tea]: pot\n", "> tea\npot\n", "a | b\n--- | ---\n",
+        "- \n  tea\n", "| a | b |\n|---|\n", "| a |\n|---|\ntea\n", "#tea\n", "* * *\n",
+    ],
+)  # fmt: skip
+def test_what_is_not_certain_is_left_to_the_parser(text: str) -> None:
+    assert blocks_by_lines(text.split("\n"), 0) is None
