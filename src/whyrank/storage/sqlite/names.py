@@ -150,7 +150,7 @@ class NameIndex:
             if last - before > len(keys.keys):  # more than are known, and most may be of other scopes
                 keys = _measured(connection.execute("SELECT key FROM names WHERE scope = ?", (scope,)))
             elif last > before:
-                new = "SELECT key FROM names WHERE memory > ? AND scope = ?"
+                new = "SELECT key FROM names WHERE memory > ? AND +scope = ?"  # +: not all of the scope
                 keys = keys.and_also(_measured(connection.execute(new, (before, scope))))
             self._known[scope] = _Known(max(before, last), keys)
             return keys
