@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,14 @@ COMMANDS = {
     "export": ["export", "--out", "all.jsonl"],
     "doctor": ["doctor", "--repair"],
 }
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """Let children hear Ctrl-C: what a shell starts in the background ignores it, and whatever that starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def ran(code: str, *arguments: str, cwd: Path, temporary: Path) -> tuple[int, str]:
