@@ -1,7 +1,7 @@
 """The blocks of markdown told by how lines begin, as the parser would tell them, where that is enough: in most notes.
 
 Whatever is not certain is left to the parser: nothing is told of a file that holds it. What a list or a quote holds
-makes no difference to where it ends.
+makes no difference to where it ends, unless it is nested deeper than the parser goes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ _DRAWN = frozenset("-:|=_* \t")
 _RULE = re.compile(r"(?:-{3,}|\*{3,}|_{3,})[ \t]*\Z")
 _TABLE_HEAD = re.compile(r"\|[^\\`]*\|[ \t]*\Z")
 _TABLE_RULE = re.compile(r"\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\Z")
+_MOST_CELLS = 0x10000  # the parser makes no more of one table
+_DEFINED = re.compile(r"\[(?:.*\]:|(?:[^\]\\]|\\.)*\Z)")  # a link, whose label may go on in the next line
+_MARKERS = re.compile(r"[-+*>0-9.) \t]*")
+_DEEP_COLUMNS = 20  # of markers and indents, below which nothing is nested too deep for the parser
 _COMMENT = re.compile(r"<!--(?:(?!-->).)*-->[ \t]*\Z")
 _LEFT_TO_THE_PARSER = frozenset(" \t<") | frozenset(map(chr, range(32))) | {"\x7f"}
 
@@ -41,7 +45,8 @@ class _Uncertain(Exception):
 
 def blocks_by_lines(lines: Sequence[str], start: int) -> tuple[Block, ...] | None:
     """Return the blocks of a file from a line on; None if it takes the parser."""
-    end = len(lines) - (len(lines) > start and not lines[-1])  # behind the last line feed there is no line
+    is_open = len(lines) > start and not lines[-1].strip(_SPACES)  # behind the last line feed there is no line
+    end = len(lines) - is_open
     blocks: list[Block] = []
     try:
         while start < end:
@@ -58,6 +63,8 @@ def blocks_by_lines(lines: Sequence[str], start: int) -> tuple[Block, ...] | Non
 def _block(lines: Sequence[str], start: int, end: int) -> Block:
     """Return the block that begins at a line, which is not blank."""
     line = lines[start]
+    if "|" in line[1:] and line[0] != "|" and start + 1 < end and _is_drawn(lines[start + 1]):
+        raise _Uncertain  # whatever else it may be, a table comes first
     block = _short_block(line, start) or _fence(lines, start, end) or _table(lines, start, end)
     if block is not None:
         return block
@@ -86,11 +93,16 @@ def _fence(lines: Sequence[str], start: int, end: int) -> Block | None:
     if opened is None:
         return None
     fence = opened[1] or opened[2]
-    closed = re.compile(rf" {{0,3}}{fence}{fence[0]}*[ \t]*\Z")
-    last = next((number for number in range(start + 1, end) if closed.match(lines[number])), None)
+    last = next((number for number in range(start + 1, end) if _closes(lines[number], fence)), None)
     if last is None:
         raise _Uncertain
     return Block(start, last + 1, is_whole=True)
+
+
+def _closes(line: str, fence: str) -> bool:
+    """Tell whether a line is a fence at least as long as the one that opened, indented by three spaces at most."""
+    bare = line.lstrip(" ")
+    return len(line) - len(bare) < _TAB_COLUMNS and bare.startswith(fence) and not bare.rstrip(_SPACES).strip(fence[0])
 
 
 def _table(lines: Sequence[str], start: int, end: int) -> Block | None:
@@ -99,19 +111,22 @@ def _table(lines: Sequence[str], start: int, end: int) -> Block | None:
         return None
     head, rule = lines[start], lines[start + 1] if start + 1 < end else ""
     is_table = _TABLE_HEAD.match(head) and _TABLE_RULE.match(rule) and head.count("|") == rule.count("|")
-    if not is_table or _DRAWN.issuperset(head):
+    if not is_table or _is_drawn(head):
         raise _Uncertain
     last = start + 2
     while last < end and lines[last].startswith("|"):
         last += 1
     _check_blank(lines, last, end)
+    if rule.count("|") * (last - start) > _MOST_CELLS:
+        raise _Uncertain
     return Block(start, last, is_whole=True)
 
 
 def _quote(lines: Sequence[str], start: int, end: int) -> Block:
     last = start
     while last < end and lines[last].startswith(">"):
-        if not lines[last][1:].strip(_SPACES):
+        _check_depth(lines[last])
+        if lines[last].rstrip(_SPACES).endswith(">"):
             raise _Uncertain
         last += 1
     _check_blank(lines, last, end)
@@ -127,12 +142,14 @@ def _check_blank(lines: Sequence[str], number: int, end: int) -> None:
 def _list(lines: Sequence[str], start: int, end: int) -> Block:
     """Return a list: it goes on with items of its kind and with whatever is indented below them."""
     kind, inside = _item(lines[start])
+    _check_depth(lines[start])
     is_behind_blank = False
     for number in range(start + 1, end):
         line = lines[number]
         if not line.strip(_SPACES):
             is_behind_blank = True
             continue
+        _check_depth(line)
         if line[0] in _SPACES:
             if _indent(line) < inside:
                 raise _Uncertain
@@ -151,14 +168,18 @@ def _list(lines: Sequence[str], start: int, end: int) -> Block:
 def _item(line: str) -> tuple[str, int]:
     """Return what kind of item a line begins, and where what it holds begins."""
     item = _ITEM.match(line)
-    if item is None or _DRAWN.issuperset(line):
+    if item is None or _is_drawn(line):
         raise _Uncertain
     return item[1] or item[3], item.end()
 
 
 def _indent(line: str) -> int:
     """Return how many columns a line is indented."""
-    return len(line.expandtabs(_TAB_COLUMNS)) - len(line.expandtabs(_TAB_COLUMNS).lstrip(" "))
+    return _columns(line[: len(line) - len(line.lstrip(_SPACES))])
+
+
+def _columns(text: str) -> int:
+    return len(text.expandtabs(_TAB_COLUMNS))
 
 
 def _ends_a_list(line: str) -> bool:
@@ -169,7 +190,7 @@ def _ends_a_list(line: str) -> bool:
 def _paragraph(lines: Sequence[str], start: int, end: int) -> Block:
     """Return a paragraph: it ends at a blank line, or where something begins that needs none before it."""
     _check_text(lines[start])
-    if lines[start][0] == "[" and "]:" in lines[start]:  # a link's definition is no block
+    if _DEFINED.match(lines[start]):  # which is no block
         raise _Uncertain
     for number in range(start + 1, end):
         line = lines[number]
@@ -199,6 +220,18 @@ def _check_text(line: str) -> None:
         or is_item_like
         or (is_number_like and re.match(r"[0-9]{1,9}[.)](?:[ \t]|\Z)", line))
         or line.startswith(("#", "```", "~~~", "|"))
-        or _DRAWN.issuperset(line)
+        or _is_drawn(line)
     ):
         raise _Uncertain
+
+
+def _check_depth(line: str) -> None:
+    """Refuse what may be nested too deep."""
+    markers = _MARKERS.match(line)
+    if markers is not None and _columns(markers[0]) >= _DEEP_COLUMNS:
+        raise _Uncertain
+
+
+def _is_drawn(line: str) -> bool:
+    """Tell whether a line is drawn more than written."""
+    return _DRAWN.issuperset(line) and not line.isspace()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +23,7 @@ LINES = (
     "```", "```sh", "``` a`b", "````", "  ```", "    ```", "~~~", "~~~ tea", "`tea`", "~tea",
     "| a | b |", "|---|---|", "| - | :-: |", "| a |", "| a \\| b |", "| `a|b` | c |", "a | b", "--- | ---",
     "> tea", ">", ">tea", "> ```", "> # tea", "<!-- tea -->", "<!-- tea", "-->", "<!-- a --> b", "<!---->", "<!-->",
+    "[tea", "pot]: tin", "[te\\]a", "- a | b", "  --- | ---", "# Tea |", "> >", "- - - - - - - - - - - tea", " > tea",
     "<b>", "<div>", "</div>", "<pre>", "<?tea ?>", "[tea]: pot", "[tea](pot)", "[tea]", "![tea](pot)",
     "\u00a0", "\u00a0tea", "\x0b", "\x0c", "tea\x0bpot", "# tea\u2028pot", "tea\x85pot", "&tea;", "$ tea", "% tea",
 )  # fmt: skip
@@ -30,10 +33,37 @@ few_kinds = st.lists(st.sampled_from(LINES), min_size=1, max_size=6).flatmap(
 )
 
 
+def differs(lines: list[str]) -> bool:
+    told = blocks_by_lines(lines, 0)
+    return told is not None and told != tuple(parsed_blocks(lines, 0))
+
+
 @given(few_kinds)
 def test_what_is_told_is_what_the_parser_finds(lines: list[str]) -> None:
-    told = blocks_by_lines(lines, 0)
-    assert told is None or told == tuple(parsed_blocks(lines, 0))
+    assert not differs(lines)
+
+
+def test_what_is_told_of_many_files_is_what_the_parser_finds() -> None:
+    chance = random.Random(7)
+    for _ in range(20_000):
+        kinds = chance.sample(LINES, chance.randint(1, 8))
+        lines = chance.choices(["", *kinds], k=chance.randint(1, 10))
+        assert not differs(lines), lines
+
+
+def test_what_comes_before_the_first_line_is_not_looked_at() -> None:
+    lines = ["---", "title: Tea", "---", "", "- tea", "", "pot", ""]
+    assert blocks_by_lines(lines, 3) == tuple(parsed_blocks(lines, 3)) == (Block(4, 6), Block(6, 7))
+
+
+@pytest.mark.parametrize("text", ["`" * 1_000_000, "- " * 100_000, "# " + "a " * 100_000 + "#", "|" + " |" * 100_000])
+def test_long_lines_are_looked_at_once(text: str) -> None:
+    assert blocks_by_lines([text], 0) is None
+
+
+def test_a_table_of_more_cells_than_the_parser_makes_is_left_to_it() -> None:
+    lines = ["|" + "a|" * 1000, "|" + "-|" * 1000, *["|a|"] * 100]
+    assert blocks_by_lines(lines, 0) is None
 
 
 @pytest.mark.parametrize(
