@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import whyrank
-from tests.damage import ask
+from tests.damage import ask, told
 from whyrank.ingest.entries import content_hash, entry_for
+from whyrank.ports import Waiting
 from whyrank.storage.sqlite.rows import COLUMNS, fetched, to_row
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
@@ -68,3 +69,34 @@ def test_a_chunk_keeps_its_text_once_and_is_embedded_as_before(tmp_path: Path) -
         texts = {waiting.hash: waiting.text for waiting in store.without_vector("another", 9)}
     assert sorted(texts.values()) == ["Roses\n# Roses\n\nThey want pruning in March.", "Watering\nRobin waters them"]
     assert all(content_hash(text) == text_hash for text_hash, text in texts.items())
+
+
+@pytest.mark.parametrize(
+    ("damage", "told_of"),
+    [("text = 'They want water'", 1), ("text = x'ff'", 1), ("summary = CAST(x'ff41' AS TEXT)", 2)],
+)
+def test_a_chunk_whose_text_was_altered_gets_no_vector_and_keeps_nobody_from_theirs(
+    tmp_path: Path, damage: str, told_of: int
+) -> None:
+    for name in ("roses", "tulips"):
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nThey want pruning.\n", encoding="utf-8")
+    path = tmp_path / "memory.db"
+    with whyrank.open(path, workspace=tmp_path, embedding="none") as memory:
+        memory.ingest(tmp_path)
+    told(path, f"UPDATE memories SET {damage} WHERE path = 'roses.md'")
+    found: list[Waiting] = []
+    with closing(SqliteStore(path)) as store:
+        while some := store.without_vector("another", 1, after=found[-1].place if found else 0):
+            found += some
+    assert ["tulips" in one.text for one in found] == [False, True][-told_of:]
+    assert all(content_hash(one.text) == one.hash for one in found)
+
+
+@pytest.mark.parametrize("damaged", ["x'ff'", "CAST(x'ff41' AS TEXT)", "''"])
+def test_a_fact_is_embedded_as_it_says_where_what_was_kept_for_that_was_damaged(tmp_path: Path, damaged: str) -> None:
+    path = tmp_path / "memory.db"
+    with whyrank.open(path, workspace=tmp_path, embedding="none") as memory:
+        memory.get(memory.add("Robin waters them", name="Watering").id)  # whoever reads has it indexed first
+    told(path, f"UPDATE memories SET embed_text = {damaged}")
+    with closing(SqliteStore(path)) as store:
+        assert [one.text for one in store.without_vector("another", 9)] == ["Watering\nRobin waters them"]

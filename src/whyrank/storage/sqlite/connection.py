@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,7 +140,9 @@ def leniently(connection: Connection) -> Iterator[Connection]:
         connection.text_factory = before
 
 
-def rows_of(connection: Connection, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+def rows_of(
+    connection: Connection, statement: str, parameters: Sequence[object] | Mapping[str, object] = ()
+) -> list[Row]:
     """Return all rows of a statement; where a text was damaged, it and all later ones are given as bytes.
 
     Few files are damaged, and to look at every text takes as long as to read it.

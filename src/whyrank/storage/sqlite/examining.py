@@ -45,7 +45,10 @@ _TABLES = (*SOURCES, "scopes", "records", "names", "name_words", "vectors", "sig
 _GENERATION = "SELECT value FROM meta WHERE key = 'generation'"
 _REPAIR = "`whyrank doctor --repair` writes the store anew with all that can be read"
 COPY = "ingest their files again, or take them from a copy of the store"
-_SET_ASIDE = "`whyrank doctor --repair` sets them aside, and the next `whyrank ingest` reads their files anew"
+_SET_ASIDE = (
+    "`whyrank doctor --repair` sets them aside, and the next `whyrank ingest` reads their files anew; "
+    "documents that stand in no file must be stored again"
+)
 _PUT_RIGHT = "`whyrank show ID` shows what is left; put it right with `whyrank update ID --text TEXT`"
 _TREE = re.compile(r"^Tree (\d+)")
 _NAMED = re.compile(r"(?:index|in|table) (?:main\.)?(\w+)")
@@ -177,7 +180,7 @@ def _wrong(wrong: Iterable[Judged]) -> Iterator[Finding]:
         told = f"{facts} fields that no memory can have, which will be blank: {listed(fields)}"
         yield Finding("fields", told, _REPAIR, names=fields)
     if chunks:
-        yield _lost("chunks", chunks, "of files can be read, but not as stored")._replace(hint=_SET_ASIDE)
+        yield _lost("chunks", chunks, "of files or documents can be read, but not as stored")._replace(hint=_SET_ASIDE)
     if altered:
         yield _lost("altered", altered, "can be read, but not as stored")._replace(hint=_PUT_RIGHT)
     if unreadable:

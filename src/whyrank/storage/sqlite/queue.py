@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
+from ...analysis.entries import content_hash
 from ...ports import Failure, Waiting
 from ...types import Scope
-from .connection import Connection
+from .connection import Connection, rows_of
 from .notes import raise_generation
-from .rows import SELECT, text_embedded
+from .portions import portions
+from .rows import AS_IT_SAYS, SELECT, text_embedded
 
 # Each transaction deletes so many vectors, so that nobody waits long: a megabyte or two, overwritten with zeros.
 _DROPPED_AT_ONCE = 1_000
@@ -18,17 +21,44 @@ _DROPPED_AT_ONCE = 1_000
 
 def waiting(connection: Connection, space: str, limit: int, after: int, due: float | None) -> list[Waiting]:
     """Return texts without a vector in the order of their rows; of those that failed, only the ones that are due."""
+    found: list[Waiting] = []
+    while len(found) < limit and (some := _some_waiting(connection, space, limit - len(found), after, due)):
+        found += _as_embedded(connection, some)
+        after = some[-1].place
+    return found
+
+
+def _some_waiting(connection: Connection, space: str, limit: int, after: int, due: float | None) -> list[Waiting]:
+    """Return the same with their texts as they are kept."""
     later = "" if due is None else (
         " AND NOT EXISTS (SELECT 1 FROM embedding_failures AS f"
         " WHERE f.space = :space AND f.hash = m.embed_hash AND f.next_try > :due)"
     )  # fmt: skip
-    rows = connection.execute(
-        f"SELECT m.embed_hash, m.embed_text, m.row, {SELECT} FROM memories AS m WHERE m.row > :after AND NOT EXISTS "
+    rows = rows_of(
+        connection,
+        "SELECT m.embed_hash, m.embed_text, m.row FROM memories AS m WHERE m.row > :after AND NOT EXISTS "
         f"(SELECT 1 FROM vectors AS v WHERE v.space = :space AND v.hash = m.embed_hash){later} "
         "ORDER BY m.row LIMIT :limit",
         {"space": space, "after": after, "due": due, "limit": limit},
     )
-    return [Waiting(text_hash, text_embedded(kept, said), row) for text_hash, kept, row, *said in rows]
+    return [Waiting(*row) for row in rows]
+
+
+def _as_embedded(connection: Connection, some: Sequence[Waiting]) -> list[Waiting]:
+    """Make texts again that are not kept, or damaged.
+
+    One that is not the text of its hash is left out: its vector would be taken for that of the right one.
+    """
+    made: dict[int, Any] = {}
+    for part, marks in portions([one.place for one in some if not _is_kept(one.text)]):
+        rows = rows_of(connection, f"SELECT m.row, {SELECT} FROM memories AS m WHERE m.row IN ({marks})", part)
+        made |= {row[0]: text_embedded(AS_IT_SAYS, row[1:]) for row in rows}
+    whole = [one._replace(text=made.get(one.place, one.text)) for one in some]
+    return [one for one in whole if one.place not in made or content_hash(one.text) == one.hash]
+
+
+def _is_kept(text: object) -> bool:
+    return isinstance(text, str) and text != AS_IT_SAYS
 
 
 def failures(connection: Connection, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:

@@ -25,7 +25,7 @@ COLUMNS = (
     "session", "speaker", "position", "decay", "recalls", "recalled", "expires_given",
 )  # fmt: skip
 _NOTHING = "[]"
-_AS_IT_SAYS = ""  # what is kept of what was embedded where it can be made again: no memory says nothing
+AS_IT_SAYS = ""  # what is kept of what was embedded where it can be made again: no memory says nothing
 _DAMAGED = "(its text was damaged; `whyrank doctor` says more)"
 _MEND = "`whyrank doctor --repair` restores what can be read of a fact; what it sets aside, ingest or store again"
 _as_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: `dumps` makes another for every text
@@ -110,19 +110,20 @@ _KINDS = bytes(
 def to_row(entry: Entry, number: int) -> Row:
     """Return a memory's columns, with what is derived from it.
 
-    What was embedded of a fact is what its text is restored from, should that be damaged. A chunk is read anew where it
-    came from; for it nothing is kept, which is made of its row again: twice its text would be most of a store.
+    What was embedded of a fact is what its text is restored from, should that be damaged. Of a chunk nothing is kept,
+    and it is made of its row again: a file or whoever has the document knows what it said, and twice its text would be
+    most of a store.
     """
     memory, is_fact = entry.memory, entry.memory.kind == "fact"
     return (
         *columns_of(memory), number, int(entry.letters), " ".join(entry.marks), memory.group, len(entry.tokens),
-        entry.embed_text if is_fact else _AS_IT_SAYS, entry.embed_hash, text_key(memory.text) if is_fact else "",
+        entry.embed_text if is_fact else AS_IT_SAYS, entry.embed_hash, text_key(memory.text) if is_fact else "",
     )  # fmt: skip
 
 
 def text_embedded(kept: Any, row: Row) -> Any:
     """Return what was embedded of a memory: as it is kept, or as the memory in a row of SELECT says it."""
-    return embedded_text(as_far_as_legible(row)) if kept == _AS_IT_SAYS else kept
+    return embedded_text(as_far_as_legible(row)) if kept == AS_IT_SAYS else kept
 
 
 class FetchedRow(Fetched):
