@@ -59,6 +59,30 @@ def test_names_go_with_their_memory(tmp_path: Path) -> None:
         assert memory.doctor().is_whole
 
 
+@pytest.mark.parametrize("purge", [False, True])
+@pytest.mark.parametrize("words", ["CAST(x'ff6162' AS TEXT)", "x'ff'"])
+def test_names_that_were_damaged_go_with_their_memory(tmp_path: Path, words: str, purge: bool) -> None:
+    path = tmp_path / "memory.db"
+    with whyrank.open(path, workspace=tmp_path, embedding="none") as memory:
+        gone = memory.add("It holds one litre", name="Green Pot")
+        memory.get(gone.id)  # whoever reads has it indexed first
+    told(path, f"UPDATE names SET words = {words}")
+    with whyrank.open(path, workspace=tmp_path, embedding="none") as memory:
+        memory.forget(gone.id, purge=purge)
+        assert ask(path, WORDS) == []
+
+
+def test_a_purge_takes_the_words_of_names_that_were_lost(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with whyrank.open(path, workspace=tmp_path, embedding="none") as memory:
+        gone = memory.add("It holds one litre", name="Zanzibarian Pot")
+        memory.get(gone.id)
+    told(path, "UPDATE names SET memory = x'00'")
+    with whyrank.open(path, workspace=tmp_path, embedding="none") as memory:
+        memory.forget(gone.id, purge=True)
+    assert not any(b"zanzibarian" in file.read_bytes().lower() for file in tmp_path.glob("memory.db*"))
+
+
 def test_names_that_come_later_are_mistyped_as_well(store: SqliteStore) -> None:
     put(store, "Alabaster", "Basement", "Cardigan")
     assert found(store, "Alabastre") == ["m_Alabaster"]
@@ -86,6 +110,8 @@ def test_names_of_the_schema_before_are_taken_over_but_those_of_no_memory(tmp_pa
     path = Path(shutil.copy(Path(__file__).parents[2] / "golden/stores/schema4.db", tmp_path / "memory.db"))
     names = "SELECT memory, scope, text, key, words, sorted_words, specificity FROM names ORDER BY memory, {}"
     before, words = ask(path, names.format("entry")), ask(path, WORDS)
+    told(path, "INSERT INTO name_words SELECT scope, 'nobody', 999 FROM names LIMIT 1")
+    told(path, "DROP INDEX names_by_entry")
     told(
         path, "INSERT INTO names SELECT 99, 999, scope, text, key, words, sorted_words, specificity FROM names LIMIT 1"
     )

@@ -61,6 +61,7 @@ def test_a_migration_that_fails_leaves_the_old_schema(tmp_path: Path) -> None:
         prepare(database, BROKEN)
     assert database.reader().execute("PRAGMA user_version").fetchone() == (MIGRATIONS[-1].version,)
     assert database.reader().execute("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'").fetchone() == (0,)
+    assert not [*tmp_path.glob("*.bak")]
     database.close()
     SqliteStore(path).close()
 

@@ -26,7 +26,7 @@ class Column(NamedTuple):
 
 @cache
 def layout(table: str) -> tuple[Column, ...]:
-    """Return the columns of a table in their order; later schemas only add some at the end."""
+    """Return the columns of a table in their order; later schemas only add some at the end, but for names."""
     with closing(connect(":memory:")) as connection:
         for migration in MIGRATIONS:
             run_script(connection, migration.statements)

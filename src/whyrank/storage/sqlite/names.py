@@ -86,14 +86,22 @@ class NameIndex:
             ],
         )
 
-    def remove(self, connection: Connection, row: int) -> None:
-        """Take the names of a memory out, and their words; the words of one that was damaged find nothing."""
-        names = connection.execute("SELECT scope, words FROM names WHERE memory = ?", (row,)).fetchall()
-        connection.executemany(
-            "DELETE FROM name_words WHERE scope = ? AND word = ? AND memory = ?",
-            {(scope, word, row) for scope, words in names if isinstance(words, str) for word in words.split()},
-        )
+    def remove(self, connection: Connection, row: int, scope: str) -> None:
+        """Take the names of a memory out, and their words; where those cannot be read, all words are looked through."""
+        names = [words for (words,) in rows_of(connection, "SELECT words FROM names WHERE memory = ?", (row,))]
+        if all(isinstance(words, str) for words in names):
+            connection.executemany(
+                "DELETE FROM name_words WHERE scope = ? AND word = ? AND memory = ?",
+                {(scope, word, row) for words in names for word in words.split()},
+            )
+        else:
+            connection.execute("DELETE FROM name_words WHERE memory = ?", (row,))
         connection.execute("DELETE FROM names WHERE memory = ?", (row,))
+
+    def scrub(self, connection: Connection) -> None:
+        """Take out what belongs to no memory: the words of names that were damaged, or lost, before they went."""
+        for table in ("names", "name_words"):
+            connection.execute(f"DELETE FROM {table} WHERE memory NOT IN (SELECT row FROM memories)")
 
     def select(self, connection: Connection, probe: NameProbe, where: Where, only: set[int] | None = None) -> Proposed:
         """Return the memories whose names are related to the query, if given of some rows only.
@@ -150,16 +158,17 @@ class NameIndex:
             if last - before > len(keys.keys):  # more than are known, and most may be of other scopes
                 keys = _measured(connection.execute("SELECT key FROM names WHERE scope = ?", (scope,)))
             elif last > before:
-                new = "SELECT key FROM names WHERE memory > ? AND +scope = ?"  # +: not all of the scope
+                # The sign keeps SQLite from the index by scope, which would have all of it looked through.
+                new = "SELECT key FROM names WHERE memory > ? AND +scope = ?"
                 keys = keys.and_also(_measured(connection.execute(new, (before, scope))))
             self._known[scope] = _Known(max(before, last), keys)
             return keys
 
 
 def _last_named(connection: Connection) -> int:
-    """Return the last row that has names; the values that were damaged come behind all rows."""
+    """Return the last row that has names; values that were damaged may come behind all rows."""
     found = connection.execute(
-        "SELECT memory FROM names WHERE typeof(memory) = 'integer' ORDER BY memory DESC LIMIT 1"
+        "SELECT memory FROM names WHERE memory <= (SELECT max(row) FROM memories) ORDER BY memory DESC LIMIT 1"
     ).fetchone()
     return found[0] if found else 0
 

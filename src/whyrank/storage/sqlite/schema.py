@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
@@ -244,10 +245,10 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(
         5,
         """
-        DROP INDEX names_by_memory;
-        DROP INDEX names_by_key;
-        DROP INDEX names_by_words;
-        DROP INDEX names_by_entry;
+        DROP INDEX IF EXISTS names_by_memory;
+        DROP INDEX IF EXISTS names_by_key;
+        DROP INDEX IF EXISTS names_by_words;
+        DROP INDEX IF EXISTS names_by_entry;
         ALTER TABLE names RENAME TO names_before;
         CREATE TABLE names (
             memory INTEGER NOT NULL REFERENCES memories (row) ON DELETE CASCADE,
@@ -260,7 +261,7 @@ MIGRATIONS: tuple[Migration, ...] = (
             specificity INTEGER NOT NULL,
             PRIMARY KEY (memory, place)
         ) WITHOUT ROWID;
-        INSERT INTO names
+        INSERT OR IGNORE INTO names
             SELECT memory, row_number() OVER (PARTITION BY memory ORDER BY entry) - 1,
                 scope, text, key, words, sorted_words, specificity
             FROM names_before WHERE memory IN (SELECT row FROM memories);
@@ -268,7 +269,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         CREATE INDEX names_by_key ON names (scope, key);
         CREATE INDEX names_by_words ON names (scope, sorted_words);
 
-        DROP INDEX name_words_by_memory;
+        DROP INDEX IF EXISTS name_words_by_memory;
         ALTER TABLE name_words RENAME TO name_words_before;
         CREATE TABLE name_words (
             scope TEXT NOT NULL,
@@ -276,7 +277,8 @@ MIGRATIONS: tuple[Migration, ...] = (
             memory INTEGER NOT NULL,
             PRIMARY KEY (scope, word, memory)
         ) WITHOUT ROWID;
-        INSERT INTO name_words SELECT scope, word, memory FROM name_words_before;
+        INSERT OR IGNORE INTO name_words
+            SELECT scope, word, memory FROM name_words_before WHERE memory IN (SELECT row FROM memories);
         DROP TABLE name_words_before;
         """,
     ),
@@ -291,14 +293,25 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
     with database.writing() as connection:
         # Another process may have migrated between our look and our lock.
         current = connection.execute("PRAGMA user_version").fetchone()[0]
-        if 0 < current < newest:
-            back_up(database.reader(), _backup_path(database.path, current))
-        for migration in migrations:
-            if migration.version > current:
-                run_script(connection, migration.statements)
-                migration.then(connection)
+        with _backed_up(database, current) if 0 < current < newest else nullcontext():
+            for migration in migrations:
+                if migration.version > current:
+                    run_script(connection, migration.statements)
+                    migration.then(connection)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={newest}")
+
+
+@contextmanager
+def _backed_up(database: Database, version: int) -> Iterator[None]:
+    """Keep a copy of a file beside it; one that nothing came of would only lie about."""
+    copy = _backup_path(database.path, version)
+    back_up(database.reader(), copy)
+    try:
+        yield
+    except BaseException:
+        copy.unlink()
+        raise
 
 
 def version_of(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:

@@ -138,6 +138,7 @@ class Writing:
         for scope in sorted(self._lost):
             self._renumber(scope)
         self.keyword.scrub(self._connection)
+        self._names.scrub(self._connection)
         # What a provider said when it failed may quote what is to go.
         self._connection.execute("DELETE FROM embedding_failures WHERE hash = ''")
         leave_word(self._connection)
@@ -203,7 +204,7 @@ class Writing:
             self._ledger.remove(scope, number)
             for index in indexes:
                 index.remove(self._connection, row, scope, number)
-            self._names.remove(self._connection, row)
+            self._names.remove(self._connection, row, scope)
             self._connection.execute("DELETE FROM memories WHERE row = ?", (row,))
             self._lost.add(scope)
             hashes.append(text_hash)
