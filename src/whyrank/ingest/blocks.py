@@ -15,6 +15,7 @@ _TAB_COLUMNS = 4
 _HEADING = re.compile(r"(#{1,6})[ \t]+([^ \t#](?:.*[^ \t#])?)[ \t]*\Z")
 _FENCE = re.compile(r"(`{3,})[^`]*\Z|(~{3,})")
 _ITEM = re.compile(r"(?:([-+*])|([0-9]{1,9})([.)]))( {1,4})(?=[^ \t])")
+_ITEM_LIKE = re.compile(r"(?:[-+*]|[0-9]{1,9}[.)])(?:[ \t]|\Z)")
 _FIRST = "1"  # a list that begins with another number does not end a paragraph
 # Of such letters alone are rules, the lines under headings, and those under the heads of tables.
 _DRAWN = frozenset("-:|=_* \t")
@@ -212,16 +213,8 @@ def _paragraph(lines: Sequence[str], start: int, end: int) -> Block:
 
 def _check_text(line: str) -> None:
     """Refuse a line of which it is not certain that it begins nothing but text."""
-    first = line[0]
-    is_item_like = first in "-+*" and line[1:2] in ("", " ", "\t")
-    is_number_like = first.isdecimal() and first.isascii()
-    if (
-        first in _LEFT_TO_THE_PARSER
-        or is_item_like
-        or (is_number_like and re.match(r"[0-9]{1,9}[.)](?:[ \t]|\Z)", line))
-        or line.startswith(("#", "```", "~~~", "|"))
-        or _is_drawn(line)
-    ):
+    is_marked = line[0] in _LEFT_TO_THE_PARSER or line.startswith(("#", "```", "~~~", "|"))
+    if is_marked or _ITEM_LIKE.match(line) or _is_drawn(line):
         raise _Uncertain
 
 
