@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .search.contrast import Contrast
     from .search.why import Why
     from .trail import Part, Step, replay
-    from .types import Memory, Run, Scope
+    from .types import Document, Memory, Run, Scope
 
 __version__ = "0.1.0"
 
@@ -31,6 +31,7 @@ _HOMES = {
     "fetch_model": ("opening", "fetch_model"),
     "rank": ("opening", "rank"),
     "Checkup": ("checkups", "Checkup"),
+    "Document": ("types", "Document"),
     "Engine": ("engine", "Engine"),
     "Finding": ("checkups", "Finding"),
     "AsyncEngine": ("opening", "AsyncEngine"),
@@ -51,10 +52,14 @@ _HOMES = {
 }
 
 __all__ = [
-    "RECIPES", "AsyncEngine", "Checkup", "Contrast", "Engine", "Finding", "Hit", "Memory", "Part", "Ranking", "Recipe",
-    "Results", "Run", "Scope", "Step", "Why", "WhyrankError", "doctor", "fetch_model", "open", "open_async", "rank",
-    "replay",
+    "RECIPES", "AsyncEngine", "Checkup", "Contrast", "Document", "Engine", "Finding", "Hit", "Memory", "Part",
+    "Ranking", "Recipe", "Results", "Run", "Scope", "Step", "Why", "WhyrankError", "doctor", "fetch_model", "open",
+    "open_async", "rank", "replay",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
 
 
 def __getattr__(name: str) -> object:

@@ -14,7 +14,7 @@ from .analysis.text import same_text
 from .arguments import fact_text, scope_of
 from .arriving import NOTHING_GIVEN, Arriving, Given
 from .columns import MemoryId
-from .errors import Conflict, NotFound, StoreChanged
+from .errors import ConfigError, Conflict, NotFound, StoreChanged
 from .facts import (
     Added,
     Fields,
@@ -319,6 +319,8 @@ class Remembering(Arriving):
         size = ChunkSize(self._config["chunk.tokens"], self._config["chunk.overlap"])
         now, made, count = self._clock(), dict[tuple[Scope, str], list[Memory]](), 0
         for place, one in enumerate(documents):
+            if not isinstance(one, Document):
+                raise ConfigError(f"{one!r:.80} is no document", "give whyrank.Document(id, text, title=TITLE)")
             memories = made[one.scope, one.id] = [*memories_of(one, size, now, place)]
             count += len(memories)
             if count >= MEMORIES_PER_BATCH:

@@ -217,6 +217,12 @@ def test_forgetting_a_correction_brings_back_what_it_corrected(engine: whyrank.E
     assert [hit.id for hit in engine.search("Suzy drinks")] == [tea.id]
 
 
+@pytest.mark.parametrize("given", [["tea"], "tea", [("d1", "tea")], [{"id": "d1", "text": "tea"}]])
+def test_what_is_no_document_is_refused_with_what_one_is(engine: whyrank.Engine, given: Any) -> None:
+    with pytest.raises(ConfigError, match=r"is no document \(give whyrank.Document\(id, text"):
+        engine.add_documents(given)
+
+
 def test_a_document_with_new_text_takes_the_place_of_the_old(engine: whyrank.Engine) -> None:
     engine.add_documents([Document("d", "green tea")])
     engine.add_documents([Document("d", "black coffee")])

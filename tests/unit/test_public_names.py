@@ -11,14 +11,15 @@ import pytest
 import whyrank
 
 PUBLIC = {
-    "RECIPES", "AsyncEngine", "Checkup", "Contrast", "Engine", "Finding", "Hit", "Memory", "Part", "Ranking", "Recipe",
-    "Results", "Run", "Scope", "Step", "Why", "WhyrankError", "doctor", "fetch_model", "open", "open_async", "rank",
-    "replay",
+    "RECIPES", "AsyncEngine", "Checkup", "Contrast", "Document", "Engine", "Finding", "Hit", "Memory", "Part",
+    "Ranking", "Recipe", "Results", "Run", "Scope", "Step", "Why", "WhyrankError", "doctor", "fetch_model", "open",
+    "open_async", "rank", "replay",
 }  # fmt: skip
 
 
 def test_the_public_names_are_these() -> None:
     assert set(whyrank.__all__) == PUBLIC
+    assert set(dir(whyrank)) == {*PUBLIC, "__version__"}  # for whoever types a name half
 
 
 def test_every_public_name_can_be_had_and_says_what_it_is() -> None:
