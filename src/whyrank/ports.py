@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 else:
     Vector = object  # ports are imported by all; numpy is loaded only where vectors are computed
 
-
 UNREADABLE = "facts-damaged"  # the notice of a run where facts cannot be read any more
 NOT_INDEXED = "not-indexed-yet"  # the notice of a run that could not see what was taken in a moment ago
-
 SortingKey = tuple[object, ...]  # where a memory stands in a list of some order; what comes behind has a greater one
 UNKNOWN_READER = 0  # earlier than all that are known
 
