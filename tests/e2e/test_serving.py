@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,10 @@ def test_what_has_begun_ends_and_nothing_new_begins(workspace: Path) -> None:
             connection.sendall(request_bytes(head, body[:10]))
             time.sleep(0.3)
             server.process.send_signal(signal.SIGTERM)
-            time.sleep(0.5)
+            deadline = time.monotonic() + SECONDS
+            with suppress(httpx.TransportError):
+                while time.monotonic() < deadline:  # until the signal has come
+                    httpx.get(f"{server.url}/health")
             with pytest.raises(httpx.ConnectError):
                 httpx.get(f"{server.url}/health")
             connection.sendall(body[10:])

@@ -41,20 +41,20 @@ def shuffled(items: Sequence[Item], turn: int) -> list[Item]:
     return random.Random(turn).sample(items, len(items))
 
 
-def be_still() -> None:
+def seconds_of_others() -> float:
+    """Return the seconds of the processor that other threads of the process have taken."""
+    return time.process_time() - time.thread_time()
+
+
+def be_still(taken: Callable[[], float] = seconds_of_others) -> None:
     """Wait until no other thread works, as some do long after they stored something: it would count for the next."""
-    before, last_look = _others(), time.perf_counter() + PATIENCE_SECONDS
+    before, last_look = taken(), time.perf_counter() + PATIENCE_SECONDS
     while time.perf_counter() < last_look:
         time.sleep(LOOK_SECONDS)
-        now = _others()
+        now = taken()
         if now - before < STILL_SHARE * LOOK_SECONDS:
             return
         before = now
-
-
-def _others() -> float:
-    """Return the seconds of the processor that other threads of the process have taken."""
-    return time.process_time() - time.thread_time()
 
 
 def take_turns(

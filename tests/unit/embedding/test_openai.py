@@ -165,7 +165,7 @@ def test_a_question_to_a_dead_server_does_not_wait_long() -> None:
         start = time.monotonic()
         with pytest.raises(ProviderUnavailable):
             OpenAiEmbedder(Served("m"), Transport(endpoint, Patience(total_s=120, attempt_s=30))).query("tea")
-    assert time.monotonic() - start < 2.0
+    assert time.monotonic() - start < 15  # where texts are embedded, two minutes
 
 
 def test_through_two_hundred_faults_every_vector_is_right_or_an_error_says_why() -> None:

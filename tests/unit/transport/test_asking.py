@@ -129,7 +129,7 @@ def test_a_deadline_covers_silence_and_slow_drips_alike(fault: Fault) -> None:
         spent = time.monotonic() - start
         assert type(error) is ProviderTimeout
         assert "0.4 seconds" in error.message
-        assert 0.3 < spent < 2.0
+        assert 0.3 < spent < 15  # and they would hang for 30
         assert threading.active_count() <= before + 1  # the server's own; ours has ended
 
 
