@@ -24,11 +24,12 @@ from .chunks import ChunkSize
 from .entries import READER_VERSION, content_hash, entries_for
 from .files import memories_in
 from .filling import Clock, Desk, Progress
-from .walk import Found, Skipped, read, walk
+from .walk import Content, Found, Skipped, read, walk
 
 Action = Literal["new", "changed", "renamed", "touched", "deleted"]
 
 _NANOSECONDS = 1e9
+_FILES_PLANNED_TOGETHER, _BYTES_PLANNED_TOGETHER = 64, 1_000_000
 _WAITING = "failed, the words can be searched meanwhile: {}"
 _PASSED_OVER = "it is there, but folders pass it over now, so what was read of it goes; name it to have it read"
 
@@ -175,8 +176,8 @@ class Ingestor:
         report: Report,
     ) -> Iterator[FilePlan]:
         by_hash = {manifest[path].content_hash: path for path in deleted}
-        for name, file in found.items():
-            plan = self._plan(name, file, scope, manifest, report)
+        planned = (self._planned(part, scope, manifest, report) for part in _parts(found.items()))
+        for name, plan in chain.from_iterable(planned):
             if isinstance(plan, Skipped):
                 report.skipped.append(plan)
                 known = manifest.get(name)
@@ -194,19 +195,34 @@ class Ingestor:
             yield plan
         yield from deleted.values()
 
-    def _plan(
-        self, name: str, file: Found, scope: Scope, manifest: dict[str, FileRecord], report: Report
-    ) -> FilePlan | Skipped | None:
-        known = manifest.get(name)
-        if (
-            known
+    def _planned(
+        self, files: Sequence[tuple[str, Found]], scope: Scope, manifest: dict[str, FileRecord], report: Report
+    ) -> list[tuple[str, FilePlan | Skipped | None]]:
+        """Plan some files step by step, all of them in each: its code stays in the processor's caches."""
+        contents = [
+            None if self._is_unchanged(file, manifest.get(name)) else read(file, self.settings.max_bytes)
+            for name, file in files
+        ]
+        return [
+            (
+                name,
+                self._plan(name, file, content, scope, manifest.get(name), report)
+                if isinstance(content, Content)
+                else content,
+            )
+            for (name, file), content in zip(files, contents, strict=True)
+        ]
+
+    def _is_unchanged(self, file: Found, known: FileRecord | None) -> bool:
+        return (
+            known is not None
             and known.content_hash.startswith(self._cut)
             and (known.size, known.mtime_ns) == (file.size, file.mtime_ns)
-        ):
-            return None
-        content = read(file, self.settings.max_bytes)
-        if isinstance(content, Skipped):
-            return content
+        )
+
+    def _plan(
+        self, name: str, file: Found, content: Content, scope: Scope, known: FileRecord | None, report: Report
+    ) -> FilePlan:
         record = FileRecord(name, scope, file.size, file.mtime_ns, self._fingerprint(content.data))
         if known and known.content_hash == record.content_hash:
             return FilePlan(name, "touched", record)
@@ -281,6 +297,19 @@ class Ingestor:
         report.embedded += len(done.vectors)
         if done.error:
             report.remarks.append(("embedding", _WAITING.format(done.error)))
+
+
+def _parts(files: Iterable[tuple[str, Found]]) -> Iterator[list[tuple[str, Found]]]:
+    """Yield files a few at a time, and no more bytes at once than must be."""
+    part: list[tuple[str, Found]] = []
+    room = _BYTES_PLANNED_TOGETHER
+    for name, file in files:
+        part.append((name, file))
+        room -= file.size
+        if len(part) == _FILES_PLANNED_TOGETHER or room <= 0:
+            yield part
+            part, room = [], _BYTES_PLANNED_TOGETHER
+    yield part
 
 
 def _moved(before: Mapping[MemoryId, str], memories: Sequence[Memory]) -> dict[MemoryId, MemoryId]:

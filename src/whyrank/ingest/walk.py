@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -195,13 +196,14 @@ def read(found: Found, max_bytes: int) -> Content | Skipped:
         return Skipped(found.path, "not a regular file")
     if len(data) > max_bytes:
         return Skipped(found.path, f"grown over the cap of {max_bytes:,} bytes")
-    encoding = "utf-16" if data[:2] in _UTF16_MARKS else "utf-8-sig"
+    encoding = "utf-16" if data[:2] in _UTF16_MARKS else "utf-8"
     if encoding != "utf-16" and b"\x00" in data[:_BINARY_PROBE_BYTES]:
         return Skipped(found.path, "a binary file")
+    told = data.removeprefix(codecs.BOM_UTF8)
     try:
-        text, replaced = data.decode(encoding), False
+        text, replaced = told.decode(encoding), False
     except UnicodeDecodeError:
-        text, replaced = data.decode(encoding, errors="replace"), True
+        text, replaced = told.decode(encoding, errors="replace"), True
     if _suffix(found.path) in LOGS and is_export(text):
         return Skipped(found.path, REASON)
     return Content(text.replace("\r\n", "\n").replace("\r", "\n"), data, replaced)
@@ -214,7 +216,10 @@ def _bytes_of(path: str, max_bytes: int) -> bytes | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return None
-        parts = [os.read(descriptor, min(status.st_size, max_bytes) + 1)]
+        wanted = min(status.st_size, max_bytes) + 1
+        parts = [os.read(descriptor, wanted)]
+        if len(parts[0]) == status.st_size < wanted:  # as it said, and there was room for more
+            return parts[0]
         while parts[-1] and (room := max_bytes + 1 - sum(map(len, parts))) > 0:
             parts.append(os.read(descriptor, min(room, _BYTES_AT_A_TIME)))
         return b"".join(parts)
