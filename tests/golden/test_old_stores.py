@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import whyrank
-from whyrank.storage.sqlite.schema import MIGRATIONS
+from whyrank.storage.sqlite.migrations import MIGRATIONS
 
 STORES = Path(__file__).parent / "stores"
 

@@ -20,7 +20,7 @@ from whyrank.storage.sqlite.connection import Connection, connect
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.locking import locked
 from whyrank.storage.sqlite.mending import examined
-from whyrank.storage.sqlite.schema import MIGRATIONS
+from whyrank.storage.sqlite.migrations import MIGRATIONS
 from whyrank.types import Memory, Source
 
 WORDS = ("tea", "coffee", "ferry", "harbour", "lamp", "plant", "garden", "river", "stone", "bread", "light", "winter")

@@ -22,10 +22,10 @@ from whyrank.storage.sqlite import indexes, selection, writing
 from whyrank.storage.sqlite.connection import run_script
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.indexes import prepare_index
+from whyrank.storage.sqlite.migrations import give_tokens_rows, number_pages
 from whyrank.storage.sqlite.postings import pages, pruning, scores, segments, spans
 from whyrank.storage.sqlite.postings.index import PostingsIndex
 from whyrank.storage.sqlite.postings.inversion import Text, invert, key_of, merged
-from whyrank.storage.sqlite.schema import number_pages
 from whyrank.storage.sqlite.sealed import BrokenSeal, seal, unseal
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
@@ -317,6 +317,29 @@ CREATE TABLE before (
 INSERT INTO before SELECT segment, field, first_key, page FROM posting_pages;
 DROP TABLE posting_pages;
 ALTER TABLE before RENAME TO posting_pages;
+"""
+
+
+def test_tokens_of_the_schema_before_lie_in_rows_of_their_own(tmp_path: Path) -> None:
+    store = filled(tmp_path / "memory.db", 24)
+    asked = "SELECT scope, number, letters, dates, tokens FROM posting_tokens ORDER BY scope, number"
+    with store._database.writing() as connection:
+        before = connection.execute(asked).fetchall()
+        run_script(connection, TOKENS_OF_SCHEMA_4)
+        give_tokens_rows(connection)
+        assert connection.execute(asked).fetchall() == before
+        assert [row for (row,) in connection.execute("SELECT rowid FROM posting_tokens")] == [*range(1, 25)]
+    store.close()
+
+
+TOKENS_OF_SCHEMA_4 = """
+CREATE TABLE before (
+    scope TEXT NOT NULL, number INTEGER NOT NULL, letters INTEGER NOT NULL, dates TEXT NOT NULL, tokens BLOB NOT NULL,
+    PRIMARY KEY (scope, number)
+) WITHOUT ROWID;
+INSERT INTO before SELECT scope, number, letters, dates, tokens FROM posting_tokens;
+DROP TABLE posting_tokens;
+ALTER TABLE before RENAME TO posting_tokens;
 """
 
 

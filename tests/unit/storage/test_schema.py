@@ -10,7 +10,8 @@ import pytest
 
 from whyrank.errors import SchemaTooNew, StoreDamaged, StoreError
 from whyrank.storage.sqlite.database import Database
-from whyrank.storage.sqlite.schema import MIGRATIONS, Migration, prepare
+from whyrank.storage.sqlite.migrations import MIGRATIONS, Migration
+from whyrank.storage.sqlite.schema import prepare
 from whyrank.storage.sqlite.store import SqliteStore
 
 NEXT = (

@@ -21,12 +21,13 @@ from .database import Database
 from .indexes import INDEXES, index_in
 from .judging import FIELDS, Judged, has_sound_embedding, judged, memory_rows, missing
 from .layout import layout
+from .migrations import MIGRATIONS
 from .notes import is_generation
 from .past import was_in
 from .readers import KEY as READERS
 from .readers import stretches_in
 from .salvaging import UNREADABLE, Rows, columns_of, is_as_defined, known_of
-from .schema import MIGRATIONS, version_of
+from .schema import version_of
 from .soundness import Check, checks
 
 Tick = Callable[[int, int, str], None]

@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from .connection import connect, run_script
-from .schema import MIGRATIONS
+from .migrations import MIGRATIONS
 
 _TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int), "BLOB": (bytes,)}
 

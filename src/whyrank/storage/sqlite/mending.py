@@ -15,13 +15,14 @@ from .connection import SAVE, Connection, leniently
 from .database import Database
 from .examining import Tick, examine
 from .indexes import INDEXES, index_in
+from .migrations import MIGRATIONS
 from .names import NameIndex
 from .notes import raise_generation
 from .postings import segments
 from .rebuilding import LEFT, rebuild
 from .records import Ledger
 from .restating import HASHES_GIVEN
-from .schema import MIGRATIONS, version_of
+from .schema import version_of
 from .soundness import broken_records, broken_segments, broken_signs, broken_vectors
 from .vectors import VectorIndex
 from .writing import Writing

@@ -38,7 +38,7 @@ CREATE TABLE posting_tokens (
     dates TEXT NOT NULL,
     tokens BLOB NOT NULL,
     PRIMARY KEY (scope, number)
-) WITHOUT ROWID;
+);
 CREATE TABLE posting_scopes (
     scope TEXT PRIMARY KEY,
     flushed INTEGER NOT NULL,
