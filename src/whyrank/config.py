@@ -265,18 +265,28 @@ def _check_workspace_file(config: Config) -> None:
 
 def save(config: Config, key: str, raw: Any) -> Path:
     """Write one setting into the workspace file, or the user's where a workspace has no say; all else stays."""
+    return _write(config, key, read(key, raw, "argument"))
+
+
+def unset(config: Config, key: str) -> Path:
+    """Take one setting out of the file it would be written into; what else says something of it stays."""
+    return _write(config, key, None)
+
+
+def _write(config: Config, key: str, value: Any) -> Path:
     import tomlkit
 
-    value = read(key, raw, "argument")
     file = config.user_file if key in USERS_OWN else config.workspace / WORKSPACE_FILE
-    _checked(replace(config, values={**config.values, key: Value(value, str(file))}))
+    comes_to = Value(SETTINGS[key].default, "default") if value is None else Value(value, str(file))
+    _checked(replace(config, values={**config.values, key: comes_to}))
     document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()
     table: Any = document
     *outer, last = key.split(".")
     for name in outer:
         table = table.setdefault(name, tomlkit.table())
     if value is None:
-        table.pop(last, None)
+        if table.pop(last, None) is None:
+            return file
     else:
         table[last] = value
     try:

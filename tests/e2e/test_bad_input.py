@@ -235,6 +235,8 @@ ARGUMENTS = [
     Refused(["ingest", "notes", "nowhere.md"], "ingest", "nowhere.md does not exist", "check the path"),
     Refused(["config", "limt"], "config", "no setting 'limt'", "did you mean 'limit'?"),
     Refused(["config", "foo.bar"], "config", "no setting 'foo.bar'", "`whyrank config` lists the settings"),
+    Refused(["config", "--default"], "config", "--default is for one setting", "whyrank config KEY --default"),
+    Refused(["config", "limit", "9", "--default"], "config", "takes no value", "whyrank config KEY --default"),
     Refused(["config", "limit", "1001"], "config", "from 1 to 1000", "how many results"),
     Refused(["config", "store", "/elsewhere.db"], "config", "leads out of the workspace", "--store"),
     Refused(["add", "bad \udcff byte"], "config", "the text holds bytes that are not UTF-8", "iconv"),

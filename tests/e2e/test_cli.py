@@ -393,8 +393,35 @@ def test_parts_in_the_library_are_parts_on_the_command_line(call: Run, engine: w
 def test_a_dry_run_says_what_would_happen_and_changes_nothing(call: Run, workspace: Path) -> None:
     (workspace / "notes" / "stove.md").write_text("# Stove\n\nSweep the chimney in autumn.\n", encoding="utf-8")
     report = call("ingest", "notes", "--dry-run", "--json").data
-    assert {"path": "notes/stove.md", "action": "new"} in report["plans"]
+    assert {"path": "notes/stove.md", "action": "new", "renamed_from": None} in report["plans"]
     assert call("status", "--json").data["memories"] == 7
+
+
+def test_a_dry_run_says_what_a_renamed_file_was_called(call: Run, workspace: Path) -> None:
+    (workspace / "notes" / "tea.md").rename(workspace / "notes" / "other.md")
+    assert "renamed  notes/other.md  (was notes/tea.md)" in call("ingest", "notes", "--dry-run").out
+    plans = call("ingest", "notes", "--dry-run", "--json").data["plans"]
+    assert plans == [{"path": "notes/other.md", "action": "renamed", "renamed_from": "notes/tea.md"}]
+
+
+def test_what_is_gone_is_removed_with_its_folder_and_whoever_names_it_hears_how(call: Run, workspace: Path) -> None:
+    (workspace / "notes" / "tea.md").unlink()
+    refused = call("ingest", "notes/tea.md")
+    assert refused.status != 0
+    assert "notes/tea.md does not exist" in refused.err
+    assert "`whyrank ingest notes` removes it" in refused.err
+    assert "1 deleted" in call("ingest", "notes").out
+    assert "check the path" in call("ingest", "notes/tea.md").err
+
+
+def test_a_list_shows_how_a_memory_begins(call: Run, engine: whyrank.Engine) -> None:
+    lines = call("list").out.splitlines()
+    chunk = next(memory for memory in engine.list() if memory.kind == "chunk" and memory.title)
+    [line] = [line for line in lines if line.startswith(chunk.id)]
+    first = next(line for line in chunk.text.splitlines() if line and not line.startswith("#"))
+    assert chunk.title in line
+    assert first[:20] in line
+    assert not any(line.endswith(" ") for line in lines)
 
 
 def test_a_new_file_is_found_after_the_next_ingest(call: Run, workspace: Path) -> None:
@@ -423,6 +450,29 @@ def test_what_was_ingested_for_a_user_is_hidden_from_others(call: Run, workspace
 def test_another_store_is_another_memory(call: Run) -> None:
     call("ingest", "notes/tea.md", "--store", "other.db", "--embedding", "none")
     assert call("status", "--store", "other.db", "--json").data["files"] == 1
+
+
+def test_a_setting_is_taken_out_again_and_others_stay(call: Run, workspace: Path) -> None:
+    call("config", "limit", "2")
+    call("config", "chunk.tokens", "300")
+    told = call("config", "chunk.tokens", "--default")
+    assert told.status == 0
+    assert f"not in {workspace / 'whyrank.toml'}" in told.out
+    assert "chunk.tokens = 400  (default" in told.out
+    assert call("config", "limit", "--json").data["settings"]["limit"]["value"] == 2
+
+
+def test_a_setting_that_was_never_made_makes_no_file(call: Run, workspace: Path) -> None:
+    assert call("config", "limit", "--default").status == 0
+    assert not (workspace / "whyrank.toml").exists()
+
+
+def test_a_default_that_does_not_go_with_the_rest_is_refused(call: Run) -> None:
+    call("config", "chunk.overlap", "20")
+    call("config", "chunk.tokens", "50")
+    refused = call("config", "chunk.overlap", "--default")
+    assert refused.status != 0
+    assert "chunk.overlap is 80 (default), chunk.tokens 50" in refused.err
 
 
 def test_a_question_to_a_store_that_is_not_there_makes_none(call: Run, workspace: Path) -> None:

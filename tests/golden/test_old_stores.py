@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import whyrank
+from whyrank.storage.sqlite import schema
 from whyrank.storage.sqlite.migrations import MIGRATIONS
 
 STORES = Path(__file__).parent / "stores"
@@ -28,3 +29,15 @@ def test_an_old_store_answers(file: Path, tmp_path: Path) -> None:
         assert engine.search("котлы", kind="fact")[0].memory.text == "Котёл чистят в октябре"
         assert engine.status().schema == MIGRATIONS[-1].version
         assert engine.status().without_vector == 0
+
+
+def test_whoever_opens_an_old_store_hears_where_it_is_kept_as_it_was(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy = Path(shutil.copy(STORES / "schema4.db", tmp_path / "memory.db"))
+    for _ in range(2):
+        whyrank.open(copy, workspace=tmp_path).close()
+    newest = MIGRATIONS[-1].version
+    assert [record.getMessage() for record in caplog.records if record.name == schema.__name__] == [
+        f"{copy} was brought from schema 4 to {newest}; as it was it is kept in {copy}.schema4.bak"
+    ]

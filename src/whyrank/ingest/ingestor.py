@@ -70,6 +70,7 @@ class Report:
     skipped: list[Skipped] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
     plans: list[tuple[str, Action]] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)  # what a file was called before, by what it is called
 
     @property
     def failed(self) -> list[Skipped]:
@@ -80,6 +81,8 @@ class Report:
         """Add one file's plan to the figures."""
         self.files[plan.action] = self.files.get(plan.action, 0) + 1
         self.plans.append((plan.path, plan.action))
+        if plan.renamed_from:
+            self.renamed[plan.path] = plan.renamed_from
         self.chunks += len(plan.memories)
         if plan.remove:
             self.removed += len(set(plan.remove) - {memory.id for memory in plan.memories})
@@ -97,7 +100,7 @@ class Ingestor:
 
     def ingest(self, paths: Sequence[Path], scope: Scope, *, dry_run: bool = False) -> Report:
         """Bring the store up to date with the files at or below these paths."""
-        roots = [seen_from(self.settings.workspace, _existing(path)) for path in paths]
+        roots = [seen_from(self.settings.workspace, self._existing(path, scope)) for path in paths]
         report = Report(dry_run=dry_run)
         found = self._find(roots, report)
         if report.failed and not found:
@@ -130,6 +133,25 @@ class Ingestor:
             report.remarks.append(("embedding", _WAITING.format(done.error)))
 
     # -- planning --------------------------------------------------------------------------------------------
+
+    def _existing(self, path: Path, scope: Scope) -> Path:
+        try:
+            if path.exists() or path.is_symlink():
+                return path
+        except (OSError, ValueError) as error:
+            said = getattr(error, "strerror", None) or error
+            raise IngestError(f"{str(path)[:80]} cannot be read: {said}") from error
+        raise IngestError(f"{path} does not exist", self._what_next(path, scope))
+
+    def _what_next(self, path: Path, scope: Scope) -> str:
+        """Say how to get rid of what was read of a path that is gone; a folder that is gone may come back."""
+        gone = [self._name(seen_from(self.settings.workspace, path))]
+        if not any(_is_below_any(self._proper(known), gone) for known in self.store.manifest(scope)):
+            return "check the path"
+        folder = next((above for above in path.parents if above.is_dir()), path.parent)
+        return (
+            f"what was read of it before is still there; `whyrank ingest {folder}` removes it, if it is gone for good"
+        )
 
     def _find(self, roots: Sequence[Path], report: Report) -> dict[str, Found]:
         """Return the files there are by the names they are known by."""
@@ -317,15 +339,6 @@ def _moved(before: Mapping[MemoryId, str], memories: Sequence[Memory]) -> dict[M
     by_hash = {embed_hash: identity for identity, embed_hash in before.items()}
     hashed = ((content_hash(embedded_text(memory)), memory.id) for memory in memories)
     return {by_hash[embed_hash]: identity for embed_hash, identity in hashed if embed_hash in by_hash}
-
-
-def _existing(path: Path) -> Path:
-    try:
-        if path.exists() or path.is_symlink():
-            return path
-    except (OSError, ValueError) as error:
-        raise IngestError(f"{str(path)[:80]} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    raise IngestError(f"{path} does not exist", "check the path")
 
 
 def _is_below_any(path: str, roots: Sequence[str]) -> bool:

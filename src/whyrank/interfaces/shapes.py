@@ -284,7 +284,9 @@ def report(done: Report) -> dict[str, Any]:
         "removed": done.removed,
         "embedded": done.embedded,
         "without_vector": done.without_vector,
-        "plans": [{"path": path, "action": action} for path, action in done.plans],
+        "plans": [
+            {"path": path, "action": action, "renamed_from": done.renamed.get(path)} for path, action in done.plans
+        ],
         "skipped": [{"path": path, "reason": reason, "failed": failed} for path, reason, failed in done.skipped],
         "remarks": [{"path": path, "remark": remark} for path, remark in done.remarks],
         "format": FORMAT,

@@ -21,6 +21,7 @@ from ..shapes import UNREMARKABLE, moment
 
 _DROPPED_SHOWN = 10
 _CALIBRATIONS_SHOWN = 10
+_GLIMPSE = 60  # characters of a text, behind what it is called
 _BOLD, _DIM, _YELLOW, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|33)m)")
 
@@ -106,6 +107,16 @@ def heading(memory: Memory) -> str:
     last = memory.headings[-1] if memory.headings else ""
     called = " › ".join(dict.fromkeys(part for part in (memory.title, last) if part)) or memory.text[:60]
     return " ".join(printable(called).split())  # a name must not look like a line of ours
+
+
+def glimpse(memory: Memory) -> str:
+    """Return how a memory begins, but for the headings it opens with; nothing where that is what it is called."""
+    if not (memory.title or memory.headings):
+        return ""
+    lines = (line.strip() for line in memory.text.splitlines())
+    said = [line for line in lines if line.lstrip("#").strip() not in (memory.title, *memory.headings, "")]
+    begin = " ".join(printable(" ".join(said)[:_GLIMPSE]).split())
+    return f"{begin}…" if len(" ".join(said)) > _GLIMPSE else begin
 
 
 def place(memory: Memory) -> str:

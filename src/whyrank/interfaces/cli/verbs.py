@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import config as settings
 from ...engine import Engine
-from ...errors import NotFound, StoreError
+from ...errors import ConfigError, NotFound, StoreError
 from ...opening import open_engine
 from ...places import settled, stored_pattern
 from ...ranking.recipes import RECIPES, recipe_named
@@ -68,7 +68,8 @@ def _say_report(report: Any) -> None:
     output.say(f"chunks: {report.chunks} {would}written, {report.removed} {would}removed{embedded}")
     if report.dry_run:
         for path, action in report.plans:
-            output.say(f"  {action:8} {on_one_line(path)}")
+            before = f"  (was {on_one_line(report.renamed[path])})" if path in report.renamed else ""
+            output.say(f"  {action:8} {on_one_line(path)}{before}")
     if report.without_vector:
         output.say(f"without a vector: {report.without_vector} (they can be found by words)")
     for path, reason, failed in report.skipped:
@@ -148,7 +149,8 @@ def list_memories(asked: argparse.Namespace) -> int:
         output.say_json({"memories": memories, "notices": shapes.notices(notices), "format": shapes.FORMAT})
         return OK
     for memory in found:
-        output.say(f"{memory.id}  {output.place(memory)}  {output.heading(memory)}")
+        begin = output.dim(f"  {glimpse}") if (glimpse := output.glimpse(memory)) else ""
+        output.say(f"{memory.id}  {output.place(memory)}  {output.heading(memory)}{begin}")
     if not found:
         output.complain(f"notice: {_NOTHING_STORED if is_empty else _nothing_listed(limit, asked.offset)}")
     output.show_notices(notices)
@@ -187,12 +189,14 @@ def status(asked: argparse.Namespace) -> int:
 def config(asked: argparse.Namespace) -> int:
     """Show or change settings."""
     values = settings_of(asked)
-    if asked.value is not None:
-        setting_named(asked.key)
-        file = settings.save(values, asked.key, asked.value)
+    if asked.default and (asked.key is None or asked.value is not None):
+        raise ConfigError("--default is for one setting, and takes no value", "whyrank config KEY --default")
+    if asked.default or asked.value is not None:
+        key = setting_named(asked.key).key
+        file = settings.unset(values, key) if asked.default else settings.save(values, key, asked.value)
         values = settings_of(asked)
         if not asked.json:
-            output.say(f"written to {file}")
+            output.say(f"{'not in' if asked.default else 'written to'} {file}")
     keys = [setting_named(asked.key).key] if asked.key else list(SETTINGS)
     if asked.json:
         data = shapes.config(values)

@@ -115,7 +115,7 @@ _STATUS = record(
 )  # fmt: skip
 _REPORT = record(
     dry_run=YES_OR_NO, files=table(WHOLE), chunks=WHOLE, removed=WHOLE, embedded=WHOLE, without_vector=WHOLE,
-    plans=listing(record(path=TEXT, action=TEXT)),
+    plans=listing(record(path=TEXT, action=TEXT, renamed_from=or_null(TEXT))),
     skipped=listing(record(path=TEXT, reason=TEXT, failed=YES_OR_NO)),
     remarks=listing(record(path=TEXT, remark=TEXT)), format=FORMAT,
 )  # fmt: skip

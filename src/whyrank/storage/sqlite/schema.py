@@ -23,7 +23,7 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
     with database.writing() as connection:
         # Another process may have migrated between our look and our lock.
         current = connection.execute("PRAGMA user_version").fetchone()[0]
-        with _backed_up(database, current) if 0 < current < newest else nullcontext():
+        with _backed_up(database, current, newest) if 0 < current < newest else nullcontext():
             for migration in migrations:
                 if migration.version > current:
                     run_script(connection, migration.statements)
@@ -33,8 +33,10 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
 
 
 @contextmanager
-def _backed_up(database: Database, version: int) -> Iterator[None]:
-    """Keep a copy of a file beside it; one that nothing came of would only lie about."""
+def _backed_up(database: Database, version: int, newest: int) -> Iterator[None]:
+    """Keep a copy of a file beside it, and say so; one that nothing came of would only lie about."""
+    import logging  # seldom is there anything to say
+
     copy = _backup_path(database.path, version)
     back_up(database.reader(), copy)
     try:
@@ -42,6 +44,8 @@ def _backed_up(database: Database, version: int) -> Iterator[None]:
     except BaseException:
         copy.unlink()
         raise
+    log = logging.getLogger(__name__)
+    log.warning("%s was brought from schema %d to %d; as it was it is kept in %s", database.path, version, newest, copy)
 
 
 def version_of(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:

@@ -30,7 +30,8 @@ _CONFIG = """Without arguments, print every setting and where it came from. With
 With a key and a value, write it into whyrank.toml of the workspace; URLs and key files into your own settings, because
 a workspace has no say in where texts and keys are sent.
 
-  whyrank config embedding none"""
+  whyrank config embedding none
+  whyrank config embedding --default   take it out again, so that the default holds"""
 _MODEL = """List the embedding models, fetch one, change to one, go back, or drop one. Changing fetches the model if
 need be (once per machine, checked against its pinned hash) and embeds what the store holds, while the model before it
 answers; then all who have the store open change at once, and the setting `embedding` is written into whyrank.toml of
@@ -84,6 +85,7 @@ def _calibrate(parser: argparse.ArgumentParser) -> None:
 def _config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("key", nargs="?", help="a setting")
     parser.add_argument("value", nargs="?", help="its new value")
+    parser.add_argument("--default", action="store_true", help="take the setting out of the file it is written into")
 
 
 def _model(parser: argparse.ArgumentParser) -> None:
