@@ -20,7 +20,7 @@ from .speakers import speaker_mark
 # where they are most of an index.
 WORDS_SUFFICE = frozenset({"en"})
 
-# Raised whenever the same text would give other words, names or date words, or the same file other chunks or fields:
+# Raised whenever the same text would give other words, names or date words, or the same file other fields:
 # files are then read anew when they are ingested, and the words of all other memories a few at a time.
 READER_VERSION = 4
 

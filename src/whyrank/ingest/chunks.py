@@ -13,6 +13,9 @@ from .blocks import Block
 from .markdown import ParsedText
 from .markers import Mark
 
+# Raised whenever the same file would give other chunks of the same words: files are then read anew, and nothing else.
+CUT_VERSION = 1
+
 # A new heading starts a new chunk once the last one has this share of a full one; tiny sections stay together.
 _SECTION_SHARE = 4
 
@@ -73,7 +76,8 @@ def _whole(document: ParsedText, size: ChunkSize) -> Chunk | None:
     # Less than full by one: two parts of it, each rounded up, are estimated at one more than both together.
     if estimated_tokens(text) >= size.tokens or not text.strip():
         return None
-    return Chunk(text.strip("\n"), start + 1, max(end, start + 1), (blocks[0].title,) if blocks[0].title else ())
+    headings = (blocks[0].title,) if blocks[0].title else ()
+    return Chunk(text.strip("\n"), *_lines_of(document.lines, start, end), headings)
 
 
 def packed(document: ParsedText, size: ChunkSize) -> list[Chunk]:
@@ -115,9 +119,8 @@ class _Packer:
         if self._pieces:
             text = self._text(self._pieces)
             if text.strip():
-                start, end = self._pieces[0].start, self._pieces[-1].end
-                marks = self._pieces[0].marks
-                self.chunks.append(Chunk(text, start + 1, max(end, start + 1), _common(self._pieces), marks))
+                first, last = _lines_of(self.lines, self._pieces[0].start, self._pieces[-1].end)
+                self.chunks.append(Chunk(text, first, last, _above(self._pieces), self._pieces[0].marks))
         self._pieces = []
 
     def _overflow(self, room: int) -> None:
@@ -224,9 +227,20 @@ def _sentence_end(line: str, low: int, high: int) -> int:
     return high
 
 
-def _common(pieces: Sequence[_Piece]) -> tuple[str, ...]:
-    """Return the headings all pieces stand under."""
+def _lines_of(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
+    """Return the first and the last line of what is written between two places, counted from 1."""
+    while start < end - 1 and not lines[start]:
+        start += 1
+    while start < end - 1 and not lines[end - 1]:
+        end -= 1
+    return start + 1, max(end, start + 1)
+
+
+def _above(pieces: Sequence[_Piece]) -> tuple[str, ...]:
+    """Return the headings that pieces begin under, if it is in the middle of a section; else those all stand under."""
     first = pieces[0].headings
+    if not pieces[0].is_heading:
+        return first  # which its text does not say, as it says those further down
     shared = len(first)
     for piece in pieces[1:]:
         same = 0

@@ -20,7 +20,7 @@ from ..places import name_in, seen_from
 from ..ports import Changes, Embedder, FileRecord, Store
 from ..types import Memory, Scope
 from .ahead import MEMORIES_PER_BATCH, embedded_ahead
-from .chunks import ChunkSize
+from .chunks import CUT_VERSION, ChunkSize
 from .entries import READER_VERSION, content_hash, entries_for
 from .files import memories_in
 from .filling import Clock, Desk, Progress
@@ -262,7 +262,7 @@ class Ingestor:
     def _cut(self) -> str:
         """Name the settings that shape chunks and tokens; files cut otherwise are read again."""
         size = self.settings.size
-        return f"v{READER_VERSION}-{size.tokens}-{size.overlap}-{self.settings.language}:"
+        return f"v{READER_VERSION}.{CUT_VERSION}-{size.tokens}-{size.overlap}-{self.settings.language}:"
 
     # -- applying --------------------------------------------------------------------------------------------
 

@@ -59,18 +59,43 @@ def test_a_short_file_is_one_chunk_with_its_lines() -> None:
         "# Boats\n\n" + paragraphs(6) + "\n## Red\n\n" + paragraphs(6) + "\n```\ncode\n\ncode\n```\n",
         "---\ntitle: Boats\n---\n\n# Boats\n\n" + paragraphs(12),
         "- oar\n- sail\n\n\n\n> quoted\n> text\n\n" + paragraphs(8),
+        "\n\n".join(f"## {part}\n\n- oar and a long word\n- sail and a long word\n" for part in range(9)),
         "\n".join(f"row {number} of one long paragraph" for number in range(60)),
         "東京の港\n\n" * 30,
     ],
-    ids=["paragraphs", "sections", "front matter", "lists", "one paragraph", "japanese"],
+    ids=["paragraphs", "sections", "front matter", "lists", "sections of lists", "one paragraph", "japanese"],
 )
 def test_line_spans_point_at_the_very_text_in_the_file(text: str) -> None:
     chunks = markdown_chunks(text)
 
     assert len(chunks) > 1
     for piece in chunks:
-        assert piece.text == at(text, piece).strip("\n")
+        assert piece.text == at(text, piece)
         assert 1 <= piece.start_line <= piece.end_line
+
+
+@given(
+    st.lists(st.sampled_from(["- oar", "  more", "", "", "# Boats", "a red boat", "> quoted", "1. sail"]), min_size=1)
+)
+def test_no_line_span_counts_the_empty_lines_around_a_text(lines: list[str]) -> None:
+    text = "\n".join(lines)
+
+    for size in (ChunkSize(16, 4), ChunkSize()):
+        for piece in markdown_chunks(text, size):
+            assert piece.text == at(text, piece)
+            assert not piece.text.startswith("\n")
+            assert not piece.text.endswith("\n")
+
+
+def test_a_chunk_that_begins_within_a_section_names_it_though_it_goes_on_into_the_next() -> None:
+    body = "word " * 24  # 30 tokens of 40, so that the tail has no room in the chunk before
+    text = f"# Harbour\n\n## Boats\n\n{body}\n\nlast tail of the boats\n\n## Oars\n\nUlf\n"
+
+    first, second = markdown_chunks(text, ChunkSize(40, 0))
+
+    assert first.headings == ("Harbour",)  # and says the other itself
+    assert (second.text.split("\n")[0], second.headings) == ("last tail of the boats", ("Harbour", "Boats"))
+    assert "## Oars" in second.text
 
 
 def test_every_line_with_words_is_in_some_chunk() -> None:

@@ -430,6 +430,18 @@ def test_bytes_that_are_no_utf_8_are_replaced_with_a_remark(desk: Desk) -> None:
     assert desk.texts() == ["caf\ufffd boat"]
 
 
+def test_a_file_that_was_cut_otherwise_is_read_anew(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.put("a.md", "red boat\n")
+    monkeypatch.setattr("whyrank.ingest.ingestor.CUT_VERSION", 0)
+    desk.ingest()
+    assert desk.ingest().unchanged == 1
+    monkeypatch.undo()
+
+    assert desk.ingest().plans == [("a.md", "changed")]
+    assert desk.ingest().unchanged == 1
+    assert desk.texts() == ["red boat"]
+
+
 def test_remarks_about_a_file_name_it(desk: Desk) -> None:
     desk.put("chat.jsonl", '{"text": "hello"}\nnonsense\n')
 
