@@ -265,20 +265,33 @@ def _check_workspace_file(config: Config) -> None:
 
 def save(config: Config, key: str, raw: Any) -> Path:
     """Write one setting into the workspace file, or the user's where a workspace has no say; all else stays."""
-    return _write(config, key, read(key, raw, "argument"))
+    value, file = read(key, raw, "argument"), _file_of(config, key)
+    _checked(replace(config, values={**config.values, key: Value(value, str(file))}))
+    return _write(file, key, value)
 
 
-def unset(config: Config, key: str) -> Path:
-    """Take one setting out of the file it would be written into; what else says something of it stays."""
-    return _write(config, key, None)
+def unset(config: Config, key: str, environment: Mapping[str, str] = os.environ) -> Path:
+    """Take one setting out of the file it is written into, unless what then holds does not go with the rest."""
+    file = _file_of(config, key)
+    if not file.is_file():
+        return file
+    before = file.read_bytes()
+    _write(file, key, None)
+    try:
+        load(workspace=config.workspace, environment=environment)
+    except ConfigError:
+        file.write_bytes(before)
+        raise
+    return file
 
 
-def _write(config: Config, key: str, value: Any) -> Path:
+def _file_of(config: Config, key: str) -> Path:
+    return config.user_file if key in USERS_OWN else config.workspace / WORKSPACE_FILE
+
+
+def _write(file: Path, key: str, value: Any) -> Path:
     import tomlkit
 
-    file = config.user_file if key in USERS_OWN else config.workspace / WORKSPACE_FILE
-    comes_to = Value(SETTINGS[key].default, "default") if value is None else Value(value, str(file))
-    _checked(replace(config, values={**config.values, key: comes_to}))
     document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()
     table: Any = document
     *outer, last = key.split(".")

@@ -409,7 +409,7 @@ def test_what_is_gone_is_removed_with_its_folder_and_whoever_names_it_hears_how(
     refused = call("ingest", "notes/tea.md")
     assert refused.status != 0
     assert "notes/tea.md does not exist" in refused.err
-    assert "`whyrank ingest notes` removes it" in refused.err
+    assert "it goes when a folder it lay in is ingested" in refused.err
     assert "1 deleted" in call("ingest", "notes").out
     assert "check the path" in call("ingest", "notes/tea.md").err
 
@@ -467,12 +467,20 @@ def test_a_setting_that_was_never_made_makes_no_file(call: Run, workspace: Path)
     assert not (workspace / "whyrank.toml").exists()
 
 
-def test_a_default_that_does_not_go_with_the_rest_is_refused(call: Run) -> None:
+def test_a_default_that_does_not_go_with_the_rest_is_refused(call: Run, workspace: Path) -> None:
     call("config", "chunk.overlap", "20")
     call("config", "chunk.tokens", "50")
+    before = (workspace / "whyrank.toml").read_text()
     refused = call("config", "chunk.overlap", "--default")
     assert refused.status != 0
     assert "chunk.overlap is 80 (default), chunk.tokens 50" in refused.err
+    assert (workspace / "whyrank.toml").read_text() == before
+
+
+def test_what_holds_when_a_setting_is_taken_out_is_what_the_environment_says(call: Run) -> None:
+    call("config", "chunk.overlap", "20")
+    call("config", "chunk.tokens", "50")
+    assert "chunk.overlap = 10" in call("config", "chunk.overlap", "--default", WHYRANK_CHUNK_OVERLAP="10").out
 
 
 def test_a_question_to_a_store_that_is_not_there_makes_none(call: Run, workspace: Path) -> None:

@@ -41,3 +41,14 @@ def test_whoever_opens_an_old_store_hears_where_it_is_kept_as_it_was(
     assert [record.getMessage() for record in caplog.records if record.name == schema.__name__] == [
         f"{copy} was brought from schema 4 to {newest}; as it was it is kept in {copy}.schema4.bak"
     ]
+
+
+def test_a_store_that_could_not_be_brought_forward_is_told_of_by_no_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Path(shutil.copy(STORES / "schema4.db", tmp_path / "memory.db"))
+    monkeypatch.setattr(schema, "APPLICATION_ID", "no number")  # so that the last step fails
+    with pytest.raises(whyrank.WhyrankError):
+        whyrank.open(copy, workspace=tmp_path)
+    assert not [*tmp_path.glob("*.bak")]
+    assert not [record for record in caplog.records if record.name == schema.__name__]

@@ -144,13 +144,12 @@ class Ingestor:
         raise IngestError(f"{path} does not exist", self._what_next(path, scope))
 
     def _what_next(self, path: Path, scope: Scope) -> str:
-        """Say how to get rid of what was read of a path that is gone; a folder that is gone may come back."""
+        """Say how to get rid of what was read of a path that is gone; it stays unless asked for: it may come back."""
         gone = [self._name(seen_from(self.settings.workspace, path))]
         if not any(_is_below_any(self._proper(known), gone) for known in self.store.manifest(scope)):
             return "check the path"
-        folder = next((above for above in path.parents if above.is_dir()), path.parent)
         return (
-            f"what was read of it before is still there; `whyrank ingest {folder}` removes it, if it is gone for good"
+            "what was read of it is still there; it goes when a folder it lay in is ingested, or forget it by its ids"
         )
 
     def _find(self, roots: Sequence[Path], report: Report) -> dict[str, Found]:
@@ -197,7 +196,7 @@ class Ingestor:
         deleted: dict[str, FilePlan],
         report: Report,
     ) -> Iterator[FilePlan]:
-        by_hash = {manifest[path].content_hash: path for path in deleted}
+        by_hash = {_bytes_told(manifest[path]): path for path in deleted}
         planned = (self._planned(part, scope, manifest, report) for part in _parts(found.items()))
         for name, plan in chain.from_iterable(planned):
             if isinstance(plan, Skipped):
@@ -209,7 +208,7 @@ class Ingestor:
             if plan is None:
                 report.unchanged += 1
                 continue
-            old = by_hash.get(plan.record.content_hash if plan.record else "")
+            old = by_hash.get(_bytes_told(plan.record)) if plan.record else None
             if plan.action == "new" and old is not None and old in deleted:
                 before = deleted.pop(old)
                 moved = _moved(self.store.chunks_of(scope, old), plan.memories)
@@ -219,21 +218,17 @@ class Ingestor:
 
     def _planned(
         self, files: Sequence[tuple[str, Found]], scope: Scope, manifest: dict[str, FileRecord], report: Report
-    ) -> list[tuple[str, FilePlan | Skipped | None]]:
-        """Plan some files step by step, all of them in each: its code stays in the processor's caches."""
+    ) -> Iterator[tuple[str, FilePlan | Skipped | None]]:
+        """Read some files, then plan one after the other: the code of each step stays in the processor's caches."""
         contents = [
             None if self._is_unchanged(file, manifest.get(name)) else read(file, self.settings.max_bytes)
             for name, file in files
         ]
-        return [
-            (
-                name,
-                self._plan(name, file, content, scope, manifest.get(name), report)
-                if isinstance(content, Content)
-                else content,
-            )
-            for (name, file), content in zip(files, contents, strict=True)
-        ]
+        for (name, file), content in zip(files, contents, strict=True):
+            if isinstance(content, Content):
+                yield name, self._plan(name, file, content, scope, manifest.get(name), report)
+            else:
+                yield name, content
 
     def _is_unchanged(self, file: Found, known: FileRecord | None) -> bool:
         return (
@@ -319,6 +314,11 @@ class Ingestor:
         report.embedded += len(done.vectors)
         if done.error:
             report.remarks.append(("embedding", _WAITING.format(done.error)))
+
+
+def _bytes_told(record: FileRecord) -> str:
+    """Return the fingerprint of a file's bytes, however it was cut."""
+    return record.content_hash.rpartition(":")[2]
 
 
 def _parts(files: Iterable[tuple[str, Found]]) -> Iterator[list[tuple[str, Found]]]:

@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from whyrank.errors import IngestError, ProviderError
 from whyrank.ingest.chunks import ChunkSize
+from whyrank.ingest.files import memories_in
 from whyrank.ingest.ingestor import Ingestor, Report, Settings
 from whyrank.ports import Embedder
 from whyrank.storage.sqlite.store import SqliteStore
@@ -536,3 +537,31 @@ def test_what_was_planned_before_an_error_is_written(desk: Desk, embed: bool, fa
         replace(desk.ingestor(embed=embed), progress=stumble).ingest([desk.root], USER)
     assert sorted(desk.store.manifest(USER)) == [f"{number:03d}.md" for number in range(failing)]
     assert len(desk.embedder.texts) == (failing if embed else 0)
+
+
+def test_a_file_that_cannot_be_planned_loses_none_of_those_before_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumble(text: str, path: str, *rest: Any) -> Any:
+        if path == "050.md":
+            raise IngestError("no further")
+        return memories_in(text, path, *rest)
+
+    monkeypatch.setattr("whyrank.ingest.ingestor.memories_in", stumble)
+    for number in range(60):
+        desk.put(f"{number:03d}.md", f"tea {number}")
+    with pytest.raises(IngestError, match="no further"):
+        desk.ingestor(embed=False).ingest([desk.root], USER)
+    assert sorted(desk.store.manifest(USER)) == [f"{number:03d}.md" for number in range(50)]
+
+
+def test_a_file_that_was_cut_otherwise_and_renamed_is_renamed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.put("a.md", "red boat\n")
+    monkeypatch.setattr("whyrank.ingest.ingestor.CUT_VERSION", 0)
+    desk.ingest()
+    monkeypatch.undo()
+    (desk.root / "a.md").rename(desk.root / "b.md")
+
+    report = desk.ingest()
+
+    assert (report.plans, report.renamed) == ([("b.md", "renamed")], {"b.md": "a.md"})

@@ -22,6 +22,7 @@ from ..shapes import UNREMARKABLE, moment
 _DROPPED_SHOWN = 10
 _CALIBRATIONS_SHOWN = 10
 _GLIMPSE = 60  # characters of a text, behind what it is called
+_UNDERLINES = ({"="}, {"-"})  # of the other way to write a heading
 _BOLD, _DIM, _YELLOW, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|33)m)")
 
@@ -113,8 +114,11 @@ def glimpse(memory: Memory) -> str:
     """Return how a memory begins, but for the headings it opens with; nothing where that is what it is called."""
     if not (memory.title or memory.headings):
         return ""
-    lines = (line.strip() for line in memory.text.splitlines())
-    said = [line for line in lines if line.lstrip("#").strip() not in (memory.title, *memory.headings, "")]
+    said = [line.strip() for line in memory.text.splitlines() if line.strip()]
+    while said and said[0].startswith("#"):
+        said = said[1:]
+    if len(said) > 1 and set(said[1]) in _UNDERLINES:
+        said = said[2:]
     begin = " ".join(printable(" ".join(said)[:_GLIMPSE]).split())
     return f"{begin}…" if len(" ".join(said)) > _GLIMPSE else begin
 

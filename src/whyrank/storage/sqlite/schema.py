@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
 
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
+from ...wording import on_one_line
 from .connection import Connection, SqlError, connect, forgive, run_script, translated, untouched_address
 from .database import Database
 from .migrations import MIGRATIONS, Migration
@@ -20,32 +21,40 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
     found, newest = version_of(database, migrations), migrations[-1].version
     if found == newest:
         return
-    with database.writing() as connection:
+    with _kept_if_done(database, newest) as copy, database.writing() as connection:
         # Another process may have migrated between our look and our lock.
         current = connection.execute("PRAGMA user_version").fetchone()[0]
-        with _backed_up(database, current, newest) if 0 < current < newest else nullcontext():
-            for migration in migrations:
-                if migration.version > current:
-                    run_script(connection, migration.statements)
-                    migration.then(connection)
+        if 0 < current < newest:
+            copy(current)
+        for migration in migrations:
+            if migration.version > current:
+                run_script(connection, migration.statements)
+                migration.then(connection)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={newest}")
 
 
 @contextmanager
-def _backed_up(database: Database, version: int, newest: int) -> Iterator[None]:
-    """Keep a copy of a file beside it, and say so; one that nothing came of would only lie about."""
-    import logging  # seldom is there anything to say
+def _kept_if_done(database: Database, newest: int) -> Iterator[Callable[[int], None]]:
+    """Give what lays a copy of a file beside it; it is kept, and told of, if all that follows is done."""
+    copies: list[tuple[Path, int]] = []
 
-    copy = _backup_path(database.path, version)
-    back_up(database.reader(), copy)
+    def copy(version: int) -> None:
+        copies.append((_backup_path(database.path, version), version))
+        back_up(database.reader(), copies[-1][0])
+
     try:
-        yield
+        yield copy
     except BaseException:
-        copy.unlink()
+        for place, _ in copies:
+            place.unlink(missing_ok=True)  # of what was not done it would only lie about
         raise
-    log = logging.getLogger(__name__)
-    log.warning("%s was brought from schema %d to %d; as it was it is kept in %s", database.path, version, newest, copy)
+    for place, version in copies:
+        import logging  # seldom is there anything to say
+
+        path, kept = on_one_line(str(database.path)), on_one_line(str(place))
+        log = logging.getLogger(__name__)
+        log.warning("%s was brought from schema %d to %d; as it was it is kept in %s", path, version, newest, kept)
 
 
 def version_of(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:
