@@ -12,6 +12,10 @@
 #define FIRST_SLOTS 4096
 #define SEVERAL UINT16_MAX
 #define AHEAD 8 /* pieces that are fetched while one is looked at: a table is larger than the processor's caches */
+#define LONGEST_WORD 64 /* as in src/whyrank/memo.py: whoever tells of pieces refuses longer ones */
+#define ROUNDS 3        /* to learn words, then pieces with words that say more, and to find all of them */
+/* Signs that are part of no word they stand before or behind, as in src/whyrank/analysis/compounds.py. */
+#define SIGNS ".,;:!?()\"*[]{}<>=~$&|^%`/@\\-"
 
 /* A piece that is known. */
 typedef struct {
@@ -21,7 +25,8 @@ typedef struct {
     int32_t leaning;
     uint16_t size;
     uint16_t count; /* of its tokens: none, one, or SEVERAL */
-    int32_t is_odd;
+    uint8_t is_odd;
+    uint8_t is_bare; /* it says no more than its token, and says the same with signs around it and capitals */
 } Piece;
 
 /* Where a piece stands, and enough of its hash to tell it from most others. */
@@ -158,17 +163,20 @@ static int widened(Table *table, size_t size)
 static int told_of(PyObject *told, Piece *piece)
 {
     PyObject *tokens;
+    int is_odd;
     if (PyUnicode_Check(told)) {
         piece->count = 1;
         piece->tokens = told;
+        piece->is_bare = 1;
         return 0;
     }
     if (!PyTuple_Check(told)) {
         PyErr_SetString(PyExc_TypeError, "this is not what a piece says");
         return -1;
     }
-    if (!PyArg_ParseTuple(told, "O!ip", &PyTuple_Type, &tokens, &piece->leaning, &piece->is_odd))
+    if (!PyArg_ParseTuple(told, "O!ip", &PyTuple_Type, &tokens, &piece->leaning, &is_odd))
         return -1;
+    piece->is_odd = is_odd != 0;
     Py_ssize_t count = PyTuple_Size(tokens);
     piece->count = count > 1 ? SEVERAL : (uint16_t)count;
     piece->tokens = count == 1 ? PyTuple_GetItem(tokens, 0) : count ? tokens : NULL;
@@ -285,10 +293,18 @@ static int space_at(const unsigned char *at, size_t left)
     return at[1] == 0x80 && (at[2] <= 0x8a || at[2] == 0xa8 || at[2] == 0xa9 || at[2] == 0xaf) ? 3 : 0;
 }
 
-/* Where a piece stands in a text, and its number in the table, counted from 1, or 0. */
+/* A text as it is written, and with small letters for the capitals of ASCII. */
 typedef struct {
-    size_t begin, size;
-    uint64_t hash;
+    const char *written;
+    char *small;
+    size_t size;
+} Text;
+
+/* Where a piece stands in a text, the word in it if signs and a capital are all it has besides, and its number in the
+   table, counted from 1, or 0. */
+typedef struct {
+    size_t begin, size, word_begin, word_size;
+    uint64_t hash; /* of the word, or of the piece if it has none */
     uint32_t number;
 } Spot;
 
@@ -311,32 +327,95 @@ static int spotted(Spots *spots, Spot spot)
     return 0;
 }
 
-/* Tell where the pieces of a text stand, and let their slots be fetched meanwhile. */
-static int divided(const Table *table, const char *text, size_t size, Spots *spots)
+static int is_sign(char letter)
 {
+    char small = letter | 0x20;
+    return (small < 'a' || small > 'z') && letter && strchr(SIGNS, letter) != NULL;
+}
+
+/* Find the word of ASCII in a piece: no humps, and nothing around it but signs. */
+static void word_found(const char *text, Spot *spot)
+{
+    size_t begin = spot->begin, end = begin + spot->size, capitals = 0;
+    if (spot->size > LONGEST_WORD)
+        return;
+    while (begin < end && is_sign(text[begin]))
+        begin++;
+    while (begin < end && is_sign(text[end - 1]))
+        end--;
+    for (size_t i = begin; i < end; i++) {
+        if (text[i] >= 'A' && text[i] <= 'Z')
+            capitals++;
+        else if (text[i] < 'a' || text[i] > 'z')
+            return;
+    }
+    if (capitals && capitals < end - begin && (capitals > 1 || text[begin] > 'Z'))
+        return;
+    spot->word_begin = begin;
+    spot->word_size = end - begin;
+}
+
+/* Return what is looked up for a piece, and remembered. */
+static const char *looked_for(const Text *text, const Spot *spot, size_t *size)
+{
+    *size = spot->word_size ? spot->word_size : spot->size;
+    return spot->word_size ? text->small + spot->word_begin : text->written + spot->begin;
+}
+
+static uint64_t hash_at(const Table *table, const Text *text, const Spot *spot)
+{
+    size_t size;
+    const char *letters = looked_for(text, spot, &size);
+    return hash_of(letters, size, table->seed);
+}
+
+/* Tell where the pieces of a text stand, and let their slots be fetched meanwhile. */
+static int divided(const Table *table, const Text *text, Spots *spots)
+{
+    const unsigned char *letters = (const unsigned char *)text->written;
     size_t begin = 0, end;
     int space;
-    while (begin < size) {
-        if ((space = space_at((const unsigned char *)text + begin, size - begin))) {
+    while (begin < text->size) {
+        if ((space = space_at(letters + begin, text->size - begin))) {
             begin += (size_t)space;
             continue;
         }
-        for (end = begin + 1; end < size && !space_at((const unsigned char *)text + end, size - end); end++)
+        for (end = begin + 1; end < text->size && !space_at(letters + end, text->size - end); end++)
             ;
-        uint64_t hash = hash_of(text + begin, end - begin, table->seed);
-        FETCH(&table->slots[hash & table->mask]);
-        if (spotted(spots, (Spot){begin, end - begin, hash, 0}))
+        Spot spot = {.begin = begin, .size = end - begin};
+        word_found(text->written, &spot);
+        spot.hash = hash_at(table, text, &spot);
+        FETCH(&table->slots[spot.hash & table->mask]);
+        if (spotted(spots, spot))
             return -1;
         begin = end;
     }
     return 0;
 }
 
-/* Look up the pieces of a text one after the other, and list those that are not known. */
-static int looked_up(const Table *table, const char *text, size_t size, Spots *spots, const Unknown *unknown)
+static int is_written_so(const Text *text, const Spot *spot)
 {
-    if (divided(table, text, size, spots))
-        return -1;
+    return spot->word_size == spot->size && !memcmp(text->small + spot->begin, text->written + spot->begin, spot->size);
+}
+
+/* Return the number of a piece, or 0 if it is not known. A word that says more than its token is bound to how it is
+   written, so there the piece is looked up as a whole. */
+static uint32_t known(const Table *table, const Text *text, Spot *spot)
+{
+    size_t size;
+    const char *letters = looked_for(text, spot, &size);
+    uint32_t number = found(table, letters, size, spot->hash);
+    if (!number || !spot->word_size || table->pieces[number - 1].is_bare || is_written_so(text, spot))
+        return number;
+    spot->word_size = 0;
+    spot->hash = hash_at(table, text, spot);
+    letters = looked_for(text, spot, &size);
+    return found(table, letters, size, spot->hash);
+}
+
+/* Look up the pieces of a text that have no number yet, and list those that are not known. */
+static int looked_up(const Table *table, const Text *text, const Spots *spots, const Unknown *unknown)
+{
     for (size_t at = 0; at < spots->count; at++) {
         if (at + AHEAD < spots->count) {
             uint32_t number = table->slots[spots->spots[at + AHEAD].hash & table->mask].number;
@@ -344,22 +423,37 @@ static int looked_up(const Table *table, const char *text, size_t size, Spots *s
                 FETCH(&table->pieces[number - 1]);
         }
         Spot *spot = &spots->spots[at];
-        spot->number = found(table, text + spot->begin, spot->size, spot->hash);
-        if (!spot->number && noted(unknown, text + spot->begin, spot->size))
+        if (spot->number || (spot->number = known(table, text, spot)))
+            continue;
+        size_t size;
+        const char *letters = looked_for(text, spot, &size);
+        if (noted(unknown, letters, size))
             return -1;
     }
     return 0;
 }
 
+/* Look up the pieces of a text, and learn those that are not known, until all are. */
+static int understood(Table *table, const Text *text, const Spots *spots, PyObject *learn)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        Unknown unknown = {PyList_New(0), PyList_New(0)};
+        int failed = !unknown.plain || !unknown.rest || looked_up(table, text, spots, &unknown);
+        int is_whole = !failed && !PyList_Size(unknown.plain) && !PyList_Size(unknown.rest);
+        failed = failed || (!is_whole && learned(table, &unknown, learn));
+        Py_XDECREF(unknown.plain);
+        Py_XDECREF(unknown.rest);
+        if (failed || is_whole)
+            return failed ? -1 : 0;
+    }
+    return PyErr_SetString(PyExc_ValueError, "a piece was told by another name"), -1;
+}
+
 /* Put together what the pieces of a text say, which are all known by now. */
-static int put_together(const Table *table, const char *text, const Spots *spots, Tokens *tokens, int64_t told[2])
+static int put_together(const Table *table, const Spots *spots, Tokens *tokens, int64_t told[2])
 {
     for (size_t at = 0; at < spots->count; at++) {
-        Spot spot = spots->spots[at];
-        uint32_t number = spot.number ? spot.number : found(table, text + spot.begin, spot.size, spot.hash);
-        if (!number)
-            return PyErr_SetString(PyExc_ValueError, "a piece was told by another name"), -1;
-        const Piece *piece = &table->pieces[number - 1];
+        const Piece *piece = &table->pieces[spots->spots[at].number - 1];
         told[0] += piece->leaning;
         told[1] |= piece->is_odd;
         if (piece->count == 1 && added(tokens, piece->tokens))
@@ -368,6 +462,17 @@ static int put_together(const Table *table, const char *text, const Spots *spots
             if (added(tokens, PyTuple_GetItem(piece->tokens, i)))
                 return -1;
     }
+    return 0;
+}
+
+/* Write a text in small letters. */
+static int written_small(Text *text)
+{
+    text->small = malloc(text->size + 1);
+    if (!text->small)
+        return PyErr_NoMemory(), -1;
+    for (size_t i = 0; i < text->size; i++)
+        text->small[i] = (char)(text->written[i] | (text->written[i] >= 'A' && text->written[i] <= 'Z' ? 0x20 : 0));
     return 0;
 }
 
@@ -388,23 +493,22 @@ PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t c
         return PyErr_Format(PyExc_TypeError, "read takes pieces, a text and what tells of a new piece");
     Table *table = PyCapsule_GetPointer(arguments[0], NAME);
     Py_ssize_t size;
-    const char *text = table ? PyUnicode_AsUTF8AndSize(arguments[1], &size) : NULL;
-    if (!text)
+    const char *written = table ? PyUnicode_AsUTF8AndSize(arguments[1], &size) : NULL;
+    if (!written)
         return NULL;
+    Text text = {written, NULL, (size_t)size};
     Spots spots = {0};
     Tokens tokens = {0};
     int64_t told[2] = {0, 0};
-    Unknown unknown = {PyList_New(0), PyList_New(0)};
     PyObject *read = NULL;
-    if (unknown.plain && unknown.rest && !looked_up(table, text, (size_t)size, &spots, &unknown)
-        && !learned(table, &unknown, arguments[2]) && !put_together(table, text, &spots, &tokens, told)) {
+    if (!written_small(&text) && !divided(table, &text, &spots) && !understood(table, &text, &spots, arguments[2])
+        && !put_together(table, &spots, &tokens, told)) {
         PyObject *made = as_tuple(&tokens);
         read = made ? Py_BuildValue("NnLN", made, (Py_ssize_t)spots.count, (long long)told[0],
                                     PyBool_FromLong(told[1] != 0))
                     : NULL;
     }
-    Py_XDECREF(unknown.plain);
-    Py_XDECREF(unknown.rest);
+    free(text.small);
     free(spots.spots);
     free(tokens.tokens);
     return read;

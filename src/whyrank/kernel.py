@@ -189,7 +189,8 @@ class Kernel(Protocol):
     ) -> tuple[tuple[str, ...], int, int, bool]:
         """Read the pieces of a text: their tokens, how many pieces, their leanings added up, whether one is odd.
 
-        What new pieces say is learned, and kept: of those that are small letters of ASCII, then of all others.
+        What new pieces say is learned, and kept: of those that are small letters of ASCII, then of all others. One that
+        is a word with a capital or signs around it says what the word says, unless that is more than a token.
         """
 
     def merged_words(self, texts: list[bytes], low: int, below: int, /) -> bytes:

@@ -87,6 +87,22 @@ def test_what_a_piece_says_is_asked_once_and_an_error_goes_through() -> None:
             COMPILED.read(pieces, "black", lambda plain, rest, wrong=wrong: wrong)  # type: ignore[misc]
 
 
+def test_a_word_is_known_by_whatever_signs_stand_around_it_unless_it_says_more_than_its_token() -> None:
+    assert COMPILED is not None
+    asked = list[tuple[list[str], list[str]]]()
+
+    def learn(plain: list[str], rest: list[str]) -> list[Told]:
+        asked.append((plain, rest))
+        return [((), 1, False) if piece.lower().startswith("it") else piece for piece in (*plain, *rest)]
+
+    pieces = COMPILED.pieces()
+    for _ in range(2):
+        read = COMPILED.read(pieces, "(Tea TEA, It tea; teA tea_ it", learn)
+        assert read == (("tea", "tea", "tea", "teA", "tea_"), 7, 2, False)
+    # `It` is asked for as it is written once it is known that its word says more; humps and other signs at once.
+    assert asked == [(["tea", "tea", "it", "tea", "it"], ["teA", "tea_"]), ([], ["It"])]
+
+
 def test_many_pieces_are_known_again() -> None:
     assert COMPILED is not None
     pieces, words = COMPILED.pieces(), [f"w{number}" for number in range(20_000)]

@@ -89,10 +89,12 @@ def asked_dates(text: str) -> tuple[str, ...]:
 
 def is_dated(piece: str) -> bool | None:
     """Tell whether a piece of a text between two spaces may be part of a date; None if only beside a number."""
-    months = _months_in(fold(piece))
-    if _FOUR_DIGITS.search(piece) or not months <= AMBIGUOUS or _CAPITALISED.search(piece):
+    if _FOUR_DIGITS.search(piece):
         return True
-    return None if months else False
+    months = _months_in(fold(piece))
+    if not months:
+        return False
+    return True if not months <= AMBIGUOUS or _CAPITALISED.search(piece) else None
 
 
 def has_digit(text: str) -> bool:

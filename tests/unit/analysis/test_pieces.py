@@ -22,7 +22,7 @@ PIECES = (
     "Tea;Pot", "let's", "Suzy's", "CD33's", "1990's", "mother-in-law's", "state-of-the-art", "can-not", "May-June",
     "IL-10", "DNA-based", "GPUs", "CDs33", "S100A9", "68.4%", "**Be", "[tea](pot)", "`kettle`", "---", "'", "','",
     "+/-", "wire/", "-0.39,", "and/or", "1,155", "x402", "may5", "Mar-2", "__", "##", "c#", "tea--pot", "e.g.",
-    "SKILL.md", "@suzy", "$5",
+    "SKILL.md", "@suzy", "$5", "Maybe", "(DECEMBER)", "(THE)", "It,", "tHE", "-" * 63 + "tea", "-" * 64 + "tea",
 )  # fmt: skip
 SPACES = (" ", "  ", "\n", "\t", "\u00a0", "\u2003", "\x1c", "")
 
@@ -58,6 +58,7 @@ def test_a_text_read_piece_by_piece_says_what_it_says_as_a_whole(text: str, defa
         ("in december", True),
         ("tea at 5", False),
         ("in 2023", True),
+        ("Maybe Augusta decides", False),
     ],
 )
 def test_only_what_may_be_a_date_is_looked_into(text: str, may_hold_date: bool) -> None:
