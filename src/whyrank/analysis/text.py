@@ -90,5 +90,9 @@ def unspaced_letters(text: str) -> int:
 
 def estimated_tokens(text: str) -> int:
     """Estimate the size of a text in model tokens without asking any model."""
-    unspaced = unspaced_letters(text)
-    return unspaced + (len(text) - unspaced + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN
+    return tokens_in_letters(len(text), unspaced_letters(text))
+
+
+def tokens_in_letters(letters: int, unspaced: int) -> int:
+    """Estimate the same of a text by its letters, some of which are of scripts without spaces."""
+    return unspaced + (letters - unspaced + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN

@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
-from ..analysis.text import estimated_tokens
+from ..analysis.text import estimated_tokens, tokens_in_letters, unspaced_letters
 from ..errors import ConfigError
 from .blocks import Block
 from .markdown import ParsedText
@@ -48,16 +49,28 @@ class Chunk(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A block, or a part of one that was too long, with the headings above it."""
+    """A block, or some lines of one that was too long, or a part of one line, with the headings above it."""
 
     start: int
     end: int
-    text: str
     headings: tuple[str, ...]
     is_heading: bool = False
     is_whole: bool = False
-    is_part_of_line: bool = False
+    part_of_line: str = ""
     marks: tuple[Mark, ...] = ()
+
+
+class _Sizes:
+    """How many tokens lines of a document are estimated at, without putting them together."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._letters = [0, *accumulate(len(line) + 1 for line in lines)]
+        self._unspaced = None if all(map(str.isascii, lines)) else [0, *accumulate(map(unspaced_letters, lines))]
+
+    def tokens(self, start: int, end: int) -> int:
+        """Estimate lines from one to before another, of which there is at least one."""
+        letters = self._letters[end] - self._letters[start] - 1
+        return tokens_in_letters(letters, 0 if self._unspaced is None else self._unspaced[end] - self._unspaced[start])
 
 
 def chunk(document: ParsedText, size: ChunkSize) -> list[Chunk]:
@@ -82,8 +95,9 @@ def _whole(document: ParsedText, size: ChunkSize) -> Chunk | None:
 
 def packed(document: ParsedText, size: ChunkSize) -> list[Chunk]:
     """Do the same block by block, whatever the document is like."""
-    packer = _Packer(document.lines, size)
-    for piece in _pieces(document, size):
+    sizes = _Sizes(document.lines)
+    packer = _Packer(document.lines, sizes, size)
+    for piece in _pieces(document, sizes, size):
         packer.add(piece)
     packer.flush()
     return packer.chunks
@@ -94,6 +108,7 @@ class _Packer:
     """Fills one chunk after another."""
 
     lines: Sequence[str]
+    sizes: _Sizes
     size: ChunkSize
     chunks: list[Chunk] = field(default_factory=list)
     _pieces: list[_Piece] = field(default_factory=list)
@@ -102,24 +117,26 @@ class _Packer:
         """Add a piece; what is marked is not mixed with what is not."""
         if self._pieces and self._pieces[-1].marks != piece.marks:
             self.flush()
-        if piece.is_part_of_line:
+        if piece.part_of_line:
             if all(waiting.is_heading and waiting.headings == piece.headings for waiting in self._pieces):
                 self._pieces = []  # the heading stands in the trail; a chunk of it alone says nothing
             self.flush()
-            self.chunks.append(Chunk(piece.text, piece.start + 1, piece.end, piece.headings, piece.marks))
+            self.chunks.append(Chunk(piece.part_of_line, piece.start + 1, piece.end, piece.headings, piece.marks))
             return
+        tokens = self.sizes.tokens(piece.start, piece.end)
         if piece.is_heading and self._tokens() >= self.size.tokens // _SECTION_SHARE:
             self.flush()
-        elif self._pieces and self._tokens() + estimated_tokens(piece.text) > self.size.tokens:
-            self._overflow(self.size.tokens - estimated_tokens(piece.text))
+        elif self._pieces and self._tokens() + tokens > self.size.tokens:
+            self._overflow(self.size.tokens - tokens)
         self._pieces.append(piece)
 
     def flush(self) -> None:
         """Close the chunk."""
         if self._pieces:
-            text = self._text(self._pieces)
+            start, end = self._pieces[0].start, self._pieces[-1].end
+            text = "\n".join(self.lines[start:end]).strip("\n")
             if text.strip():
-                first, last = _lines_of(self.lines, self._pieces[0].start, self._pieces[-1].end)
+                first, last = _lines_of(self.lines, start, end)
                 self.chunks.append(Chunk(text, first, last, _above(self._pieces), self._pieces[0].marks))
         self._pieces = []
 
@@ -138,40 +155,41 @@ class _Packer:
     def _tail(self, last: _Piece, room: int) -> _Piece | None:
         """Return the last lines of a piece, as many as fit; code and tables wholly or not at all."""
         start = last.end
-        while start > last.start and estimated_tokens("\n".join(self.lines[start - 1 : last.end])) <= room:
+        while start > last.start and self.sizes.tokens(start - 1, last.end) <= room:
             start -= 1
         if start == last.end or (last.is_whole and start > last.start):
             return None
-        return last._replace(start=start, text="\n".join(self.lines[start : last.end]), is_whole=False)
+        return last._replace(start=start, is_whole=False)
 
     def _tokens(self) -> int:
-        return estimated_tokens(self._text(self._pieces)) if self._pieces else 0
-
-    def _text(self, pieces: Sequence[_Piece]) -> str:
-        if not pieces:
-            return ""
-        return "\n".join(self.lines[pieces[0].start : pieces[-1].end]).strip("\n")
+        if not self._pieces:
+            return 0
+        first, last = _lines_of(self.lines, self._pieces[0].start, self._pieces[-1].end)
+        return self.sizes.tokens(first - 1, last)
 
 
-def _pieces(document: ParsedText, size: ChunkSize) -> Iterator[_Piece]:
+def _pieces(document: ParsedText, sizes: _Sizes, size: ChunkSize) -> Iterator[_Piece]:
     """Yield the pieces of a document, each with the markers of its section: from one heading to the next."""
-    heads = [block.start for block in document.blocks if block.level] if document.marks else []
-    for piece in _unmarked_pieces(document, size):
+    if not document.marks:  # as in most
+        yield from _unmarked_pieces(document, sizes, size)
+        return
+    heads = [block.start for block in document.blocks if block.level]
+    for piece in _unmarked_pieces(document, sizes, size):
         place = bisect_right(heads, piece.start)
         begin, end = ([0, *heads][place], [*heads, len(document.lines)][place])
         yield piece._replace(marks=tuple(mark for mark in document.marks if begin <= mark.line < end))
 
 
-def _unmarked_pieces(document: ParsedText, size: ChunkSize) -> Iterator[_Piece]:
+def _unmarked_pieces(document: ParsedText, sizes: _Sizes, size: ChunkSize) -> Iterator[_Piece]:
     trail: list[tuple[int, str]] = []
+    headings: tuple[str, ...] = ()
     for block in document.blocks:
         if block.level:
             trail = [(level, title) for level, title in trail if level < block.level]
             trail.append((block.level, block.title))
-        headings = tuple(title for _, title in trail if title)
-        text = "\n".join(document.lines[block.start : block.end])
-        if estimated_tokens(text) <= size.tokens:
-            yield _Piece(block.start, block.end, text, headings, bool(block.level), block.is_whole)
+            headings = tuple(title for _, title in trail if title)
+        if sizes.tokens(block.start, block.end) <= size.tokens:
+            yield _Piece(block.start, block.end, headings, bool(block.level), block.is_whole)
         else:
             yield from _split(document.lines, block, headings, size)
 
@@ -185,17 +203,17 @@ def _split(lines: Sequence[str], block: Block, headings: tuple[str, ...], size: 
         tokens = estimated_tokens(lines[number])
         if tokens > size.tokens:
             if start < number:
-                yield _Piece(start, number, "\n".join(lines[start:number]), headings)
+                yield _Piece(start, number, headings)
             for part in _split_line(lines[number], size):
-                yield _Piece(number, number + 1, part, headings, is_part_of_line=True)
+                yield _Piece(number, number + 1, headings, part_of_line=part)
             start, length = number + 1, 0
         elif length + tokens > room and start < number:
-            yield _Piece(start, number, "\n".join(lines[start:number]), headings)
+            yield _Piece(start, number, headings)
             start, length = number, tokens
         else:
             length += tokens
     if start < block.end:
-        yield _Piece(start, block.end, "\n".join(lines[start : block.end]), headings)
+        yield _Piece(start, block.end, headings)
 
 
 def _split_line(line: str, size: ChunkSize) -> Iterator[str]:

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..analysis.text import clean
@@ -130,10 +131,15 @@ def _key(given: str) -> str:
 
 def _unknown(key: str, place: str) -> list[str]:
     """Complain of a key in a marker; in front matter, which many programs share, of one that looks like a slip."""
-    close = get_close_matches(_key(key), READERS, n=1, cutoff=_ALIKE)
-    if close:
-        return [f"{place}: there is no {key!r}; did you mean {close[0]!r}?"]
+    close = _close_to(_key(key))
+    if close is not None:
+        return [f"{place}: there is no {key!r}; did you mean {close!r}?"]
     return [] if place.startswith(FRONT) else [f"{place}: there is no {key!r}"]
+
+
+@lru_cache(maxsize=1024)  # files of one kind share their keys
+def _close_to(key: str) -> str | None:
+    return next(iter(get_close_matches(key, READERS, n=1, cutoff=_ALIKE)), None)
 
 
 def _one_of(*names: str) -> Callable[[Any], str]:
