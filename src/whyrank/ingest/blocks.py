@@ -20,13 +20,14 @@ _FIRST = "1"  # a list that begins with another number does not end a paragraph
 # Of such letters alone are rules, the lines under headings, and those under the heads of tables.
 _DRAWN = frozenset("-:|=_* \t")
 _RULE = re.compile(r"(?:-{3,}|\*{3,}|_{3,})[ \t]*\Z")
-_TABLE_HEAD = re.compile(r"\|[^\\`]*\|[ \t]*\Z")
+_TABLE_HEAD = re.compile(r"\|[^\\]*\|[ \t]*\Z")
 _TABLE_RULE = re.compile(r"\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\Z")
 _MOST_CELLS = 0x10000  # the parser makes no more of one table
 _DEFINED = re.compile(r"\[(?:.*\]:|(?:[^\]\\]|\\.)*\Z)")  # a link, whose label may go on in the next line
 _MARKERS = re.compile(r"[-+*>0-9.) \t]*")
 _DEEP_COLUMNS = 20  # of markers and indents, below which nothing is nested too deep for the parser
 _COMMENT = re.compile(r"<!--(?:(?!-->).)*-->[ \t]*\Z")
+_TAG = re.compile(r"</?(?!(?i:pre|script|style|textarea)>)[A-Za-z][A-Za-z0-9-]*>[ \t]*\Z")  # those end otherwise
 _LEFT_TO_THE_PARSER = frozenset(" \t<") | frozenset(map(chr, range(32))) | {"\x7f"}
 
 
@@ -69,6 +70,10 @@ def _block(lines: Sequence[str], start: int, end: int) -> Block:
     block = _short_block(line, start) or _fence(lines, start, end) or _table(lines, start, end)
     if block is not None:
         return block
+    if line[0] in _SPACES and _indent(line) >= _TAB_COLUMNS:
+        return _code(lines, start, end)
+    if _TAG.match(line):
+        return Block(start, next((number for number in range(start, end) if not lines[number].strip(_SPACES)), end))
     if _RULE.match(line):
         return Block(start, start + 1)
     if line[0] == ">":
@@ -106,6 +111,17 @@ def _closes(line: str, fence: str) -> bool:
     return len(line) - len(bare) < _TAB_COLUMNS and bare.startswith(fence) and not bare.rstrip(_SPACES).strip(fence[0])
 
 
+def _code(lines: Sequence[str], start: int, end: int) -> Block:
+    """Return indented code: it ends with the last line that is."""
+    last = start + 1
+    for number in range(start + 1, end):
+        if lines[number].strip(_SPACES):
+            if _indent(lines[number]) < _TAB_COLUMNS:
+                break
+            last = number + 1
+    return Block(start, last, is_whole=True)
+
+
 def _table(lines: Sequence[str], start: int, end: int) -> Block | None:
     """Return a table whose lines all begin with a bar."""
     if lines[start][0] != "|":
@@ -127,9 +143,9 @@ def _quote(lines: Sequence[str], start: int, end: int) -> Block:
     last = start
     while last < end and lines[last].startswith(">"):
         _check_depth(lines[last])
-        if lines[last].rstrip(_SPACES).endswith(">"):
-            raise _Uncertain
         last += 1
+    if lines[last - 1].rstrip(_SPACES).endswith(">"):
+        raise _Uncertain
     _check_blank(lines, last, end)
     return Block(start, last)
 

@@ -24,7 +24,8 @@ LINES = (
     "| a | b |", "|---|---|", "| - | :-: |", "| a |", "| a \\| b |", "| `a|b` | c |", "a | b", "--- | ---",
     "> tea", ">", ">tea", "> ```", "> # tea", "<!-- tea -->", "<!-- tea", "-->", "<!-- a --> b", "<!---->", "<!-->",
     "[tea", "pot]: tin", "[te\\]a", "- a | b", "  --- | ---", "# Tea |", "> >", "- - - - - - - - - - - tea", " > tea",
-    "<b>", "<div>", "</div>", "<pre>", "<?tea ?>", "[tea]: pot", "[tea](pot)", "[tea]", "![tea](pot)",
+    "<b>", "<B-c1> ", "<div>", "</div>", "</b>", "<pre>", "</PRE>", "<pret>", "<b", "<b c>", "<b> tea", "<1>",
+    "<?tea ?>", "[tea]: pot", "[tea](pot)", "[tea]", "![tea](pot)",
     "\u00a0", "\u00a0tea", "\x0b", "\x0c", "tea\x0bpot", "# tea\u2028pot", "tea\x85pot", "&tea;", "$ tea", "% tea",
 )  # fmt: skip
 
@@ -77,6 +78,9 @@ def test_a_table_of_more_cells_than_the_parser_makes_is_left_to_it() -> None:
         ("~~~\n```\n~~~~\n", (Block(0, 3, is_whole=True),)),
         ("tea\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\npot", (Block(0, 1), Block(1, 4, is_whole=True), Block(5, 6))),
         ("> tea\n> pot\n\n---\n\n<!-- tin -->\n**tea**", (Block(0, 2), Block(3, 4), Block(5, 6), Block(6, 7))),
+        ("> tea\n>\n> - pot\n\n<Good>\n```\ntea\n\npot", (Block(0, 3), Block(4, 7), Block(8, 9))),
+        ("    tea\n\n\tpot\n\ntin", (Block(0, 3, is_whole=True), Block(4, 5))),
+        ("| `a` | b |\n|---|---|\n| 1 | 2 |", (Block(0, 3, is_whole=True),)),
     ],
 )
 def test_the_usual_needs_no_parser(text: str, blocks: tuple[Block, ...]) -> None:
@@ -86,8 +90,9 @@ def test_the_usual_needs_no_parser(text: str, blocks: tuple[Block, ...]) -> None
 @pytest.mark.parametrize(
     "text",
     [
-        "tea\n---\n", "tea\n===\n", "- tea\npot\n", "1. tea\n  pot\n", "tea\n2. pot\n", "    tea\n", "```\ntea\n",
-        "<div>\ntea\n\n</div>\n", "<!-- tea\n\n-->\n", "[tea]: pot\n", "> tea\npot\n", "a | b\n--- | ---\n",
+        "tea\n---\n", "tea\n===\n", "- tea\npot\n", "1. tea\n  pot\n", "tea\n2. pot\n", "```\ntea\n",
+        "<pre>\ntea\n\n</pre>\n", "tea\n<b>\n", "> tea\n>\n",
+        "<!-- tea\n\n-->\n", "[tea]: pot\n", "> tea\npot\n", "a | b\n--- | ---\n",
         "- \n  tea\n", "| a | b |\n|---|\n", "| a |\n|---|\ntea\n", "#tea\n", "* * *\n",
     ],
 )  # fmt: skip
