@@ -7,8 +7,8 @@ all that is asked of it in one look.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, repeat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, repeat
 from typing import NamedTuple
 
 from ..kernel import COMPILED, Kernel, Told
@@ -44,7 +44,7 @@ class Reading(NamedTuple):
 
 
 class _TooLong(Exception):
-    """A piece is longer than words are: nothing of its text comes again."""
+    """A piece is longer than words are, and does not come again."""
 
 
 class _Read(NamedTuple):
@@ -201,13 +201,21 @@ def reading_of(text: str, default_language: str, kernel: Kernel | None = COMPILE
     try:
         read = known.read(composed)
     except _TooLong:
-        return _read_at_once(text, composed, default_language)
+        return _read_around(known, text, composed)
     latin = default_language if known.is_plainly(composed, read) else latin_language(composed, default_language)
     tokens = read.tokens if latin == default_language else ()
     language = script_language(text) or latin
     return Reading(tokens or content_in(composed, latin), language, read.has_odd and known.may_hold_date(composed))
 
 
-def _read_at_once(text: str, composed: str, default_language: str) -> Reading:
-    latin = latin_language(composed, default_language)
-    return Reading(content_in(composed, latin), script_language(text) or latin, may_hold_date=True)
+def _read_around(known: _Known, text: str, composed: str) -> Reading:
+    """Read a text with pieces that nobody would know again, as addresses are: the others are looked up."""
+    latin = latin_language(composed, known.latin)
+    tokens = tuple(chain.from_iterable(_tokens_around(known, composed))) if latin == known.latin else ()
+    return Reading(tokens or content_in(composed, latin), script_language(text) or latin, may_hold_date=True)
+
+
+def _tokens_around(known: _Known, composed: str) -> Iterator[tuple[str, ...]]:
+    for is_long, pieces in groupby(composed.split(), lambda piece: len(piece) > LONGEST_WORD):
+        between = " ".join(pieces)
+        yield content_of(between, known.latin) if is_long else known.read(between).tokens
