@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
-
-from markdown_it import MarkdownIt
+from typing import TYPE_CHECKING, NamedTuple
 
 from .blocks import Block, blocks_by_lines
 from .frontmatter import FrontMatter, front_matter
 from .markers import Mark, taken_out, without_markers
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 _WHOLE = frozenset({"fence", "code_block", "table_open"})
 
@@ -26,6 +27,8 @@ class ParsedText(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # most notes need none, and it takes longer to load than they take to read
+
     # What stands inside a line is nobody's block; headings are taken as they are written.
     return MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
 

@@ -8,9 +8,9 @@ from ...columns import MemoryId
 from ...errors import StoreChanged, StoreError
 from ...ports import Entry
 from .connection import Connection
+from .portions import portions
 
 Life = tuple[MemoryId, float] | None
-_IDS_PER_STATEMENT = 500
 _TWIN = (
     "SELECT twin.id FROM memories AS own JOIN memories AS twin "
     "ON twin.scope = own.scope AND twin.text_key = own.text_key "
@@ -21,10 +21,12 @@ _TWIN = (
 
 def refuse_foreign_ids(connection: Connection, entries: Iterable[Entry]) -> None:
     """Ids are unique in a store; one that belongs to another scope is not to be overwritten."""
-    for entry in entries:
-        row = connection.execute("SELECT scope FROM memories WHERE id = ?", (entry.memory.id,)).fetchone()
-        if row is not None and row[0] != str(entry.memory.scope):
-            raise StoreError(f"the id {entry.memory.id!r} is taken", "give another id; nothing was stored")
+    scopes = {entry.memory.id: str(entry.memory.scope) for entry in entries}
+    for portion in portions([*scopes]):
+        query = f"SELECT id, scope FROM memories WHERE id IN ({portion.marks})"
+        for identity, scope in connection.execute(query, portion.values):
+            if scope != scopes[identity]:
+                raise StoreError(f"the id {identity!r} is taken", "give another id; nothing was stored")
 
 
 def lives_of(
@@ -74,10 +76,8 @@ def _waiting_successors(
 def _select(
     connection: Connection, query: str, column: str, values: list[MemoryId]
 ) -> Iterator[tuple[MemoryId, MemoryId, float]]:
-    for start in range(0, len(values), _IDS_PER_STATEMENT):
-        part = values[start : start + _IDS_PER_STATEMENT]
-        marks = ", ".join("?" * len(part))
-        for first, second, third in connection.execute(f"{query} WHERE {column} IN ({marks})", part):
+    for portion in portions(values):
+        for first, second, third in connection.execute(f"{query} WHERE {column} IN ({portion.marks})", portion.values):
             if second is not None:
                 yield first, second, third
 
