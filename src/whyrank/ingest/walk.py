@@ -5,15 +5,16 @@ from __future__ import annotations
 import codecs
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..analysis.text import is_clean
 from .exported import REASON, is_export
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 PLAIN = frozenset({".txt", ".text"})
@@ -147,15 +148,21 @@ def _add_rules(folder: Path, rules: list[Rule]) -> Iterator[Skipped]:
         except OSError as error:
             yield Skipped(str(file), f"cannot be read: {error.strerror}", failed=True)
             continue
-        good = []
-        for number, line in enumerate(lines, 1):
-            try:
-                GitIgnoreSpec.from_lines([line])
-            except ValueError:
-                yield Skipped(f"{file}:{number}", f"{line!r} is no pattern")
-            else:
-                good.append(line)
-        rules.append(Rule(folder, GitIgnoreSpec.from_lines(good)))
+        rules.append(Rule(folder, (yield from _spec(file, lines))))
+
+
+def _spec(file: Path, lines: Sequence[str]) -> Generator[Skipped, None, GitIgnoreSpec]:
+    from pathspec import GitIgnoreSpec  # many folders ignore nothing, and it takes long to load
+
+    good = []
+    for number, line in enumerate(lines, 1):
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:
+            yield Skipped(f"{file}:{number}", f"{line!r} is no pattern")
+        else:
+            good.append(line)
+    return GitIgnoreSpec.from_lines(good)
 
 
 def _ignored(entry: _Entry, rules: Sequence[Rule]) -> bool:
