@@ -1,7 +1,7 @@
 """The blocks of markdown told by how lines begin, as the parser would tell them, where that is enough: in most notes.
 
-Whatever is not certain is left to the parser: nothing is told of a file that holds it. What a list or a quote holds
-makes no difference to where it ends, unless it is nested deeper than the parser goes.
+Whatever is not certain is left to the parser. What a list or a quote holds makes no difference to where it ends, unless
+it is nested deeper than the parser goes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ _MOST_CELLS = 0x10000  # the parser makes no more of one table
 _DEFINED = re.compile(r"\[(?:.*\]:|(?:[^\]\\]|\\.)*\Z)")  # a link, whose label may go on in the next line
 _MARKERS = re.compile(r"[-+*>0-9.) \t]*")
 _DEEP_COLUMNS = 20  # of markers and indents, below which nothing is nested too deep for the parser
-_COMMENT = re.compile(r"<!--(?:(?!-->).)*-->[ \t]*\Z")
+_COMMENT, _COMMENT_END = "<!--", "-->"
+_UNDERLINE = re.compile(r"(=+|-{2,})[ \t]*\Z")
 _TAG = re.compile(r"</?(?!(?i:pre|script|style|textarea)>)[A-Za-z][A-Za-z0-9-]*>[ \t]*\Z")  # those end otherwise
+# Tags with more behind them, and addresses, begin text; nothing of a line that begins so makes it anything else.
+_TEXT_TAG = re.compile(r'<(?:https?://|(?:a|b|code|em|i|img|kbd|span|strong)(?: +[a-z-]+="[^"]*")* */?>\s*\S)')
 _LEFT_TO_THE_PARSER = frozenset(" \t<") | frozenset(map(chr, range(32))) | {"\x7f"}
 
 
@@ -45,8 +48,8 @@ class _Uncertain(Exception):
     """Only the parser knows."""
 
 
-def blocks_by_lines(lines: Sequence[str], start: int) -> tuple[Block, ...] | None:
-    """Return the blocks of a file from a line on; None if it takes the parser."""
+def blocks_by_lines(lines: Sequence[str], start: int) -> tuple[list[Block], int]:
+    """Return the blocks of a file from a line on, and the line from which it takes the parser, or the end."""
     is_open = len(lines) > start and not lines[-1].strip(_SPACES)  # behind the last line feed there is no line
     end = len(lines) - is_open
     blocks: list[Block] = []
@@ -58,18 +61,21 @@ def blocks_by_lines(lines: Sequence[str], start: int) -> tuple[Block, ...] | Non
             else:
                 start += 1
     except _Uncertain:
-        return None
-    return tuple(blocks)
+        # What comes before it may go on with it: a list, for instance, with an item that only the parser knows for one.
+        return blocks[:-1], blocks[-1].start if blocks else start
+    return blocks, len(lines)
 
 
 def _block(lines: Sequence[str], start: int, end: int) -> Block:
     """Return the block that begins at a line, which is not blank."""
     line = lines[start]
-    if "|" in line[1:] and line[0] != "|" and start + 1 < end and _is_drawn(lines[start + 1]):
+    if "|" in line[1:] and line[0] != "|" and start + 1 < end and lines[start + 1] and _is_drawn(lines[start + 1]):
         raise _Uncertain  # whatever else it may be, a table comes first
-    block = _short_block(line, start) or _fence(lines, start, end) or _table(lines, start, end)
+    block = _heading(line, start) or _fence(lines, start, end) or _table(lines, start, end)
     if block is not None:
         return block
+    if line.startswith(_COMMENT):
+        return _comment(lines, start, end)
     if line[0] in _SPACES and _indent(line) >= _TAB_COLUMNS:
         return _code(lines, start, end)
     if _TAG.match(line):
@@ -83,14 +89,20 @@ def _block(lines: Sequence[str], start: int, end: int) -> Block:
     return _paragraph(lines, start, end)
 
 
-def _short_block(line: str, number: int) -> Block | None:
-    """Return a heading, or a comment of one line."""
-    if line[0] == "#":
-        heading = _HEADING.match(line)
-        if heading is None:
-            raise _Uncertain
-        return Block(number, number + 1, len(heading[1]), " ".join(heading[2].split()))
-    return Block(number, number + 1) if line[0] == "<" and _COMMENT.match(line) else None
+def _heading(line: str, number: int) -> Block | None:
+    if line[0] != "#":
+        return None
+    heading = _HEADING.match(line)
+    if heading is None:
+        raise _Uncertain
+    return Block(number, number + 1, len(heading[1]), " ".join(heading[2].split()))
+
+
+def _comment(lines: Sequence[str], start: int, end: int) -> Block:
+    last = next((number for number in range(start, end) if _COMMENT_END in lines[number]), None)
+    if last is None:
+        raise _Uncertain
+    return Block(start, last + 1)
 
 
 def _fence(lines: Sequence[str], start: int, end: int) -> Block | None:
@@ -205,7 +217,10 @@ def _ends_a_list(line: str) -> bool:
 
 
 def _paragraph(lines: Sequence[str], start: int, end: int) -> Block:
-    """Return a paragraph: it ends at a blank line, or where something begins that needs none before it."""
+    """Return a paragraph: it ends at a blank line, or where something begins that needs none before it.
+
+    Or a heading, if there is a line drawn under it.
+    """
     _check_text(lines[start])
     if _DEFINED.match(lines[start]):  # which is no block
         raise _Uncertain
@@ -213,7 +228,9 @@ def _paragraph(lines: Sequence[str], start: int, end: int) -> Block:
         line = lines[number]
         if not line.strip(_SPACES):
             return Block(start, number)
-        if _HEADING.match(line) or _FENCE.match(line) or line[0] == ">" or _COMMENT.match(line):
+        if _UNDERLINE.match(line):
+            return Block(start, number + 1, 1 if line[0] == "=" else 2, " ".join(" ".join(lines[start:number]).split()))
+        if _HEADING.match(line) or _FENCE.match(line) or line[0] == ">" or line.startswith(_COMMENT):
             return Block(start, number)
         if line[0] == "|":
             _table(lines, number, end)  # or it is uncertain
@@ -230,7 +247,7 @@ def _paragraph(lines: Sequence[str], start: int, end: int) -> Block:
 def _check_text(line: str) -> None:
     """Refuse a line of which it is not certain that it begins nothing but text."""
     is_marked = line[0] in _LEFT_TO_THE_PARSER or line.startswith(("#", "```", "~~~", "|"))
-    if is_marked or _ITEM_LIKE.match(line) or _is_drawn(line):
+    if (is_marked and not _TEXT_TAG.match(line)) or _ITEM_LIKE.match(line) or _is_drawn(line):
         raise _Uncertain
 
 

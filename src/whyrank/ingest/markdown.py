@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 _WHOLE = frozenset({"fence", "code_block", "table_open"})
+LINES_PARSED = 64  # at a time, where it is not certain what lines are; four times as many if they are all one block
 
 
 class ParsedText(NamedTuple):
@@ -38,18 +39,38 @@ def parse_markdown(text: str) -> ParsedText:
     lines = tuple(text.split("\n"))
     front = front_matter(lines)
     # What the parser takes for the end of a line, or puts something else for, is left to it.
-    blocks = None if "\r" in text or "\0" in text else blocks_by_lines(lines, front.body_start)
-    if blocks is None:
-        blocks = tuple(parsed_blocks(lines, front.body_start))
+    is_usual = "\r" not in text and "\0" not in text
+    blocks = blocks_of(lines, front.body_start) if is_usual else parsed_blocks(lines, front.body_start)
     document = ParsedText(lines, blocks, front)
     return _unmarked(document) if "whyrank:" in text else document
 
 
-def parsed_blocks(lines: Sequence[str], body_start: int) -> Iterator[Block]:
-    """Yield the blocks of a file as the parser finds them, whatever it holds."""
-    body = "\n".join(lines[body_start:])
-    blocks = (block._replace(start=block.start + body_start, end=block.end + body_start) for block in _blocks(body))
-    return _without_gaps(lines, body_start, blocks)
+def parsed_blocks(lines: Sequence[str], body_start: int) -> tuple[Block, ...]:
+    """Return the blocks of a file as the parser finds them, whatever it holds."""
+    return tuple(_without_gaps(lines, body_start, _blocks(lines, body_start, len(lines))))
+
+
+def blocks_of(lines: Sequence[str], body_start: int, parsed: int = LINES_PARSED) -> tuple[Block, ...]:
+    """Return the same blocks, and ask the parser only where it is not certain what lines are."""
+    blocks, place = blocks_by_lines(lines, body_start)
+    if place == len(lines):
+        return tuple(blocks)
+    while found := _next_blocks(lines, place, parsed):
+        told, place = blocks_by_lines(lines, found[-1].end)
+        blocks += found + told
+    return tuple(_without_gaps(lines, body_start, blocks))
+
+
+def _next_blocks(lines: Sequence[str], start: int, size: int) -> list[Block]:
+    """Return the blocks of the next lines, without those that may go on behind them; none at the end of the file."""
+    while start + size < len(lines):
+        # A block that another one follows has ended, and what it is depends on nothing behind a blank line.
+        blank = max((number for number in range(start, start + size) if not lines[number].strip(" \t")), default=start)
+        ended = [block for block in [*_blocks(lines, start, start + size)][:-1] if block.end <= blank]
+        if ended:
+            return ended
+        size *= 4
+    return [*_blocks(lines, start, len(lines))]
 
 
 def _unmarked(document: ParsedText) -> ParsedText:
@@ -77,12 +98,12 @@ def parse_plain(text: str) -> ParsedText:
     return ParsedText(lines, tuple(blocks), FrontMatter())
 
 
-def _blocks(body: str) -> Iterator[Block]:
-    tokens = _parser().parse(body)
+def _blocks(lines: Sequence[str], first: int, end: int) -> Iterator[Block]:
+    tokens = _parser().parse("\n".join(lines[first:end]))
     for place, token in enumerate(tokens):
         if token.level or token.map is None or token.nesting < 0:
             continue
-        start, end = token.map
+        start, end = (first + number for number in token.map)
         if token.type == "heading_open":
             yield Block(start, end, int(token.tag[1:]), " ".join(tokens[place + 1].content.split()))
         else:
