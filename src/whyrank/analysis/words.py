@@ -11,7 +11,7 @@ from ..expressions import label_of, meant
 from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, latin_language, word_language
 from .patterns import pattern
 from .plain import is_camel
-from .stems import stem
+from .stems import stem, stems
 from .stopwords import STOP_WORDS, TOLD_WORDS
 from .text import UNSPACED, clean, compose, fold
 
@@ -25,14 +25,19 @@ _ASCII_RUN = re.compile(rf"\w+(?:[{_JOINERS}]+\w+)*(?:\+\+|\#)?", re.ASCII)
 _UNSPACED_START = pattern(f"[{UNSPACED}]")
 # Humps of an identifier; the plural of an acronym is one of them (`getURLs`).
 _CAMEL = pattern(r"\p{Lu}{2,}s(?!\p{Ll})|\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?[\p{Ll}\p{M}\p{Lo}\p{Lm}]+|\p{Lu}+|\p{N}+")
-_PIECES = pattern(r"[-./:@\\_+#]+")
+_PIECES = re.compile(r"[-./:@\\_+#]+")
+# The same for an identifier of ASCII, whose pieces hold nothing but letters and digits.
+_ASCII_CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_ASCII_PIECE = re.compile(r"[A-Za-z0-9]+")
 _LETTERS = pattern(r"[\p{L}\p{M}]+")
 _HAS_LETTER_OR_DIGIT = pattern(r"[\p{L}\p{N}]")
 
 # The plural of an acronym: no stemmer takes the s off `PDFs`, `SNPs` or `miRNAs`, only its case shows it.
 _PLURAL = pattern(r"(\p{Lu}{2,})s(?!\p{Ll})")
+_ASCII_PLURAL = re.compile(r"([A-Z]{2,})s(?![a-z])")
 # Where an identifier may as well be written as one word. Digits stay apart: `1-10` is not 110.
 _JOINT = pattern(r"(?<=\p{L})[-_]+(?=[\p{L}\p{N}])|(?<=\p{N})[-_]+(?=\p{L})")
+_ASCII_JOINT = re.compile(r"(?<=[A-Za-z])[-_]+(?=[A-Za-z0-9])|(?<=[0-9])[-_]+(?=[A-Za-z])")
 # Greek letters that stand for a symbol (`TGF-β`, `κB`, `β2`), capitalised so that they are humps. No word of Greek has
 # a single letter but its articles ο and η, which are not here; before small letters they are units (`μm`).
 _GREEK = {
@@ -224,7 +229,17 @@ def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
         return ()
     if parts == [folded]:
         return (word_token(folded, latin),)
+    if run.isascii():
+        whole, *tokens = _ascii_tokens([joined(folded), *parts], latin)
+        return _with_parts(whole, tokens)
     return _with_parts(word_token(joined(folded), latin), (word_token(part, latin) for part in parts))
+
+
+def _ascii_tokens(words: Sequence[str], latin: str) -> list[Token]:
+    """Return the tokens of folded words of ASCII, stemmed all at once."""
+    stop_words, spoken = STOP_WORDS.get(latin, frozenset()), [*filter(str.isalpha, words)]
+    stemmed = dict(zip(spoken, stems(spoken, latin), strict=True))
+    return [Token(word, True) if word in stop_words else Token(stemmed.get(word, word)) for word in words]
 
 
 def _with_parts(whole: Token, parts: Iterable[Token]) -> tuple[Token, ...]:
@@ -235,7 +250,7 @@ def singular_of(run: str, latin: str) -> str | None:
     """Return an acronym without the s of its plural, `GPUs`; but not where a word like `or` would be left."""
     if run.islower() or run[1:].islower():
         return None  # as most words are, and names
-    singular = _PLURAL.sub(r"\1", run)
+    singular = (_ASCII_PLURAL if run.isascii() else _PLURAL).sub(r"\1", run)
     return None if singular == run or fold(singular) in STOP_WORDS.get(latin, frozenset()) else singular
 
 
@@ -246,7 +261,7 @@ def spelled(run: str) -> str:
 
 def joined(folded: str) -> str:
     """Write an identifier as one word, so that `night-shift`, `night_shift`, `nightShift` and `nightshift` meet."""
-    return _JOINT.sub("", folded)
+    return (_ASCII_JOINT if folded.isascii() else _JOINT).sub("", folded)
 
 
 def spoken_words(run: str) -> list[str]:
@@ -262,6 +277,10 @@ def parts_of(run: str) -> list[str]:
     if run.isascii() and run.isalpha() and not is_camel(run):
         return [fold(run)[:MAX_TOKEN_LETTERS]]  # as most words are
     parts: list[str] = []
+    if run.isascii():
+        for piece in _ASCII_PIECE.findall(run):
+            parts += _ASCII_CAMEL.findall(piece) if is_camel(piece) else [piece]
+        return [part.lower()[:MAX_TOKEN_LETTERS] for part in parts]
     for piece in _PIECES.split(run):
         words = _CAMEL.findall(piece) if is_camel(piece) else [piece]
         parts.extend(fold(word)[:MAX_TOKEN_LETTERS] for word in words if _HAS_LETTER_OR_DIGIT.search(word))
