@@ -33,6 +33,7 @@ from .words import content_in, content_of
 _CONTRACTED = re.compile("[a-z]+'s")
 # Kept; some twenty-five megabytes. Whoever has more starts anew, and learns the words of every text again.
 _MOST_PIECES = 131_072
+_LONGEST_ADDRESS, _LETTERS_OF_A_PIECE = 256, 8  # an address has a token or two for every eight letters
 
 
 class Reading(NamedTuple):
@@ -44,7 +45,7 @@ class Reading(NamedTuple):
 
 
 class _TooLong(Exception):
-    """A piece is longer than words are, and does not come again."""
+    """A piece is longer than words and addresses are, and does not come again."""
 
 
 class _Read(NamedTuple):
@@ -74,7 +75,7 @@ class _Known(dict[str, tuple[str, ...]]):
         self._voices: dict[str, tuple[str, ...]] = {}
         self._dated: set[str] = set()
         self._dated_beside_numbers: set[str] = set()
-        self._of_several_words: set[str] = set()
+        self._more_words: dict[str, int] = {}
         self._stop_words = STOP_WORDS.get(latin, frozenset())
         self._telling = frozenset(VOTERS.keys() | MONTH_OF.keys() | self._stop_words)
 
@@ -89,9 +90,7 @@ class _Known(dict[str, tuple[str, ...]]):
 
     def _told(self, plain: list[str], rest: list[str]) -> list[Told]:
         """Tell what new pieces say: plain words, stemmed together, say no more than their stems."""
-        if max(map(len, chain(plain, rest))) > LONGEST_WORD:
-            raise _TooLong
-        self.count += len(plain) + len(rest)
+        self.count += sum(map(_room_for, chain(plain, rest)))
         told: list[Told] = [*stems(plain, self.latin)]
         for piece in self._telling.intersection(plain):
             told[plain.index(piece)] = self._said(piece)
@@ -111,16 +110,14 @@ class _Known(dict[str, tuple[str, ...]]):
         return self._content(piece), self._leanings.get(piece, 0), piece in self._odd
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        if len(piece) > LONGEST_WORD:
-            raise _TooLong
-        self.count += 1
+        self.count += _room_for(piece)
         words = self._words(piece)
         content = self[piece] = self._content(piece) if words is None else _tokens(words, self._stemmed(words))
         return content
 
     def _words(self, piece: str) -> tuple[str, ...] | None:
         """Return the words of a piece that no scanner need look at, the whole before its parts; None for others."""
-        words = compound_words(piece)
+        words = compound_words(piece) if len(piece) <= LONGEST_WORD else None
         if words is None or words == ():
             return words
         if len(words) == 1:
@@ -150,7 +147,7 @@ class _Known(dict[str, tuple[str, ...]]):
             self._voices[piece] = tuple(voices)
             self._leanings[piece] = leaning(self.latin, voices)
         if len(words) > 1:
-            self._of_several_words.add(piece)
+            self._more_words[piece] = len(words) - 1
         dated = is_dated(piece)
         if dated is not False:
             (self._dated if dated else self._dated_beside_numbers).add(piece)
@@ -166,12 +163,22 @@ class _Known(dict[str, tuple[str, ...]]):
 
     def is_plainly(self, composed: str, read: _Read) -> bool:
         """Tell whether a text is short, and nothing in it speaks more for another language than for the one at hand."""
-        if read.pieces > VOTING_WORDS or (read.has_odd and not self._of_several_words.isdisjoint(composed.split())):
+        more = sum(map(self._more_words.get, composed.split(), repeat(0))) if read.has_odd else 0
+        if read.pieces + more > VOTING_WORDS:
             return False
         # As nearly always more speak for it than for all others together, nobody need be counted.
         if read.leaning >= 0:
             return True
         return has_most(self.latin, [*chain.from_iterable(filter(None, map(self._voices.get, composed.split())))])
+
+
+def _room_for(piece: str) -> int:
+    """Return how many short pieces one takes the room of that is kept."""
+    if len(piece) <= LONGEST_WORD:
+        return 1
+    if len(piece) > _LONGEST_ADDRESS or not piece.isascii() or piece.isalnum():
+        raise _TooLong
+    return len(piece) // _LETTERS_OF_A_PIECE
 
 
 def _tokens(words: Sequence[str], stemmed: Mapping[str, str]) -> tuple[str, ...]:
@@ -209,13 +216,13 @@ def reading_of(text: str, default_language: str, kernel: Kernel | None = COMPILE
 
 
 def _read_around(known: _Known, text: str, composed: str) -> Reading:
-    """Read a text with pieces that nobody would know again, as addresses are: the others are looked up."""
+    """Read a text with pieces that nobody would know again, as sums of files are: the others are looked up."""
     latin = latin_language(composed, known.latin)
     tokens = tuple(chain.from_iterable(_tokens_around(known, composed))) if latin == known.latin else ()
     return Reading(tokens or content_in(composed, latin), script_language(text) or latin, may_hold_date=True)
 
 
 def _tokens_around(known: _Known, composed: str) -> Iterator[tuple[str, ...]]:
-    for is_long, pieces in groupby(composed.split(), lambda piece: len(piece) > LONGEST_WORD):
+    for is_short, pieces in groupby(composed.split(), lambda piece: len(piece) <= LONGEST_WORD):
         between = " ".join(pieces)
-        yield content_of(between, known.latin) if is_long else known.read(between).tokens
+        yield known.read(between).tokens if is_short else content_of(between, known.latin)
