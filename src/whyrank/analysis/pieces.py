@@ -33,7 +33,7 @@ from .words import content_in, content_of
 _CONTRACTED = re.compile("[a-z]+'s")
 # Kept; some twenty-five megabytes. Whoever has more starts anew, and learns the words of every text again.
 _MOST_PIECES = 131_072
-_LONGEST_ADDRESS, _LETTERS_OF_A_PIECE = 256, 8  # an address has a token or two for every eight letters
+_LONGEST_ADDRESS, _LETTERS_OF_A_PIECE = 256, 24  # an address takes the room of one word for so many letters
 
 
 class Reading(NamedTuple):
