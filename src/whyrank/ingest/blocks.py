@@ -28,10 +28,19 @@ _MARKERS = re.compile(r"[-+*>0-9.) \t]*")
 _DEEP_COLUMNS = 20  # of markers and indents, below which nothing is nested too deep for the parser
 _COMMENT, _COMMENT_END = "<!--", "-->"
 _UNDERLINE = re.compile(r"(=+|-{2,})[ \t]*\Z")
-_TAG = re.compile(r"</?(?!(?i:pre|script|style|textarea)>)[A-Za-z][A-Za-z0-9-]*>[ \t]*\Z")  # those end otherwise
+_TAG = re.compile(r"</?(?!(?i:pre|script|style|textarea)>)([A-Za-z][A-Za-z0-9-]*)>[ \t]*\Z")  # those end otherwise
+# Tags that end a paragraph, by one edition of CommonMark or another; all others are part of it.
+_ENDING_TAGS = frozenset({
+    "address", "article", "aside", "base", "basefont", "blockquote", "body", "caption", "center", "col", "colgroup",
+    "dd", "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frame",
+    "frameset", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hr", "html", "iframe", "legend", "li", "link",
+    "main", "menu", "menuitem", "meta", "nav", "noframes", "ol", "optgroup", "option", "p", "param", "search",
+    "section", "source", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "track", "ul",
+})  # fmt: skip
 # Tags with more behind them, and addresses, begin text; nothing of a line that begins so makes it anything else.
 _TEXT_TAG = re.compile(r'<(?:https?://|(?:a|b|code|em|i|img|kbd|span|strong)(?: +[a-z-]+="[^"]*")* */?>\s*\S)')
-_LEFT_TO_THE_PARSER = frozenset(" \t<") | frozenset(map(chr, range(32))) | {"\x7f"}
+_MARKS = frozenset("<>#|`~[=-+*_:")
+_LEFT_TO_THE_PARSER = frozenset("<") | frozenset(map(chr, range(32))) | {"\x7f"}
 
 
 class Block(NamedTuple):
@@ -228,6 +237,8 @@ def _paragraph(lines: Sequence[str], start: int, end: int) -> Block:
         line = lines[number]
         if not line.strip(_SPACES):
             return Block(start, number)
+        if line[0] in _SPACES and _indent(line) >= _TAB_COLUMNS:
+            continue  # whatever it is: code needs a blank line before it
         if _UNDERLINE.match(line):
             return Block(start, number + 1, 1 if line[0] == "=" else 2, " ".join(" ".join(lines[start:number]).split()))
         if _HEADING.match(line) or _FENCE.match(line) or line[0] == ">" or line.startswith(_COMMENT):
@@ -240,12 +251,18 @@ def _paragraph(lines: Sequence[str], start: int, end: int) -> Block:
             if item[2] not in (None, _FIRST):
                 raise _Uncertain
             return Block(start, number)
-        _check_text(line)
+        tag = _TAG.match(line)
+        if tag is None or tag[1].lower() in _ENDING_TAGS:
+            _check_text(line)
     return Block(start, end)
 
 
 def _check_text(line: str) -> None:
     """Refuse a line of which it is not certain that it begins nothing but text."""
+    if line[0] in _SPACES:
+        line = line.lstrip(_SPACES)
+        if line[0] in _MARKS:
+            raise _Uncertain
     is_marked = line[0] in _LEFT_TO_THE_PARSER or line.startswith(("#", "```", "~~~", "|"))
     if (is_marked and not _TEXT_TAG.match(line)) or _ITEM_LIKE.match(line) or _is_drawn(line):
         raise _Uncertain

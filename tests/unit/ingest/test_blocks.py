@@ -7,6 +7,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it.common import html_blocks
 
 from whyrank.ingest.blocks import Block, blocks_by_lines
 from whyrank.ingest.markdown import blocks_of, parsed_blocks
@@ -89,6 +90,7 @@ def test_a_table_of_more_cells_than_the_parser_makes_is_left_to_it() -> None:
         ("Tea\npot\n===\ntin\n--", (Block(0, 3, 1, "Tea pot"), Block(3, 5, 2, "tin"))),
         ("<!-- tea\n\n# pot -->\ntea\n<!-- tin\n-->", (Block(0, 3), Block(3, 4), Block(4, 6))),
         ('<a id="tea"></a>\n<https://tea.example>\n<img src="tea">pot', (Block(0, 3),)),
+        ("  tea\n      # pot\n</Bad>\n tin", (Block(0, 4),)),
         ("Tea | pot\n\n- tea | pot", (Block(0, 1), Block(2, 3))),
         ("| `a` | b |\n|---|---|\n| 1 | 2 |", (Block(0, 3, is_whole=True),)),
     ],
@@ -101,13 +103,18 @@ def test_the_usual_needs_no_parser(text: str, blocks: tuple[Block, ...]) -> None
     "text",
     [
         "tea\n-\n", "tea\n ===\n", "- tea\npot\n", "1. tea\n  pot\n", "tea\n2. pot\n", "```\ntea\n",
-        "<pre>\ntea\n\n</pre>\n", "tea\n<b>\n", "> tea\n>\n", "<!-- tea\n",
+        "<pre>\ntea\n\n</pre>\n", "tea\n<div>\n", "tea\n - pot\n", "> tea\n>\n", "<!-- tea\n",
         '<a id="tea">\n', "<https:tea>\n", "<b>\u00a0\n", "[tea]: pot\n", "> tea\npot\n", "a | b\n--- | ---\n",
         "- \n  tea\n", "| a | b |\n|---|\n", "| a |\n|---|\ntea\n", "#tea\n", "* * *\n",
     ],
 )  # fmt: skip
 def test_what_is_not_certain_is_left_to_the_parser(text: str) -> None:
     assert told(text) is None
+
+
+@pytest.mark.parametrize("name", html_blocks.block_names)
+def test_a_tag_that_ends_a_paragraph_is_left_to_the_parser(name: str) -> None:
+    assert told(f"tea\n<{name.upper()}>\n") is None
 
 
 def test_the_parser_is_asked_only_of_what_is_not_certain_and_what_goes_on() -> None:
