@@ -133,6 +133,21 @@ def test_why_says_how_far_a_memory_was_from_the_pool(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("expires: 2020-01-01", "expired"),
+        ("valid_until: 2020-01-01", "no longer valid"),
+        ("valid_from: 2999-01-01", "not valid yet"),
+    ],
+)
+def test_why_says_that_a_file_is_out_of_its_time(tmp_path: Path, field: str, said: str) -> None:
+    (tmp_path / "tea.md").write_text(f"---\n{field}\n---\nGreen tea.\n")
+    with whyrank.open(tmp_path / "m.db", workspace=tmp_path, embedding="none") as engine:
+        engine.ingest(tmp_path)
+        assert engine.why("tea", "tea.md").summary == f"it cannot answer: {said}"
+
+
 def test_recency_is_one_setting_away(tmp_path: Path) -> None:
     with whyrank.open(tmp_path / "m.db", workspace=tmp_path, embedding="none", ranking_recency_weight=0.5) as engine:
         engine.add("tea note, old", date="2001-01-01")

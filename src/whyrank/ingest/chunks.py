@@ -15,7 +15,7 @@ from .markdown import ParsedText
 from .markers import Mark
 
 # Raised whenever the same file would give other chunks of the same words: files are then read anew, and nothing else.
-CUT_VERSION = 1
+CUT_VERSION = 2
 
 # A new heading starts a new chunk once the last one has this share of a full one; tiny sections stay together.
 _SECTION_SHARE = 4

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 import yaml
@@ -27,6 +27,7 @@ _FIELD = re.compile(r"""(?:-[ \t]+)?["']?([\w-]+)["']?[ \t]*:(?:[ \t]|$)""")
 _READ_OTHERWISE = re.compile(r"[^\n -~\u00a0-\u2027\u202a-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|[|>][-+0-9]*#|\?")
 # In so short a text, lines can be indented but some ninety times; what nests within lines has signs.
 _SHORT, _NESTING, _MOST_NESTED = 4096, ("[", "{", "- "), 64
+_KEY = re.compile(r"[\w-]+:(?:[ \t]|$)")
 _NAMING_FIELDS = frozenset({"title", "name", "slug", "description", "summary"})
 
 
@@ -53,11 +54,32 @@ def front_matter(lines: Sequence[str]) -> FrontMatter:
     try:
         fields, places = _loaded("\n".join(between))
     except _YAML_ERRORS as error:
-        meant = between[0].strip() or _names_fields(between)
-        return FrontMatter(problem=f"front matter could not be read: {_slip(error)}" if meant else "")
+        return _one_by_one(between, error)
     if isinstance(fields, list) and between[0].strip():
         return FrontMatter(problem="front matter is a list, and no fields (key: value): read as text")
     return FrontMatter(fields, places, end + 1) if isinstance(fields, dict) else FrontMatter()
+
+
+def _one_by_one(between: Sequence[str], error: Exception) -> FrontMatter:
+    """Read fields that make no YAML together, so that a colon in one costs no other; all of it stays text as well."""
+    said = f"front matter could not be read: {_slip(error)}"
+    if not _names_fields(between):
+        return FrontMatter(problem=said if between[0].strip() else "")
+    starts = [number for number, line in enumerate(between) if _KEY.match(line)]
+    spans = [*pairwise((*starts, len(between)))]
+    fields = dict(_field(between[start:end]) for start, end in spans)
+    places = {between[start].split(":", 1)[0].lower(): _place(start) for start in starts}
+    return FrontMatter(fields, places, problem=f"{said}; its fields were read one by one" if fields else said)
+
+
+def _field(lines: Sequence[str]) -> tuple[str, Any]:
+    """Return the key and the value of one field; what is no YAML is taken as it is written."""
+    key, written = lines[0].split(":", 1)
+    with suppress(*_YAML_ERRORS):
+        fields, _ = _loaded("\n".join(lines))
+        if isinstance(fields, dict) and len(fields) == 1:
+            return next(iter(fields.items()))
+    return key.lower(), " ".join(" ".join([written, *lines[1:]]).split())
 
 
 def _names_fields(lines: Sequence[str]) -> bool:
@@ -110,8 +132,12 @@ def loaded_by(kind: type[Any], text: str) -> tuple[object, dict[str, str]]:
     if not isinstance(said, dict):
         return said, {}
     keys = [key for key, _ in node.value if isinstance(key.value, str)]
-    places = {key.value.lower(): f"{FRONT}, line {key.start_mark.line + _BEHIND_THE_FENCE}" for key in keys}
+    places = {key.value.lower(): _place(key.start_mark.line) for key in keys}
     return {key.lower(): value for key, value in said.items() if isinstance(key, str)}, places
+
+
+def _place(line: int) -> str:
+    return f"{FRONT}, line {line + _BEHIND_THE_FENCE}"
 
 
 def _slip(error: Exception) -> str:

@@ -13,7 +13,8 @@ from .markers import Mark, taken_out, without_markers
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-_WHOLE = frozenset({"fence", "code_block", "table_open"})
+_CODE = frozenset({"fence", "code_block"})
+_WHOLE = _CODE | {"table_open"}
 LINES_PARSED = 64  # at a time, where it is not certain what lines are; four times as many if they are all one block
 
 
@@ -75,13 +76,22 @@ def _next_blocks(lines: Sequence[str], start: int, size: int) -> list[Block]:
 
 def _unmarked(document: ParsedText) -> ParsedText:
     """Take the markers out of what is neither code nor table."""
-    lines, marks = list(document.lines), list[Mark]()
+    lines, marks, code = list(document.lines), list[Mark](), _code_in(document)
     for block in document.blocks:
         for number in range(block.start, 0 if block.is_whole else block.end):
-            lines[number], mark = taken_out(lines[number], number)
-            marks += [mark] if mark is not None else []
+            if number not in code:
+                lines[number], mark = taken_out(lines[number], number)
+                marks += [mark] if mark is not None else []
     blocks = tuple(block._replace(title=without_markers(block.title)) for block in document.blocks)
     return document._replace(lines=tuple(lines), blocks=blocks, marks=tuple(marks))
+
+
+def _code_in(document: ParsedText) -> set[int]:
+    """Return the lines of code, in lists and quotes as well."""
+    first = document.front.body_start
+    tokens = _parser().parse("\n".join(document.lines[first:]))
+    spans = [token.map for token in tokens if token.type in _CODE and token.map is not None]
+    return {first + number for start, end in spans for number in range(start, end)}
 
 
 def parse_plain(text: str) -> ParsedText:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from difflib import get_close_matches
 from functools import lru_cache
@@ -20,8 +20,9 @@ from ..lifetimes import LIFETIMES, expiry
 from ..types import CATEGORIES
 from .dates import parse_date
 
-_MARKER = re.compile(r"[ \t]*<!--\s*whyrank:(.*?)-->")
-_UNCLOSED = re.compile(r"<!--\s*whyrank:(?!.*-->)")
+_MARKER = re.compile(r"[ \t]*(?<!\\)<!--\s*whyrank:(.*?)-->")
+_UNCLOSED = re.compile(r"(?<!\\)<!--\s*whyrank:(?!.*-->)")
+_CODE = re.compile(r"(?<![`\\])(`+)(?!`).+?(?<!`)\1(?!`)")
 _LARGEST_NUMBER = 10**18
 _LONGEST = 200  # characters of a tag or an entity
 _ALIKE = 0.8  # of difflib: what looks so much like one of our keys in front matter is a slip, other keys are others'
@@ -52,22 +53,38 @@ class FileFields(NamedTuple):
 
 def taken_out(line: str, number: int) -> tuple[str, Mark | None]:
     """Return a line without its markers, and what they say."""
-    found = _MARKER.findall(line)
+    found = _markers_in(line)
     if not found:
-        unclosed = _UNCLOSED.search(line) is not None
+        unclosed = _UNCLOSED.search(_without_code(line)) is not None
         return line, Mark(number, {}, (f"line {number + 1}: a marker must end on its line",)) if unclosed else None
     said: dict[str, Any] = {}
     problems: list[str] = []
     for marker in found:
-        fields, wrong = _assignments(marker, number + 1)
+        fields, wrong = _assignments(line[slice(*marker.span(1))], number + 1)
         said |= fields
         problems += wrong
-    return _MARKER.sub("", line), Mark(number, said, tuple(problems))
+    return _without(line, found), Mark(number, said, tuple(problems))
 
 
 def without_markers(text: str) -> str:
     """Return a text, for instance a heading, without its markers."""
-    return _MARKER.sub("", text).strip()
+    return _without(text, _markers_in(text)).strip()
+
+
+def _markers_in(line: str) -> list[re.Match[str]]:
+    """Find markers, but not those that somebody writes of."""
+    return [*_MARKER.finditer(_without_code(line))]
+
+
+def _without_code(line: str) -> str:
+    """Return a line with something else, as long, for what stands between backticks."""
+    return _CODE.sub(lambda code: "`" * len(code[0]), line)
+
+
+def _without(line: str, markers: Sequence[re.Match[str]]) -> str:
+    for marker in reversed(markers):
+        line = line[: marker.start()] + line[marker.end() :]
+    return line
 
 
 def _assignments(marker: str, line: int) -> tuple[dict[str, Any], list[str]]:

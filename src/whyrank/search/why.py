@@ -107,7 +107,8 @@ def asked_about(store: Store, query: Query, identity: str) -> list[Memory]:
 def _chunks_of(store: Store, query: Query, path: str) -> list[Memory]:
     """Return the chunks of a file, or the one of these lines where they are named as results show them."""
     chunks_alone = frozenset({"chunk"})  # facts that were extracted from it have its path, too
-    where = Where(query.where.scopes, chunks_alone, path=literally(path), include_superseded=True, now=query.where.now)
+    any_life = Where(query.where.scopes, chunks_alone, include_superseded=True, include_expired=True)
+    where = replace(any_life, path=literally(path), now=query.where.now)
     chunks = store.browse(where, _CHUNKS_LOOKED_AT)
     lines = _LINES.fullmatch(path)
     if chunks or lines is None:

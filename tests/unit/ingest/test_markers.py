@@ -47,10 +47,27 @@ def test_a_marker_may_stand_in_its_heading() -> None:
     assert (memory.name, memory.importance, memory.text) == ("Tea", 5, "# Tea\n\nGreen.")
 
 
-def test_a_marker_in_code_is_code() -> None:
-    [memory] = read("```\n<!-- whyrank: importance=5 -->\n```\n").memories
-    assert memory.importance is None
-    assert "whyrank:" in memory.text
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n{}\n```\n",
+        "1. Write:\n\n   ```html\n   {}\n   ```\n",
+        "- Write:\n\n      {}\n",
+        "> ~~~\n> {}\n> ~~~\n",
+        "Hide it with `{}` below.",
+        "# Hide with ``{} `` or `it`",
+        "Not \\{}",
+    ],
+)
+def test_a_marker_in_code_is_code(text: str) -> None:
+    written = text.format("<!-- whyrank: importance=5 -->")
+    [memory] = read(f"---\ntitle: Tea\n---\n{written}").memories
+    assert (memory.importance, memory.text) == (None, written.strip("\n"))
+
+
+def test_a_marker_beside_code_is_none() -> None:
+    [memory] = read("`Tea` <!-- whyrank: tags=`a` --> `pot`, and \\`<!-- whyrank: importance=5 -->.").memories
+    assert (memory.importance, memory.tags, memory.text) == (5, ("`a`",), "`Tea` `pot`, and \\`.")
 
 
 @pytest.mark.parametrize(
