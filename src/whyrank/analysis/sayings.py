@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
@@ -13,11 +14,13 @@ from .text import fold
 _WORD = pattern(r"[\p{L}\p{M}\p{N}_]+")
 _WILD = "*?["
 _HEADING = pattern(r"(?m)^#{1,6}[ \t]+(.+)$")
+_UNDERLINED = re.compile(r"^(\S.*)\n(?:={2,}|-{2,})[ \t]*$", re.MULTILINE)
 
 
 def headings_in(text: str) -> list[str]:
     """Return the headings inside a text, as markdown marks them: a chunk may go on over several."""
-    return _HEADING.findall(text) if "#" in text else []
+    underlined = _UNDERLINED.findall(text) if "\n==" in text or "\n--" in text else []
+    return (_HEADING.findall(text) if "#" in text else []) + underlined
 
 
 # Each field of the advanced syntax with what a memory says there.

@@ -137,13 +137,13 @@ class MatchingContract(StoreContract):
             fact(
                 "m_2", "two\n\n## Lids of pots", title="Pots", slug="pots-2", aliases=("kettle",), category="decision",
             ),
-            fact("m_3", "three", speaker="Ann Lee", session="s", source=Source("log.jsonl", 1, 1, "h3")),
+            fact("m_3", "3\nHandles\n---", speaker="Ann Lee", session="s", source=Source("log.jsonl", 1, 1, "h3")),
         ]  # fmt: skip
         store = self.filled(tmp_path, memories)
         everything = ["m_1", "m_2", "m_3"]
         expected = {
             "name:pot": {"m_1"}, "title:pot*": {"m_1", "m_2"}, 'name:"tea pot"': {"m_1"}, 'name:"pot tea"': set(),
-            "name:kettle": {"m_2"}, "heading:lids": {"m_2"},
+            "name:kettle": {"m_2"}, "heading:lids": {"m_2"}, "heading:handles": {"m_3"}, "heading:3": set(),
             "heading:HÄUSER": {"m_1"}, 'heading:"am see"': {"m_1"}, 'heading:"see two"': set(),
             "path:notes": {"m_1"}, "path:notes/": {"m_1"}, "path:tea.md": {"m_1"}, "path:*.md": {"m_1"},
             "path:not": set(), "path:not*": {"m_1"}, "tag:work": {"m_1"}, 'tag:"a b"': {"m_1"}, "tag:wor": set(),
