@@ -12,7 +12,7 @@
 #define FIRST_SLOTS 4096
 #define SEVERAL UINT16_MAX
 #define AHEAD 8 /* pieces that are fetched while one is looked at: a table is larger than the processor's caches */
-#define LONGEST_WORD 64 /* as in src/whyrank/memo.py: whoever tells of pieces refuses longer ones */
+#define LONGEST_WORD 64 /* as in src/whyrank/memo.py: longer ones are cut, or refused by whoever tells of them */
 #define ROUNDS 3        /* to learn words, then pieces with words that say more, and to find all of them */
 /* Signs that are part of no word they stand before or behind, as in src/whyrank/analysis/compounds.py. */
 #define SIGNS ".,;:!?()\"*[]{}<>=~$&|^%`/@\\-"

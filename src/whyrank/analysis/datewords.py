@@ -92,8 +92,8 @@ def is_dated(piece: str) -> bool | None:
     if _FOUR_DIGITS.search(piece):
         return True
     months = _months_in(fold(piece))
-    if not months:
-        return False
+    if not months:  # or, of other scripts, only as letters are told elsewhere: numerals in circles are none there
+        return not piece.isascii() and _CAPITALISED.search(piece) is not None
     return True if not months <= AMBIGUOUS or _CAPITALISED.search(piece) else None
 
 

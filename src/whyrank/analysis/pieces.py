@@ -31,7 +31,7 @@ from .text import clean, compose
 from .words import content_in, content_of
 
 _CONTRACTED = re.compile("[a-z]+'s")
-# Kept; some twenty-five megabytes. Whoever has more starts anew, and learns the words of every text again.
+# Kept; some twenty-five megabytes, as words go. Whoever has more starts anew, and learns the words of every text again.
 _MOST_PIECES = 131_072
 _LONGEST_ADDRESS, _LETTERS_OF_A_PIECE = 256, 24  # an address takes the room of one word for so many letters
 
@@ -216,7 +216,7 @@ def reading_of(text: str, default_language: str, kernel: Kernel | None = COMPILE
 
 
 def _read_around(known: _Known, text: str, composed: str) -> Reading:
-    """Read a text with pieces that nobody would know again, as sums of files are: the others are looked up."""
+    """Read a text with pieces that nobody would know again, as sums of files are: its words are looked up."""
     latin = latin_language(composed, known.latin)
     tokens = tuple(chain.from_iterable(_tokens_around(known, composed))) if latin == known.latin else ()
     return Reading(tokens or content_in(composed, latin), script_language(text) or latin, may_hold_date=True)

@@ -23,7 +23,7 @@ _RULE = re.compile(r"(?:-{3,}|\*{3,}|_{3,})[ \t]*\Z")
 _TABLE_HEAD = re.compile(r"\|[^\\]*\|[ \t]*\Z")
 _TABLE_RULE = re.compile(r"\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\Z")
 _MOST_CELLS = 0x10000  # the parser makes no more of one table
-_DEFINED = re.compile(r"\[(?:.*\]:|(?:[^\]\\]|\\.)*\Z)")  # a link, whose label may go on in the next line
+_DEFINED = re.compile(r"\[(?:.*\]:|(?:[^\]\\]|\\.)*\\?\Z)")  # a link, whose label may go on in the next line
 _MARKERS = re.compile(r"[-+*>0-9.) \t]*")
 _DEEP_COLUMNS = 20  # of markers and indents, below which nothing is nested too deep for the parser
 _COMMENT, _COMMENT_END = "<!--", "-->"
@@ -240,6 +240,8 @@ def _paragraph(lines: Sequence[str], start: int, end: int) -> Block:
         if line[0] in _SPACES and _indent(line) >= _TAB_COLUMNS:
             continue  # whatever it is: code needs a blank line before it
         if _UNDERLINE.match(line):
+            if "|" in lines[number - 1] and number - 1 > start:
+                raise _Uncertain  # the head of a table
             return Block(start, number + 1, 1 if line[0] == "=" else 2, " ".join(" ".join(lines[start:number]).split()))
         if _HEADING.match(line) or _FENCE.match(line) or line[0] == ">" or line.startswith(_COMMENT):
             return Block(start, number)

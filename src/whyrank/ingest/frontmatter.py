@@ -23,8 +23,12 @@ _FENCE_ENDS = ("---", "...")
 _YAML_ERRORS = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError)
 _BEHIND_THE_FENCE = 2  # lines of YAML count from 0, those of the file from 1 and with the fence
 _FIELD = re.compile(r"""(?:-[ \t]+)?["']?([\w-]+)["']?[ \t]*:(?:[ \t]|$)""")
-# Tabs, other ends of lines than ours, comments right behind the sign of a block, and question marks, which begin keys.
-_READ_OTHERWISE = re.compile(r"[^\n -~\u00a0-\u2027\u202a-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|[|>][-+0-9]*#|\?")
+# Tabs, other ends of lines than ours, comments right behind the sign of a block, question marks, which begin keys, and
+# tags without a name.
+_READ_OTHERWISE = re.compile(
+    r"[^\n -~\u00a0-\u2027\u202a-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]|[|>][-+0-9]*#|\?"
+    r"|(?:^|[\s,\[{])!(?:[\s,\]}]|\Z)"
+)
 # In so short a text, lines can be indented but some ninety times; what nests within lines has signs.
 _SHORT, _NESTING, _MOST_NESTED = 4096, ("[", "{", "- "), 64
 _KEY = re.compile(r"[\w-]+:(?:[ \t]|$)")

@@ -12,6 +12,7 @@ from .markers import Mark, taken_out, without_markers
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _CODE = frozenset({"fence", "code_block"})
 _WHOLE = _CODE | {"table_open"}
@@ -86,10 +87,17 @@ def _unmarked(document: ParsedText) -> ParsedText:
     return document._replace(lines=tuple(lines), blocks=blocks, marks=tuple(marks))
 
 
+def _tokens(text: str) -> list[Token]:
+    try:
+        return _parser().parse(text)
+    except IndexError:  # the parser's own, where a text ends within nested blocks, and without a line feed
+        return _parser().parse(f"{text}\n")
+
+
 def _code_in(document: ParsedText) -> set[int]:
     """Return the lines of code, in lists and quotes as well."""
     first = document.front.body_start
-    tokens = _parser().parse("\n".join(document.lines[first:]))
+    tokens = _tokens("\n".join(document.lines[first:]))
     spans = [token.map for token in tokens if token.type in _CODE and token.map is not None]
     return {first + number for start, end in spans for number in range(start, end)}
 
@@ -108,8 +116,8 @@ def parse_plain(text: str) -> ParsedText:
     return ParsedText(lines, tuple(blocks), FrontMatter())
 
 
-def _blocks(lines: Sequence[str], first: int, end: int) -> Iterator[Block]:
-    tokens = _parser().parse("\n".join(lines[first:end]))
+def _blocks(lines: Sequence[str], first: int, stop: int) -> Iterator[Block]:
+    tokens = _tokens("\n".join(lines[first:stop]) + ("\n" if stop < len(lines) else ""))
     for place, token in enumerate(tokens):
         if token.level or token.map is None or token.nesting < 0:
             continue

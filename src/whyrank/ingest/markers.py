@@ -148,7 +148,7 @@ def _key(given: str) -> str:
 
 def _unknown(key: str, place: str) -> list[str]:
     """Complain of a key in a marker; in front matter, which many programs share, of one that looks like a slip."""
-    close = _close_to(_key(key))
+    close = _close_to(_key(key)) if len(key) <= _LONGEST else None
     if close is not None:
         return [f"{place}: there is no {key!r}; did you mean {close!r}?"]
     return [] if place.startswith(FRONT) else [f"{place}: there is no {key!r}"]

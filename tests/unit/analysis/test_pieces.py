@@ -61,6 +61,7 @@ def test_a_text_read_piece_by_piece_says_what_it_says_as_a_whole(text: str, defa
         ("tea at 5", False),
         ("in 2023", True),
         ("Maybe Augusta decides", False),
+        ("may I ask about March❶", True),
     ],
 )
 def test_only_what_may_be_a_date_is_looked_into(text: str, may_hold_date: bool) -> None:

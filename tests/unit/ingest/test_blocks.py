@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it.common import html_blocks
+from markdown_it.token import Token
 
+from whyrank.ingest import markdown
 from whyrank.ingest.blocks import Block, blocks_by_lines
 from whyrank.ingest.markdown import blocks_of, parsed_blocks
 
@@ -27,7 +29,8 @@ LINES = (
     "[tea", "pot]: tin", "[te\\]a", "- a | b", "  --- | ---", "# Tea |", "> >", "- - - - - - - - - - - tea", " > tea",
     "<b>", "<B-c1> ", "<div>", "</div>", "</b>", "<pre>", "</PRE>", "<pret>", "<b", "<b c>", "<b> tea", "<1>",
     "<?tea ?>", '<a id="tea"></a>', '<a id="tea">', "<https://tea>", "<b>\u00a0", "--", "=", " ===",
-    "tea -->", "[tea]: pot", "'pot", "[tea](pot)", "[tea]", "![tea](pot)",
+    "tea -->", "a |", "a\\|", "<b> |", "[a\\", "]: x",
+    "> - <!-- tea", "[tea]: pot", "'pot", "[tea](pot)", "[tea]", "![tea](pot)",
     "\u00a0", "\u00a0tea", "\x0b", "\x0c", "tea\x0bpot", "# tea\u2028pot", "tea\x85pot", "&tea;", "$ tea", "% tea",
 )  # fmt: skip
 
@@ -117,8 +120,33 @@ def test_a_tag_that_ends_a_paragraph_is_left_to_the_parser(name: str) -> None:
     assert told(f"tea\n<{name.upper()}>\n") is None
 
 
-def test_the_parser_is_asked_only_of_what_is_not_certain_and_what_goes_on() -> None:
-    lines = ["# Tea", "", "[a]: b", "", *["- tea", "pot", ""] * 40, "# Pot", "", *["pot"] * 300, "===", "", "[c]: d"]
+def test_the_parser_is_asked_only_of_what_is_not_certain_and_what_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    sure, unsure = ["# Tea", "", "tea", ""], ["- tea", "pot", ""]
+    lines = [*sure * 100, *unsure * 10, *sure * 100, *unsure * 2]
+    parsed, parse = list[str](), markdown._parser().parse
+
+    def heard(text: str) -> list[Token]:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(markdown._parser(), "parse", heard)
+    blocks = blocks_of(lines, 0)
+    monkeypatch.undo()
+    assert blocks == parsed_blocks(lines, 0)
+    assert sum(text.count("\n") for text in parsed) < 64 * len(parsed) < len(lines) / 2
+
+
+def test_a_block_may_be_longer_than_what_is_parsed_at_once() -> None:
+    lines = ["[a]: b", "", *["- tea", "pot", ""] * 40, "# Pot", "", "[", *["pot"] * 300, "===", "", "[c]: d"]
     blocks = blocks_of(lines, 0)
     assert blocks == parsed_blocks(lines, 0)
-    assert [block.level for block in blocks] == [1, 0, 0, 1, 1, 0]
+    assert [block.level for block in blocks] == [0, 0, 1, 1, 0]
+
+
+def test_a_quote_that_goes_on_behind_what_is_parsed_at_once_is_read() -> None:
+    lines = ["#", "", "> - <!-- tea", *[">"] * 80, "", "end", ""]
+    assert blocks_of(lines, 0) == parsed_blocks(lines, 0)
+
+
+def test_what_the_parser_stumbles_over_at_the_end_of_a_file_is_read() -> None:
+    assert blocks_of(["> - <!-- tea", ">"], 0) == (Block(0, 2),)
