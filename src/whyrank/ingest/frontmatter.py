@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import yaml
@@ -32,6 +32,7 @@ _READ_OTHERWISE = re.compile(
 # In so short a text, lines can be indented but some ninety times; what nests within lines has signs.
 _SHORT, _NESTING, _MOST_NESTED = 4096, ("[", "{", "- "), 64
 _KEY = re.compile(r"[\w-]+:(?:[ \t]|$)")
+_GOES_ON = re.compile(r"[ \t#]|- |-?$")  # what is below a key belongs to it
 _NAMING_FIELDS = frozenset({"title", "name", "slug", "description", "summary"})
 
 
@@ -70,8 +71,7 @@ def _one_by_one(between: Sequence[str], error: Exception) -> FrontMatter:
     if not _names_fields(between):
         return FrontMatter(problem=said if between[0].strip() else "")
     starts = [number for number, line in enumerate(between) if _KEY.match(line)]
-    spans = [*pairwise((*starts, len(between)))]
-    fields = dict(_field(between[start:end]) for start, end in spans)
+    fields = dict(_field([between[start], *takewhile(_GOES_ON.match, between[start + 1 :])]) for start in starts)
     places = {between[start].split(":", 1)[0].lower(): _place(start) for start in starts}
     return FrontMatter(fields, places, problem=f"{said}; its fields were read one by one" if fields else said)
 

@@ -99,6 +99,11 @@ def test_a_field_that_is_no_yaml_costs_no_other(written: str, title: str) -> Non
     assert "tags:" in "\n".join(texts(document))
 
 
+def test_prose_between_fields_is_part_of_none() -> None:
+    document = parse_markdown("---\ntitle: Tea\nSome prose: of pots: and more.\ntags: [a]\n---\nbody\n")
+    assert document.front.fields == {"title": "Tea", "tags": ["a"]}
+
+
 def test_empty_front_matter_is_no_problem() -> None:
     document = parse_markdown("---\n---\nbody\n")
 
