@@ -1,9 +1,10 @@
 """What storing notes in bulk takes, and whose time it is: the embedder's, or ours.
 
-Notes of about 200 words, as markdown files and as documents, with each embedder that is here. Every run is a process of
-its own with a store of its own, so that nothing is warm but the model; the same texts then go through the embedder
-alone, in the batches it was asked in. Whatever else the process spent is ours. Calibration is off: it measures, once,
-and depends on no note. Medians of runs that take turns. Run by `make bench`.
+Notes of about 200 words, as markdown files and as documents, with each embedder that is here; or, with --folder, the
+files of a folder of your own, where a note is a chunk. Every run is a process of its own with a store of its own, after
+a few words were stored elsewhere: model and code are loaded, and no other word is known. The same texts then go through
+the embedder alone, in the batches it was asked in. Whatever else the process spent is ours. Calibration is off: it
+measures, once, and depends on no note. Medians of runs that take turns. Run by `make bench`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -36,8 +38,16 @@ NOTES, SLOW_NOTES = 4_096, 256  # a transformer takes a second for every fifty
 ROUNDS = 3
 SEED = 7
 
-Shape = Literal["files", "documents"]
+Shape = Literal["files", "documents", "folder"]
 SHAPES: tuple[Shape, ...] = ("files", "documents")
+
+
+class Notes(NamedTuple):
+    """Which notes are stored: so many of so many words, or those of a folder."""
+
+    number: int
+    words: int
+    folder: Path | None = None
 
 
 class Spent(NamedTuple):
@@ -48,10 +58,16 @@ class Spent(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one bulk took, and what the embedder alone takes for its texts."""
+    """What one bulk took, what the embedder alone takes for its texts, and how many memories it came to."""
 
     whole: Spent
     embedder: Spent
+    memories: int
+
+    @property
+    def ours(self) -> float:
+        """Return the seconds of the processor that were not the embedder's."""
+        return self.whole.cpu - self.embedder.cpu
 
 
 class Heard:
@@ -94,23 +110,35 @@ def title(note: str) -> str:
     return " ".join(note.split(" ", 4)[:4]).capitalize()
 
 
-def outcome(name: str, shape: Shape, notes: int, words: int) -> Outcome:
+def outcome(name: str, shape: Shape, notes: Notes) -> Outcome:
     """Store notes in bulk, then embed the same texts alone."""
-    texts = next(Corpus(notes, words, SEED).batches())[0]
     with tempfile.TemporaryDirectory(prefix="whyrank-bench-") as place:
         folder = Path(place)
         config = settings.load({"store": str(folder / "memory.db"), "calibration": "manual"}, workspace=folder)
         embedder = embedder_named(name, config.models, config["model.threads"])
+        load(embedder, folder / "first")
         heard = Heard(embedder) if embedder is not None else None
-        if embedder is not None:
-            embedder.documents(["a word", "another"])  # loads the model; one alone may need none of it
         with Engine(SqliteStore(config.store), heard, config) as engine:
-            whole = spent(bulk(engine, shape, folder / "notes", texts))
-        return Outcome(whole, spent(heard.again) if heard is not None else Spent(0.0, 0.0))
+            whole = spent(bulk(engine, shape, folder / "notes", notes))
+            memories = engine.status().memories
+        return Outcome(whole, spent(heard.again) if heard is not None else Spent(0.0, 0.0), memories)
 
 
-def bulk(engine: Engine, shape: Shape, folder: Path, texts: Sequence[str]) -> Callable[[], object]:
+def load(embedder: Embedder | None, folder: Path) -> None:
+    """Store a note elsewhere: loading model and code depends on no note, and is not what is measured."""
+    folder.mkdir()
+    (folder / "first.md").write_text("---\ntitle: One\n---\n\n# One\n\n- a word — “one”\n", encoding="utf-8")
+    config = settings.load({"store": str(folder / "memory.db"), "calibration": "manual"}, workspace=folder)
+    with Engine(SqliteStore(config.store), embedder, config) as engine:
+        engine.ingest(folder / "first.md")
+        engine.add_documents([Document("second", "a word"), Document("third", "another")])
+
+
+def bulk(engine: Engine, shape: Shape, folder: Path, notes: Notes) -> Callable[[], object]:
     """Prepare notes and return what stores them."""
+    if notes.folder is not None:
+        return partial(engine.ingest, notes.folder)
+    texts = next(Corpus(notes.number, notes.words, SEED).batches())[0]
     if shape == "documents":
         documents = [Document(f"{n}", text, title=title(text)) for n, text in enumerate(texts)]
         return lambda: engine.add_documents(documents)
@@ -130,18 +158,20 @@ def is_here(name: str) -> bool:
     return True
 
 
-def median(outcomes: Sequence[Outcome]) -> Outcome:
-    pairs = [tuple(statistics.median(each) for each in zip(*part, strict=True)) for part in zip(*outcomes, strict=True)]
-    return Outcome(Spent(*pairs[0]), Spent(*pairs[1]))
+def medians(spent: Sequence[Spent]) -> Spent:
+    return Spent(*(statistics.median(each) for each in zip(*spent, strict=True)))
 
 
-def show(name: str, shape: Shape, notes: int, found: Outcome) -> None:
-    whole, embedder = found
-    ours = whole.cpu - embedder.cpu
-    each = [1000 * s / notes for s in (whole.wall, whole.cpu, embedder.wall, embedder.cpu, ours)]
-    share = f"{ours / embedder.cpu:.2f} : 1" if embedder.cpu else "all ours"
+def show(name: str, shape: Shape, outcomes: Sequence[Outcome]) -> None:
+    """Print the medians of some runs; how ours compares with the embedder is told run by run."""
+    whole, embedder = medians([one.whole for one in outcomes]), medians([one.embedder for one in outcomes])
+    ours = statistics.median(one.ours for one in outcomes)
+    memories = outcomes[0].memories
+    each = [1000 * s / memories for s in (whole.wall, whole.cpu, embedder.wall, embedder.cpu, ours)]
+    share = statistics.median(one.ours / one.embedder.cpu for one in outcomes) if embedder.cpu else None
     figures = "".join(f"{ms:>10.3f}" for ms in each)
-    print(f"{name:11}{shape:11}{notes:>7,}{figures}{whole.cpu / whole.wall:>8.2f}{share:>17}")
+    told = "all ours" if share is None else f"{share:.2f} : 1"
+    print(f"{name:11}{shape:11}{memories:>7,}{figures}{whole.cpu / whole.wall:>8.2f}{told:>17}")
 
 
 def main() -> None:
@@ -149,15 +179,17 @@ def main() -> None:
     parser.add_argument("--notes", type=int, default=NOTES)
     parser.add_argument("--slow-notes", type=int, default=SLOW_NOTES, help="how many with minilm")
     parser.add_argument("--words", type=int, default=200)
+    parser.add_argument("--folder", type=Path, help="notes of your own, in place of those that are made up")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--embedders", default=",".join(EMBEDDERS))
     given = parser.parse_args()
-    cases = [*product(filter(is_here, given.embedders.split(",")), SHAPES)]
-    sizes = {case: given.slow_notes if case[0] == "minilm" else given.notes for case in cases}
+    shapes: Sequence[Shape] = ("folder",) if given.folder else SHAPES
+    cases = [*product(filter(is_here, given.embedders.split(",")), shapes)]
     outcomes: dict[tuple[str, Shape], list[Outcome]] = {case: [] for case in cases}
     for _, case in product(range(given.rounds), cases):
+        notes = Notes(given.slow_notes if case[0] == "minilm" else given.notes, given.words, given.folder)
         with get_context("spawn").Pool(1) as child:
-            outcomes[case].append(child.apply(outcome, (*case, sizes[case], given.words)))
+            outcomes[case].append(child.apply(outcome, (*case, notes)))
     heads = ("wall", "CPU", "emb. wall", "emb. CPU", "ours CPU")
     print(
         f"{'ms a note':11}{'as':11}{'notes':>7}"
@@ -165,7 +197,7 @@ def main() -> None:
         + f"{'cores':>8}{'ours : embedder':>17}"
     )
     for case in cases:
-        show(*case, sizes[case], median(outcomes[case]))
+        show(*case, outcomes[case])
 
 
 if __name__ == "__main__":
