@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
-#define KERNEL_VERSION 8
+#define KERNEL_VERSION 9
 
 /* Have something brought near that is looked at soon. */
 #if defined(__GNUC__)
@@ -60,7 +60,7 @@ PyObject *kernel_top(PyObject *module, PyObject *const *arguments, Py_ssize_t co
 PyObject *kernel_given(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* pieces.c */
-PyObject *kernel_pieces(PyObject *module, PyObject *nothing);
+PyObject *kernel_pieces(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* spelling.c */

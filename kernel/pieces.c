@@ -3,47 +3,20 @@
    A dictionary of Python does the same, with an object for every piece of every text, and a look at four places in
    memory for each; here it is two. */
 
-#include "kernel.h"
+#include "parting.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define NAME "whyrank.pieces"
 #define FIRST_SLOTS 4096
-#define SEVERAL UINT16_MAX
-#define AHEAD 8 /* pieces that are fetched while one is looked at: a table is larger than the processor's caches */
-#define LONGEST_WORD 64 /* as in src/whyrank/memo.py: longer ones are cut, or refused by whoever tells of them */
-#define ROUNDS 3        /* to learn words, then pieces with words that say more, and to find all of them */
+#define AHEAD 8  /* pieces that are fetched while one is looked at: a table is larger than the processor's caches */
+#define ROUNDS 3 /* to learn words, then pieces with words that say more, and to find all of them */
+/* Letters of an address, or tokens of a piece, that take the room of a word, as in src/whyrank/analysis/pieces.py. */
+#define LETTERS_OF_A_PIECE 24
+#define TOKENS_OF_A_PIECE 8
 /* Signs that are part of no word they stand before or behind, as in src/whyrank/analysis/compounds.py. */
 #define SIGNS ".,;:!?()\"*[]{}<>=~$&|^%`/@\\-"
-
-/* A piece that is known. */
-typedef struct {
-    uint64_t hash;
-    PyObject *tokens; /* its only token, or a tuple of several, or NULL */
-    uint32_t at;      /* where its letters begin */
-    int32_t leaning;
-    uint16_t size;
-    uint16_t count; /* of its tokens: none, one, or SEVERAL */
-    uint8_t is_odd;
-    uint8_t is_bare; /* it says no more than its token, and says the same with signs around it and capitals */
-} Piece;
-
-/* Where a piece stands, and enough of its hash to tell it from most others. */
-typedef struct {
-    uint32_t hash;
-    uint32_t number; /* counted from 1 */
-} Slot;
-
-typedef struct {
-    Piece *pieces;
-    uint32_t count, room;
-    char *letters;
-    size_t used, letters_room;
-    Slot *slots;
-    size_t mask;
-    uint64_t seed;
-} Table;
 
 /* Tokens on their way into a tuple, borrowed from a table, which never lets any go. */
 typedef struct {
@@ -51,46 +24,41 @@ typedef struct {
     Py_ssize_t count, room;
 } Tokens;
 
-static void table_freed(PyObject *capsule)
+static void emptied(Table *table)
 {
-    Table *table = PyCapsule_GetPointer(capsule, NAME);
     if (!table)
         return;
     for (uint32_t i = 0; i < table->count; i++)
         Py_XDECREF(table->pieces[i].tokens);
+    emptied(table->watched);
     free(table->pieces);
     free(table->letters);
     free(table->slots);
     free(table);
 }
 
-PyObject *kernel_pieces(PyObject *module, PyObject *nothing)
+static void table_freed(PyObject *capsule)
 {
-    (void)module, (void)nothing;
-    PyObject *name = PyUnicode_FromString(NAME);
-    if (!name)
-        return NULL;
+    emptied(PyCapsule_GetPointer(capsule, NAME));
+}
+
+static Table *table_made(uint64_t seed)
+{
     Table *table = calloc(1, sizeof *table);
     Slot *slots = calloc(FIRST_SLOTS, sizeof *slots);
     if (!table || !slots) {
-        Py_DECREF(name);
         free(table);
         free(slots);
-        return PyErr_NoMemory();
+        PyErr_NoMemory();
+        return NULL;
     }
     table->slots = slots;
     table->mask = FIRST_SLOTS - 1;
-    table->seed = (uint64_t)PyObject_Hash(name); /* another one in every process, so that nobody can plan for it */
-    Py_DECREF(name);
-    PyObject *capsule = PyCapsule_New(table, NAME, table_freed);
-    if (!capsule) {
-        free(slots);
-        free(table);
-    }
-    return capsule;
+    table->seed = seed;
+    return table;
 }
 
-static uint64_t hash_of(const char *letters, size_t size, uint64_t seed)
+uint64_t hash_of(const char *letters, size_t size, uint64_t seed)
 {
     uint64_t hash = seed ^ size, word;
     for (; size >= 8; letters += 8, size -= 8) {
@@ -105,8 +73,7 @@ static uint64_t hash_of(const char *letters, size_t size, uint64_t seed)
     return hash ^ hash >> 29;
 }
 
-/* Return the number of a piece, counted from 1, or 0 if it is not known. */
-static uint32_t found(const Table *table, const char *letters, size_t size, uint64_t hash)
+uint32_t found(const Table *table, const char *letters, size_t size, uint64_t hash)
 {
     for (size_t slot = hash & table->mask; table->slots[slot].number; slot = (slot + 1) & table->mask) {
         if (table->slots[slot].hash != (uint32_t)(hash >> 32))
@@ -159,13 +126,72 @@ static int widened(Table *table, size_t size)
     return 0;
 }
 
-/* Read what was told of a piece: its only token, or its tokens, how it leans and whether it is odd. */
+/* Put a piece into a table that does not know it; its tokens are the table's from then on. */
+static int filed(Table *table, const char *letters, size_t size, Piece piece)
+{
+    if (size >= UINT16_MAX)
+        return PyErr_SetString(PyExc_ValueError, "a piece is too long to be remembered"), -1;
+    if (widened(table, size))
+        return PyErr_NoMemory(), -1;
+    Py_XINCREF(piece.tokens);
+    piece.at = (uint32_t)table->used;
+    piece.size = (uint16_t)size;
+    memcpy(table->letters + table->used, letters, size);
+    table->used += size;
+    table->pieces[table->count++] = piece;
+    file(table->slots, table->mask, piece.hash, table->count);
+    return 0;
+}
+
+/* Watch for some words. */
+static int watched(Table *table, PyObject *words, uint16_t kind)
+{
+    PyObject *each = PyObject_GetIter(words), *word = NULL;
+    int failed = each == NULL;
+    while (!failed && (word = PyIter_Next(each))) {
+        Py_ssize_t size;
+        const char *letters = PyUnicode_AsUTF8AndSize(word, &size);
+        failed = letters == NULL;
+        if (!failed) {
+            uint64_t hash = hash_of(letters, (size_t)size, table->seed);
+            uint32_t number = found(table, letters, (size_t)size, hash);
+            if (number)
+                table->pieces[number - 1].words |= kind;
+            else
+                failed = filed(table, letters, (size_t)size, (Piece){.hash = hash, .words = kind});
+        }
+        Py_DECREF(word);
+    }
+    Py_XDECREF(each);
+    return failed || PyErr_Occurred() ? -1 : 0;
+}
+
+PyObject *kernel_pieces(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3)
+        return PyErr_Format(PyExc_TypeError, "pieces takes function words, words that vote and months");
+    PyObject *name = PyUnicode_FromString(NAME), *capsule = NULL;
+    if (!name)
+        return NULL;
+    uint64_t seed = (uint64_t)PyObject_Hash(name); /* another one in every process, so that nobody can plan for it */
+    Py_DECREF(name);
+    Table *table = table_made(seed);
+    if (table && (table->watched = table_made(seed)) && !watched(table->watched, arguments[0], STOP_WORD)
+        && !watched(table->watched, arguments[1], VOICE) && !watched(table->watched, arguments[2], MONTH))
+        capsule = PyCapsule_New(table, NAME, table_freed);
+    if (!capsule)
+        emptied(table);
+    return capsule;
+}
+
+/* Read what was told of a piece: its only token, or its tokens, how it leans, its words, and what of a date it is. */
 static int told_of(PyObject *told, Piece *piece)
 {
     PyObject *tokens;
-    int is_odd;
     if (PyUnicode_Check(told)) {
         piece->count = 1;
+        piece->words = 1;
         piece->tokens = told;
         piece->is_bare = 1;
         return 0;
@@ -174,68 +200,113 @@ static int told_of(PyObject *told, Piece *piece)
         PyErr_SetString(PyExc_TypeError, "this is not what a piece says");
         return -1;
     }
-    if (!PyArg_ParseTuple(told, "O!ip", &PyTuple_Type, &tokens, &piece->leaning, &is_odd))
+    unsigned short words;
+    unsigned char date;
+    if (!PyArg_ParseTuple(told, "O!iHb", &PyTuple_Type, &tokens, &piece->leaning, &words, &date))
         return -1;
-    piece->is_odd = is_odd != 0;
+    piece->words = words;
+    piece->dated = date;
     Py_ssize_t count = PyTuple_Size(tokens);
     piece->count = count > 1 ? SEVERAL : (uint16_t)count;
     piece->tokens = count == 1 ? PyTuple_GetItem(tokens, 0) : count ? tokens : NULL;
     return 0;
 }
 
-/* Remember what was told of a piece, unless it is known by now. */
-static int remembered(Table *table, PyObject *text, PyObject *told)
+static size_t room_for(const Piece *piece, size_t size)
 {
-    Py_ssize_t size;
-    const char *letters = PyUnicode_AsUTF8AndSize(text, &size);
-    if (!letters)
-        return -1;
-    uint64_t hash = hash_of(letters, (size_t)size, table->seed);
-    Piece piece = {.hash = hash, .size = (uint16_t)size};
-    if (found(table, letters, (size_t)size, hash))
+    size_t tokens = piece->count == SEVERAL ? (size_t)PyTuple_Size(piece->tokens) : 0;
+    size_t room = size > LONGEST_WORD ? size / LETTERS_OF_A_PIECE : 1;
+    return room > tokens / TOKENS_OF_A_PIECE ? room : tokens / TOKENS_OF_A_PIECE;
+}
+
+/* Remember what was told of a piece, unless it is known by now. */
+static int remembered(Table *table, const char *letters, size_t size, PyObject *told)
+{
+    uint64_t hash = hash_of(letters, size, table->seed);
+    Piece piece = {.hash = hash};
+    if (found(table, letters, size, hash))
         return 0;
-    if (size >= UINT16_MAX)
-        return PyErr_SetString(PyExc_ValueError, "a piece is too long to be remembered"), -1;
-    if (told_of(told, &piece))
+    if (told_of(told, &piece) || filed(table, letters, size, piece))
         return -1;
-    if (widened(table, (size_t)size))
-        return PyErr_NoMemory(), -1;
-    Py_XINCREF(piece.tokens);
-    piece.at = (uint32_t)table->used;
-    memcpy(table->letters + table->used, letters, (size_t)size);
-    table->used += (size_t)size;
-    table->pieces[table->count++] = piece;
-    file(table->slots, table->mask, hash, table->count);
+    table->taken += room_for(&piece, size);
     return 0;
 }
 
-/* Pieces that are not known: small letters of ASCII and no more, and all others. */
+/* Pieces that are not known: small letters of ASCII and no more, those that could be taken apart, and all others. */
 typedef struct {
     PyObject *plain, *rest;
+    Parting parting;
 } Unknown;
+
+static int unknown_begun(Unknown *unknown)
+{
+    unknown->plain = PyList_New(0);
+    unknown->rest = PyList_New(0);
+    return parting_begun(&unknown->parting) || !unknown->plain || !unknown->rest ? -1 : 0;
+}
+
+static void unknown_ended(Unknown *unknown)
+{
+    Py_XDECREF(unknown->plain);
+    Py_XDECREF(unknown->rest);
+    parting_ended(&unknown->parting);
+}
+
+static int is_nobody(const Unknown *unknown)
+{
+    return !PyList_Size(unknown->plain) && !PyList_Size(unknown->rest) && !unknown->parting.piece_count;
+}
+
+/* Remember what was told of some pieces in a list, from a place in another list on. */
+static int all_remembered(Table *table, PyObject *pieces, PyObject *told, Py_ssize_t from)
+{
+    for (Py_ssize_t i = 0; i < PyList_Size(pieces); i++) {
+        PyObject *piece = PyList_GetItem(pieces, i), *one = PyList_GetItem(told, from + i);
+        Py_ssize_t size;
+        const char *letters = piece && one ? PyUnicode_AsUTF8AndSize(piece, &size) : NULL;
+        if (!letters)
+            return -1;
+        Py_INCREF(one); /* whoever is asked what it says may change the lists */
+        int failed = remembered(table, letters, (size_t)size, one);
+        Py_DECREF(one);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+/* Remember pieces that were taken apart, by what became of their words. */
+static int parted_remembered(Table *table, const Parting *parting, PyObject *told, Py_ssize_t stems)
+{
+    for (size_t i = 0; i < parting->piece_count; i++) {
+        const Parted *piece = &parting->pieces[i];
+        PyObject *tokens = parted_tokens(parting, piece, told, stems);
+        PyObject *one = tokens ? Py_BuildValue("(NiHb)", tokens, 0, piece->words, piece->dated) : NULL;
+        int failed = !one || remembered(table, piece->letters, piece->size, one);
+        Py_XDECREF(one);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
 
 /* Ask what some pieces say, all at once, and remember it. */
 static int learned(Table *table, const Unknown *unknown, PyObject *learn)
 {
-    Py_ssize_t plain = PyList_Size(unknown->plain), rest = PyList_Size(unknown->rest);
-    if (!plain && !rest)
-        return 0;
-    PyObject *told = PyObject_CallFunctionObjArgs(learn, unknown->plain, unknown->rest, NULL);
+    PyObject *asked = unknown->parting.asked;
+    Py_ssize_t plain = PyList_Size(unknown->plain), words = PyList_Size(asked), rest = PyList_Size(unknown->rest);
+    PyObject *told = plain || words || rest
+                         ? PyObject_CallFunctionObjArgs(learn, unknown->plain, asked, unknown->rest, NULL)
+                         : PyList_New(0);
     if (!told)
         return -1;
-    int failed = !PyList_Check(told) || PyList_Size(told) != plain + rest || PyList_Size(unknown->plain) != plain
-                 || PyList_Size(unknown->rest) != rest;
+    int failed = !PyList_Check(told) || PyList_Size(told) != plain + words + rest || PyList_Size(asked) != words
+                 || PyList_Size(unknown->plain) != plain || PyList_Size(unknown->rest) != rest;
     if (failed)
         PyErr_SetString(PyExc_TypeError, "a list is wanted of what each piece says");
-    for (Py_ssize_t i = 0; !failed && i < plain + rest; i++) {
-        PyObject *piece = i < plain ? PyList_GetItem(unknown->plain, i) : PyList_GetItem(unknown->rest, i - plain);
-        PyObject *one = piece == NULL ? NULL : PyList_GetItem(told, i);
-        Py_XINCREF(piece); /* whoever is asked what it says may change the lists */
-        Py_XINCREF(one);
-        failed = one == NULL || remembered(table, piece, one) < 0;
-        Py_XDECREF(piece);
-        Py_XDECREF(one);
-    }
+    failed = failed || all_remembered(table, unknown->plain, told, 0)
+             || parted_remembered(table, &unknown->parting, told, plain)
+             || all_remembered(table, unknown->rest, told, plain + words);
     Py_DECREF(told);
     return failed ? -1 : 0;
 }
@@ -249,10 +320,14 @@ static int is_plain(const char *letters, size_t size)
 }
 
 /* List a piece that is not known. */
-static int noted(const Unknown *unknown, const char *letters, size_t size)
+static int noted(const Table *table, Unknown *unknown, const char *letters, size_t size)
 {
+    int is_word = size <= LONGEST_WORD && is_plain(letters, size);
+    int done = is_word ? 0 : parted(table, letters, size, &unknown->parting);
+    if (done)
+        return done < 0 ? -1 : 0;
     PyObject *piece = PyUnicode_DecodeUTF8(letters, (Py_ssize_t)size, NULL);
-    int failed = piece ? PyList_Append(is_plain(letters, size) ? unknown->plain : unknown->rest, piece) : -1;
+    int failed = piece ? PyList_Append(is_word ? unknown->plain : unknown->rest, piece) : -1;
     Py_XDECREF(piece);
     return failed;
 }
@@ -414,7 +489,7 @@ static uint32_t known(const Table *table, const Text *text, Spot *spot)
 }
 
 /* Look up the pieces of a text that have no number yet, and list those that are not known. */
-static int looked_up(const Table *table, const Text *text, const Spots *spots, const Unknown *unknown)
+static int looked_up(const Table *table, const Text *text, const Spots *spots, Unknown *unknown)
 {
     for (size_t at = 0; at < spots->count; at++) {
         if (at + AHEAD < spots->count) {
@@ -427,7 +502,7 @@ static int looked_up(const Table *table, const Text *text, const Spots *spots, c
             continue;
         size_t size;
         const char *letters = looked_for(text, spot, &size);
-        if (noted(unknown, letters, size))
+        if (noted(table, unknown, letters, size))
             return -1;
     }
     return 0;
@@ -437,25 +512,31 @@ static int looked_up(const Table *table, const Text *text, const Spots *spots, c
 static int understood(Table *table, const Text *text, const Spots *spots, PyObject *learn)
 {
     for (int round = 0; round < ROUNDS; round++) {
-        Unknown unknown = {PyList_New(0), PyList_New(0)};
-        int failed = !unknown.plain || !unknown.rest || looked_up(table, text, spots, &unknown);
-        int is_whole = !failed && !PyList_Size(unknown.plain) && !PyList_Size(unknown.rest);
+        Unknown unknown;
+        int failed = unknown_begun(&unknown) || looked_up(table, text, spots, &unknown);
+        int is_whole = !failed && is_nobody(&unknown);
         failed = failed || (!is_whole && learned(table, &unknown, learn));
-        Py_XDECREF(unknown.plain);
-        Py_XDECREF(unknown.rest);
+        unknown_ended(&unknown);
         if (failed || is_whole)
             return failed ? -1 : 0;
     }
     return PyErr_SetString(PyExc_ValueError, "a piece was told by another name"), -1;
 }
 
+/* What pieces say besides their tokens. */
+typedef struct {
+    long long leaning, words;
+    int dated;
+} Said;
+
 /* Put together what the pieces of a text say, which are all known by now. */
-static int put_together(const Table *table, const Spots *spots, Tokens *tokens, int64_t told[2])
+static int put_together(const Table *table, const Spots *spots, Tokens *tokens, Said *said)
 {
     for (size_t at = 0; at < spots->count; at++) {
         const Piece *piece = &table->pieces[spots->spots[at].number - 1];
-        told[0] += piece->leaning;
-        told[1] |= piece->is_odd;
+        said->leaning += piece->leaning;
+        said->words += piece->words > 1 ? piece->words : 1;
+        said->dated |= piece->dated;
         if (piece->count == 1 && added(tokens, piece->tokens))
             return -1;
         for (Py_ssize_t i = 0; piece->count == SEVERAL && i < PyTuple_Size(piece->tokens); i++)
@@ -499,14 +580,13 @@ PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t c
     Text text = {written, NULL, (size_t)size};
     Spots spots = {0};
     Tokens tokens = {0};
-    int64_t told[2] = {0, 0};
+    Said said = {0};
     PyObject *read = NULL;
     if (!written_small(&text) && !divided(table, &text, &spots) && !understood(table, &text, &spots, arguments[2])
-        && !put_together(table, &spots, &tokens, told)) {
+        && !put_together(table, &spots, &tokens, &said)) {
         PyObject *made = as_tuple(&tokens);
-        read = made ? Py_BuildValue("NnLN", made, (Py_ssize_t)spots.count, (long long)told[0],
-                                    PyBool_FromLong(told[1] != 0))
-                    : NULL;
+        if (made)
+            read = Py_BuildValue("NLLin", made, said.words, said.leaning, said.dated, (Py_ssize_t)table->taken);
     }
     free(text.small);
     free(spots.spots);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 8  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 9  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
-# What a piece of a text says: its only token; or else its tokens, how it leans, and whether it is odd.
-Told = str | tuple[tuple[str, ...], int, bool]
+# What a piece of a text says: its only token; or else its tokens, how it leans, how many words stand alone in it, and
+# what of a date it may be.
+Told = str | tuple[tuple[str, ...], int, int, int]
 
 
 class Compared(NamedTuple):
@@ -181,16 +182,17 @@ class Kernel(Protocol):
     ) -> None:
         """Write what each term (a row) of one kind of text gives to each of some places (a column)."""
 
-    def pieces(self) -> object:
-        """Make room for what the pieces of texts between two spaces say."""
+    def pieces(self, stop_words: Iterable[str], voters: Iterable[str], months: Iterable[str], /) -> object:
+        """Make room for what the pieces of texts between two spaces say, where some words say more than their stems."""
 
     def read(
-        self, pieces: object, text: str, learn: Callable[[list[str], list[str]], list[Told]], /
-    ) -> tuple[tuple[str, ...], int, int, bool]:
-        """Read the pieces of a text: their tokens, how many pieces, their leanings added up, whether one is odd.
+        self, pieces: object, text: str, learn: Callable[[list[str], list[str], list[str]], list[Told]], /
+    ) -> tuple[tuple[str, ...], int, int, int, int]:
+        """Read the pieces of a text: their tokens, words, leanings and dates added up; and the room all pieces take.
 
-        What new pieces say is learned, and kept: of those that are small letters of ASCII, then of all others. One that
-        is a word with a capital or signs around it says what the word says, unless that is more than a token.
+        What new pieces say is learned, and kept: of those that are small letters of ASCII; of words, which others of
+        ASCII are taken apart into, the stems; then of all that say more, or are written otherwise. One that is a word
+        with a capital or signs around it says what the word says, unless that is more than a token.
         """
 
     def merged_words(self, texts: list[bytes], low: int, below: int, /) -> bytes:

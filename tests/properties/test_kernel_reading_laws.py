@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,52 +64,90 @@ def test_as_many_numbers_are_wanted_as_texts() -> None:
 
 def test_what_a_piece_says_is_asked_once_and_an_error_goes_through() -> None:
     assert COMPILED is not None
-    asked = list[tuple[list[str], list[str]]]()
+    asked = list[tuple[list[str], ...]]()
     said: dict[str, Told] = {
         "tea": "tea",
-        "tea-pot": (("teapot", "tea", "pot"), 7, False),
-        "the": ((), 3, True),
-        "a": (("A",), -1, False),
+        "l'eau": (("l", "eau"), 7, 2, 1),
+        "the": ((), 3, 1, 2),
+        "a": (("A",), -1, 1, 0),
     }
 
-    def learn(plain: list[str], rest: list[str]) -> list[Told]:
-        asked.append((plain, rest))
-        return [said[piece] for piece in (*plain, *rest)]
+    def learn(*pieces: list[str]) -> list[Told]:
+        asked.append(pieces)
+        return [said[piece] for each in pieces for piece in each]
 
-    pieces = COMPILED.pieces()
+    pieces = COMPILED.pieces((), (), ())
     for _ in range(2):
-        read = COMPILED.read(pieces, "the\u2003tea-pot\x1ctea the a ", learn)
-        assert read == (("teapot", "tea", "pot", "tea", "A"), 5, 3 + 7 + 0 + 3 - 1, True)
-    assert asked == [(["the", "tea", "the", "a"], ["tea-pot"])]
+        read = COMPILED.read(pieces, "the\u2003l'eau\x1ctea the a ", learn)
+        assert read == (("l", "eau", "tea", "A"), 1 + 2 + 1 + 1 + 1, 3 + 7 + 0 + 3 - 1, 1 | 2, 4)
+    assert asked == [(["the", "tea", "the", "a"], [], ["l'eau"])]
     with pytest.raises(KeyError):
         COMPILED.read(pieces, "tea green", learn)
-    for wrong in ((), ["black", "tea"], [1], [((), 0)], [("black", 0, False)]):
-        with pytest.raises(TypeError):
-            COMPILED.read(pieces, "black", lambda plain, rest, wrong=wrong: wrong)  # type: ignore[misc]
+    for wrong in ((), ["black", "tea"], [1], [((), 0)], [("black", 0, 1, 0)], [((), 0, 1, -1)]):
+        with pytest.raises((TypeError, OverflowError)):
+            COMPILED.read(pieces, "black", lambda *_, wrong=wrong: wrong)
 
 
 def test_a_word_is_known_by_whatever_signs_stand_around_it_unless_it_says_more_than_its_token() -> None:
     assert COMPILED is not None
-    asked = list[tuple[list[str], list[str]]]()
+    asked = list[tuple[list[str], ...]]()
 
-    def learn(plain: list[str], rest: list[str]) -> list[Told]:
-        asked.append((plain, rest))
-        return [((), 1, False) if piece.lower().startswith("it") else piece for piece in (*plain, *rest)]
+    def learn(*pieces: list[str]) -> list[Told]:
+        asked.append(pieces)
+        told = (piece for each in pieces for piece in each)
+        return [((), 1, 1, 0) if piece.lower().startswith("it") else piece for piece in told]
 
-    pieces = COMPILED.pieces()
+    pieces = COMPILED.pieces((), ["it"], ())
     for _ in range(2):
-        read = COMPILED.read(pieces, "(Tea TEA, It tea; teA tea_ it", learn)
-        assert read == (("tea", "tea", "tea", "teA", "tea_"), 7, 2, False)
-    # `It` is asked for as it is written once it is known that its word says more; humps and other signs at once.
-    assert asked == [(["tea", "tea", "it", "tea", "it"], ["teA", "tea_"]), ([], ["It"])]
+        read = COMPILED.read(pieces, "(Tea TEA, It tea; it", learn)
+        assert read == (("tea", "tea", "tea"), 5, 2, 0, 3)
+    # `It` is asked for as it is written once it is known that its word says more.
+    assert asked == [(["tea", "tea", "it", "tea", "it"], [], []), ([], [], ["It"])]
+
+
+def test_of_a_piece_that_is_taken_apart_only_words_are_asked_for_that_nobody_has_said() -> None:
+    assert COMPILED is not None
+    asked = list[tuple[list[str], ...]]()
+
+    def learn(*pieces: list[str]) -> list[Told]:
+        asked.append(pieces)
+        return [piece[:3] for each in pieces for piece in each]
+
+    pieces = COMPILED.pieces(["of"], ["die"], ["may"])
+    assert COMPILED.read(pieces, "kettles", learn)[0] == ("ket",)
+    # The whole before its parts, neither function words nor parts that come to the same; months are asked for whole.
+    read = COMPILED.read(pieces, "kettle-of-Kettles ofOf kettles.2023 (may-5 die,", learn)
+    assert read == (("ket", "ofo", "kettles.2023", "ket", "2023", "(ma", "die"), 5, 0, 4, 6)
+    assert asked == [(["kettles"], [], []), (["die"], ["kettleofkettles", "kettle", "ofof"], ["(may-5"])]
+
+
+@pytest.mark.parametrize("wrong", [None, 1, [b"tea"], [["tea"]]])
+def test_what_is_watched_for_are_words(wrong: Any) -> None:
+    assert COMPILED is not None
+    with pytest.raises(TypeError):
+        COMPILED.pieces((), (), wrong)
+
+
+def test_a_stem_is_a_text() -> None:
+    assert COMPILED is not None
+    with pytest.raises(TypeError):
+        COMPILED.read(COMPILED.pieces((), (), ()), "tea-pot", lambda plain, words, rest: [((), 0, 1, 0)] * len(words))
 
 
 def test_many_pieces_are_known_again() -> None:
     assert COMPILED is not None
-    pieces, words = COMPILED.pieces(), [f"w{number}" for number in range(20_000)]
-    first = COMPILED.read(pieces, " ".join(words), lambda _, rest: [((piece,), 1, False) for piece in rest])
-    again = COMPILED.read(pieces, " ".join(words), lambda _, rest: [*rest])
-    assert first == again == (tuple(words), 20_000, 20_000, False)
+    pieces, words = COMPILED.pieces((), (), ()), [f"ä{number}" for number in range(20_000)]
+    first = COMPILED.read(pieces, " ".join(words), lambda *each: [((piece,), 1, 1, 0) for piece in each[-1]])
+    again = COMPILED.read(pieces, " ".join(words), lambda *each: [*each[-1]])
+    assert first == again == (tuple(words), 20_000, 20_000, 0, 20_000)
+
+
+def test_pieces_take_the_room_of_their_letters_and_of_their_tokens() -> None:
+    assert COMPILED is not None
+    pieces = COMPILED.pieces((), (), ())
+    address, spoken = "tea/" * 30, "茶" * 60
+    read = COMPILED.read(pieces, f"{address} {spoken}", lambda plain, words, rest: [*words, (("茶茶",) * 59, 0, 1, 0)])
+    assert read[-1] == 120 // 24 + 59 // 8
 
 
 @given(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from .datewords import MONTH_OF, is_dated
+from .datewords import MONTH_OF, dated
 from .plain import is_camel
 
 # Signs that are part of no word they stand before or behind; of `c++`, `c#` and `_x` they are.
@@ -34,7 +34,7 @@ def compound_words(piece: str) -> tuple[str, ...] | None:
     if _LETTER_OR_DIGIT.search(word) is None:
         return None if "'" in piece or "_" in piece else ()
     if word.isalpha():
-        return (word.lower(),) if not is_camel(word) and (word.islower() or is_dated(word) is False) else None
+        return (word.lower(),) if not is_camel(word) and (word.islower() or not dated(word)) else None
     return _whole_and_parts(word) if _COMPOUND.fullmatch(word) else None
 
 
@@ -44,6 +44,6 @@ def _whole_and_parts(word: str) -> tuple[str, ...] | None:
         return None
     parts = _JOINERS.split(folded)
     is_plain = word == folded and "".join(parts).isalpha() and MONTH_OF.keys().isdisjoint(parts)
-    if not is_plain and is_dated(word) is not False:
+    if not is_plain and dated(word):
         return None
     return (_BETWEEN_WORDS.sub("", folded), *parts) if len(parts) > 1 else (folded,)

@@ -34,8 +34,14 @@ MONTH_OF = {fold(name): number for number, names in enumerate(_MONTHS, 1) for na
 # Words that are months only beside a number: "may I", "mars", "mai".
 AMBIGUOUS = frozenset({"may", "march", "mars", "mai", "mei", "marzo", "jan", "dec", "nov", "oct", "apr", "aug", "feb"})
 
-_FOUR_DIGITS = re.compile(r"\d{4}")
+# What of a date a piece of a text may be, as bits: a month that is one only beside a number, any other, a year.
+DOUBTFUL_MONTH, _MONTH, _YEAR_OR_MORE = 1, 2, 4
+ANY_DATE = DOUBTFUL_MONTH | _MONTH | _YEAR_OR_MORE
+
+_FOUR_DIGITS = re.compile(r"(?<!\d)\d{4}(?!\d)")  # no more and no less, in every date with a year
 _DIGIT = re.compile(r"\d")
+# All that a date of digits may be made of, or must not stand beside.
+_NUMBERS = re.compile(r"[\d.,/-]{4,}")
 _YEAR_AND_MORE = re.compile(r"\d{4}[-/.]\d|\d[-/.]\d{4}")  # which all dates of digits alone have
 _LETTERS = re.compile(r"[^\W\d_]+")
 _ASCII_LETTERS = re.compile(r"[a-z]+")
@@ -80,21 +86,21 @@ def is_mark(term: str) -> bool:
     return SIGN in term
 
 
-def asked_dates(text: str) -> tuple[str, ...]:
-    """Return the date words a question asks for."""
-    has_year = _FOUR_DIGITS.search(text) is not None
-    years = (year_word(int(year)) for year in _YEAR.findall(text)) if has_year else ()
-    return tuple(dict.fromkeys((*(_numeric(text) if has_year else ()), *_spoken(text), *years)))
+def asked_dates(text: str, may_be: int = ANY_DATE) -> tuple[str, ...]:
+    """Return the date words a question asks for, as far as its pieces may be any."""
+    numbers = " ".join(_NUMBERS.findall(text)) if may_be & _YEAR_OR_MORE and _FOUR_DIGITS.search(text) else ""
+    years = (year_word(int(year)) for year in _YEAR.findall(numbers)) if numbers else ()
+    months = _spoken(text) if may_be & ~_YEAR_OR_MORE else ()
+    return tuple(dict.fromkeys((*_numeric(numbers), *months, *years)))
 
 
-def is_dated(piece: str) -> bool | None:
-    """Tell whether a piece of a text between two spaces may be part of a date; None if only beside a number."""
-    if _FOUR_DIGITS.search(piece):
-        return True
+def dated(piece: str) -> int:
+    """Tell what of a date a piece of a text between two spaces may be."""
+    year = _YEAR_OR_MORE if _FOUR_DIGITS.search(piece) else 0
     months = _months_in(fold(piece))
     if not months:  # or, of other scripts, only as letters are told elsewhere: numerals in circles are none there
-        return not piece.isascii() and _CAPITALISED.search(piece) is not None
-    return True if not months <= AMBIGUOUS or _CAPITALISED.search(piece) else None
+        return year | (_MONTH if not piece.isascii() and _CAPITALISED.search(piece) else 0)
+    return year | (_MONTH if not months <= AMBIGUOUS or _CAPITALISED.search(piece) else DOUBTFUL_MONTH)
 
 
 def has_digit(text: str) -> bool:
@@ -102,18 +108,18 @@ def has_digit(text: str) -> bool:
     return _DIGIT.search(text) is not None
 
 
-def _numeric(text: str) -> Iterator[str]:
-    if not _YEAR_AND_MORE.search(text):  # as most texts with a year, or another long number
+def _numeric(numbers: str) -> Iterator[str]:
+    if not _YEAR_AND_MORE.search(numbers):  # as most texts with a year, or another long number
         return
-    for year, month, day in (match.groups() for match in _ISO.finditer(text)):
+    for year, month, day in (match.groups() for match in _ISO.finditer(numbers)):
         yield from _checked(int(day), int(month), int(year))
-    for day, month, year in (match.groups() for match in _DAY_FIRST.finditer(text)):
+    for day, month, year in (match.groups() for match in _DAY_FIRST.finditer(numbers)):
         yield from _checked(int(day), int(month), int(year))
-    for one, other, year in (match.groups() for match in _SLASHED.finditer(text)):
+    for one, other, year in (match.groups() for match in _SLASHED.finditer(numbers)):
         month, day = sorted((int(one), int(other)))
         # Americans write the month first, others the day; which is which shows only where one is above twelve.
         yield from _checked(day, month, int(year)) if day > MONTHS else ()
-    for year, month in (match.groups() for match in _ISO_MONTH.finditer(text)):
+    for year, month in (match.groups() for match in _ISO_MONTH.finditer(numbers)):
         yield from month_words(int(month), int(year))
 
 

@@ -69,7 +69,7 @@ def reads_alike(one: Memory, other: Memory) -> bool:
 
 def _date_words(memory: Memory, read: Reading) -> tuple[str, ...]:
     """Return the date words of a memory: its own, those it names, those it tells from where it stands."""
-    named = asked_dates(memory.text) if read.may_hold_date else ()
+    named = asked_dates(memory.text, read.dated) if read.dated else ()
     # The time it was written down is nobody's date.
     if memory.date is None or memory.date == memory.created:
         return named
