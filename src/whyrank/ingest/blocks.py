@@ -24,6 +24,11 @@ _TABLE_HEAD = re.compile(r"\|[^\\]*\|[ \t]*\Z")
 _TABLE_RULE = re.compile(r"\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\Z")
 _MOST_CELLS = 0x10000  # the parser makes no more of one table
 _DEFINED = re.compile(r"\[(?:.*\]:|(?:[^\]\\]|\\.)*\\?\Z)")  # a link, whose label may go on in the next line
+# The same where it is certain: an address that needs no escapes, by no other protocol than that of pages.
+_DEFINITION = re.compile(
+    r"\[(?=[^]]*[^]\s])[^][\\|]+\]:[ \t]+(?:https?://|(?![^ \t]*:))[A-Za-z0-9_./#?&=%+~,;@!$*:-]+[ \t]*\Z"
+)
+_TITLE_MARKS = ('"', "'", "(")  # a title may stand in the next line
 _MARKERS = re.compile(r"[-+*>0-9.) \t]*")
 _DEEP_COLUMNS = 20  # of markers and indents, below which nothing is nested too deep for the parser
 _COMMENT, _COMMENT_END = "<!--", "-->"
@@ -58,21 +63,31 @@ class _Uncertain(Exception):
 
 
 def blocks_by_lines(lines: Sequence[str], start: int) -> tuple[list[Block], int]:
-    """Return the blocks of a file from a line on, and the line from which it takes the parser, or the end."""
+    """Return the blocks of a file from a line on, and the line from which it takes the parser, or the end.
+
+    Blank lines and the definitions of links are of no block.
+    """
     is_open = len(lines) > start and not lines[-1].strip(_SPACES)  # behind the last line feed there is no line
     end = len(lines) - is_open
     blocks: list[Block] = []
     try:
         while start < end:
-            if lines[start].strip(_SPACES):
+            if not lines[start].strip(_SPACES) or _is_definition(lines, start, end):
+                start += 1
+            else:
                 blocks.append(_block(lines, start, end))
                 start = blocks[-1].end
-            else:
-                start += 1
     except _Uncertain:
         # What comes before it may go on with it: a list, for instance, with an item that only the parser knows for one.
         return blocks[:-1], blocks[-1].start if blocks else start
     return blocks, len(lines)
+
+
+def _is_definition(lines: Sequence[str], start: int, end: int) -> bool:
+    """Tell whether a line where a block may begin certainly defines a link, and nothing more."""
+    if lines[start][0] != "[" or not _DEFINITION.match(lines[start]):
+        return False
+    return start + 1 == end or not lines[start + 1].lstrip(_SPACES).startswith(_TITLE_MARKS)
 
 
 def _block(lines: Sequence[str], start: int, end: int) -> Block:

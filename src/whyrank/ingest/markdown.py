@@ -55,9 +55,7 @@ def parsed_blocks(lines: Sequence[str], body_start: int) -> tuple[Block, ...]:
 def blocks_of(lines: Sequence[str], body_start: int, parsed: int = LINES_PARSED) -> tuple[Block, ...]:
     """Return the same blocks, and ask the parser only where it is not certain what lines are."""
     blocks, place = blocks_by_lines(lines, body_start)
-    if place == len(lines):
-        return tuple(blocks)
-    while found := _next_blocks(lines, place, parsed):
+    while place < len(lines) and (found := _next_blocks(lines, place, parsed)):
         told, place = blocks_by_lines(lines, found[-1].end)
         blocks += found + told
     return tuple(_without_gaps(lines, body_start, blocks))

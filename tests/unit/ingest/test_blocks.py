@@ -30,6 +30,8 @@ LINES = (
     "<b>", "<B-c1> ", "<div>", "</div>", "</b>", "<pre>", "</PRE>", "<pret>", "<b", "<b c>", "<b> tea", "<1>",
     "<?tea ?>", '<a id="tea"></a>', '<a id="tea">', "<https://tea>", "<b>\u00a0", "--", "=", " ===",
     "tea -->", "a |", "a\\|", "<b> |", "[a\\", "]: x",
+    "[Tea]: https://tea.example/pot?a=b#c", "[`tea()`]: #tea-pot ", "[tea]: file:pot", "[ ]: pot", "[tea|pot]: tin",
+    "[tea]: tin 'pot'", "[tea]:tin", "[tea]: <tin>", "[^1]: tea", '  "pot"', "(pot)", "[te[a]]: tin", "[a]: b(c",
     "> - <!-- tea", "[tea]: pot", "'pot", "[tea](pot)", "[tea]", "![tea](pot)",
     "\u00a0", "\u00a0tea", "\x0b", "\x0c", "tea\x0bpot", "# tea\u2028pot", "tea\x85pot", "&tea;", "$ tea", "% tea",
 )  # fmt: skip
@@ -107,7 +109,7 @@ def test_the_usual_needs_no_parser(text: str, blocks: tuple[Block, ...]) -> None
     [
         "tea\n-\n", "tea\n ===\n", "- tea\npot\n", "1. tea\n  pot\n", "tea\n2. pot\n", "```\ntea\n",
         "<pre>\ntea\n\n</pre>\n", "tea\n<div>\n", "tea\n - pot\n", "> tea\n>\n", "<!-- tea\n",
-        '<a id="tea">\n', "<https:tea>\n", "<b>\u00a0\n", "[tea]: pot\n", "> tea\npot\n", "a | b\n--- | ---\n",
+        '<a id="tea">\n', "<https:tea>\n", "<b>\u00a0\n", "[tea]: <pot>\n", "> tea\npot\n", "a | b\n--- | ---\n",
         "- \n  tea\n", "| a | b |\n|---|\n", "| a |\n|---|\ntea\n", "#tea\n", "* * *\n",
     ],
 )  # fmt: skip
@@ -134,6 +136,27 @@ def test_the_parser_is_asked_only_of_what_is_not_certain_and_what_goes_on(monkey
     monkeypatch.undo()
     assert blocks == parsed_blocks(lines, 0)
     assert sum(text.count("\n") for text in parsed) < 64 * len(parsed) < len(lines) / 2
+
+
+@pytest.mark.parametrize(
+    ("text", "certain"),
+    [
+        ("[tea]: https://tea.example/pot\n[`pot()`]: #pot\n\n# Tea", True),
+        ("[tea]: pot.md\ntea", True),
+        ('[tea]: pot.md\n"A title"', False),
+        ("[tea]: javascript:pot", False),
+        ("[tea]: pot (tin)", False),
+    ],
+)
+def test_links_that_certainly_are_defined_need_no_parser(text: str, certain: bool) -> None:
+    assert (told(text) is not None) is certain
+
+
+def test_definitions_of_links_are_a_block_of_what_stands_between_others() -> None:
+    lines = ["tea", "", "[tea]: pot.md", "", "[pot]: https://pot.example", "# Tea", "[tin]: tin.md"]
+    assert (
+        blocks_of(lines, 0) == parsed_blocks(lines, 0) == (Block(0, 1), Block(2, 5), Block(5, 6, 1, "Tea"), Block(6, 7))
+    )
 
 
 def test_a_block_may_be_longer_than_what_is_parsed_at_once() -> None:
