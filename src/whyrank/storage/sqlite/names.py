@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -69,22 +70,15 @@ class NameIndex:
 
     def put(self, connection: Connection, named: Sequence[tuple[int, str, Sequence[Name]]]) -> None:
         """Index the names of memories, each with its row and its scope."""
-        connection.executemany(
-            "INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (row, place, scope, name.text, name.key, " ".join(name.words), words_key(name.words), name.specificity)
-                for row, scope, names in named
-                for place, name in enumerate(names)
-            ],
-        )
-        connection.executemany(
-            "INSERT INTO name_words VALUES (?, ?, ?)",
-            [
-                (scope, word, row)
-                for row, scope, names in named
-                for word in {word for name in names if is_known_in_part(name) for word in name.words}
-            ],
-        )
+        rows: list[Row] = []
+        words: list[Row] = []
+        for names, alike in groupby(named, itemgetter(2)):  # the chunks of a file have the same names
+            written, known = [*enumerate(map(_written, names))], _words_known(names)
+            for row, scope, _ in alike:
+                rows += [(row, place, scope, *name) for place, name in written]
+                words += [(scope, word, row) for word in known]
+        connection.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        connection.executemany("INSERT INTO name_words VALUES (?, ?, ?)", words)
 
     def remove(self, connection: Connection, row: int, scope: str) -> None:
         """Take the names of a memory out, and their words; where those cannot be read, all words are looked through."""
@@ -163,6 +157,15 @@ class NameIndex:
                 keys = keys.and_also(_measured(connection.execute(new, (before, scope))))
             self._known[scope] = _Known(max(before, last), keys)
             return keys
+
+
+def _written(name: Name) -> Row:
+    return name.text, name.key, " ".join(name.words), words_key(name.words), name.specificity
+
+
+def _words_known(names: Iterable[Name]) -> set[str]:
+    """Return the words that names are found by in part."""
+    return {word for name in names if is_known_in_part(name) for word in name.words}
 
 
 def _last_named(connection: Connection) -> int:
