@@ -72,21 +72,34 @@ static size_t end_of(const Letters *letters, size_t begin, uint8_t kinds)
 
 /* -- what a piece says besides its words -------------------------------------------------------------------------- */
 
-/* Tell whether a piece holds as many digits in a row as a year has, or -1 if a month is named. */
+/* Tell whether some digits may be a year: of these centuries, or beside other numbers as a date has them. */
+static int may_be_year(const Letters *letters, size_t begin, size_t end)
+{
+    const char *written = letters->written;
+    if (end - begin != DIGITS_OF_A_YEAR)
+        return 0;
+    if (!memcmp(written + begin, "19", 2) || !memcmp(written + begin, "20", 2))
+        return 1;
+    if (letters->kinds[end] & JOINER && strchr("-/.", written[end]) && letters->kinds[end + 1] & DIGIT)
+        return 1;
+    return begin > 1 && strchr("-/.", written[begin - 1]) && letters->kinds[begin - 2] & DIGIT;
+}
+
+/* Tell whether a piece may hold a year, or -1 if a month is named. */
 static int dated(const Table *table, const Letters *letters)
 {
-    int may_be_year = 0;
+    int date = 0;
     for (size_t begin = 0, end; begin < letters->size; begin = end > begin ? end : begin + 1) {
         end = end_of(letters, begin, DIGIT);
-        if (end - begin == DIGITS_OF_A_YEAR)
-            may_be_year = HOLDS_YEAR;
+        if (may_be_year(letters, begin, end))
+            date = HOLDS_YEAR;
         if (end > begin)
             continue;
         end = end_of(letters, begin, LETTER);
         if (end > begin && what_is(table, letters->small + begin, end - begin) & MONTH)
             return -1;
     }
-    return may_be_year;
+    return date;
 }
 
 static int is_spoken(const Letters *letters, size_t at)

@@ -8,7 +8,7 @@ written before there were such pages has no page at FIRST; its texts are looked 
 from __future__ import annotations
 
 import zlib
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 
@@ -143,8 +143,7 @@ def _pages(words: Sequence[str]) -> Iterator[tuple[int, bytes]]:
     start = 0
     while start < len(words):
         end = min(start + PAGE_WORDS, len(words))
-        while end < len(words) and key_for(words[end]) == key_for(words[end - 1]):
-            end += 1
+        end = bisect_right(words, key_for(words[end - 1]), lo=end, key=key_for)
         yield key_for(words[start]), _packed(words[start:end])
         start = end
 
