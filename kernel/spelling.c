@@ -1,9 +1,11 @@
-/* How a text in ASCII is spelled for a table of static vectors: without what only joins words, and small letters in
-   place of capitals where a word has both. */
+/* How a text is spelled for a table of static vectors: without what only joins words, and small letters in place of
+   capitals where a word has both. Letters are those of ASCII; of other signs such as no letters, digits or spaces stand
+   among: dashes, quotes, arrows, drawn lines, pictures. */
 
 #include "kernel.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { OTHER, SPACE, SMALL, CAPITAL, DIGIT };
 
@@ -21,24 +23,55 @@ static int kind_of(unsigned char letter)
     return letter == '-' || letter == '_' || letter == '/' ? SPACE : OTHER;
 }
 
-/* Write a text with single spaces between its words, and return how many letters that took; -1 if it is not ASCII. */
+/* Blocks of signs in UTF-8, from the first to the last, all of whose signs are OTHER. */
+static const struct {
+    const char *first, *last;
+    int size;
+} BLOCKS[] = {
+    {"\xe2\x80\x90", "\xe2\x80\xa7", 3},         /* dashes, quotes, bullets, dots */
+    {"\xe2\x86\x90", "\xe2\x8b\xbf", 3},         /* arrows, signs of mathematics */
+    {"\xe2\x94\x80", "\xe2\x9b\xbf", 3},         /* drawn lines, shapes, small pictures */
+    {"\xef\xb8\x8f", "\xef\xb8\x8f", 3},         /* which says that a sign is a picture */
+    {"\xf0\x9f\x8c\x80", "\xf0\x9f\x9b\xbf", 4}, /* pictures */
+};
+#define JOINER "\xe2\x80\xba" /* as headings are joined */
+
+/* Tell what the sign that begins here is, which is not ASCII, and how many bytes it has; -1 for whatever else there is. */
+static int sign_at(const char *text, Py_ssize_t left, int *size)
+{
+    *size = 3;
+    if (left >= 3 && !memcmp(text, JOINER, 3))
+        return SPACE;
+    for (size_t i = 0; i < sizeof BLOCKS / sizeof *BLOCKS; i++) {
+        *size = BLOCKS[i].size;
+        if (left >= *size && memcmp(text, BLOCKS[i].first, (size_t)*size) >= 0
+            && memcmp(text, BLOCKS[i].last, (size_t)*size) <= 0)
+            return OTHER;
+    }
+    return -1;
+}
+
+/* Write a text with single spaces between its words, and return how many bytes that took; -1 if it has other letters. */
 static Py_ssize_t spelled(const char *text, Py_ssize_t size, char *out)
 {
     Py_ssize_t written = 0, i = 0;
     int before = SPACE; /* what stands in front */
     while (i < size) {
-        if ((unsigned char)text[i] >= 0x80)
+        int is_sign = (unsigned char)text[i] >= 0x80, bytes = 1;
+        int kind = is_sign ? sign_at(text + i, size - i, &bytes) : kind_of((unsigned char)text[i]);
+        if (kind < 0)
             return -1;
-        int kind = kind_of((unsigned char)text[i]);
         if (kind == SPACE) {
             before = SPACE;
-            i++;
+            i += bytes;
             continue;
         }
         if (before == SPACE && written)
             out[written++] = ' ';
         if (kind != SMALL && kind != CAPITAL) {
-            out[written++] = text[i++];
+            memcpy(out + written, text + i, (size_t)bytes);
+            written += bytes;
+            i += bytes;
             before = kind;
             continue;
         }
@@ -58,12 +91,16 @@ static Py_ssize_t spelled(const char *text, Py_ssize_t size, char *out)
     return written;
 }
 
-/* spelled(text) -> text, or None if it is not ASCII */
+/* spelled(text) -> text, or None if it has other letters than those of ASCII */
 PyObject *kernel_spelled(PyObject *module, PyObject *text)
 {
     (void)module;
     Py_ssize_t size;
     const char *letters = PyUnicode_AsUTF8AndSize(text, &size);
+    if (!letters && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
+        PyErr_Clear(); /* half of a pair, which is no letter */
+        return Py_NewRef(Py_None);
+    }
     if (!letters)
         return NULL;
     char *out = malloc((size_t)size + 1); /* a space is written for at least one that is read */

@@ -22,13 +22,13 @@ def plainly_spelled(text: str) -> str:
     """
     first, _, rest = text.partition("\n")
     second, _, others = rest.partition("\n")
-    is_echo = second != "" and _says_no_more(second, frozenset(_words(first)))
-    return spelled(f"{first}\n{others if is_echo else rest}")
+    return spelled(f"{first}\n{others}" if second and _is_echo(second, first) else text)
 
 
-def _says_no_more(line: str, said: frozenset[str]) -> bool:
-    """Tell whether a line has no word but some; a text's first words tell that it is none."""
-    return all(word in said for word in _words(line))
+def _is_echo(line: str, before: str) -> bool:
+    """Tell whether a line has no word but some of the line before; most have another word to begin with."""
+    first = next(_words(line), "")
+    return first in before.casefold() and frozenset(_words(before)).issuperset(_words(line))
 
 
 def _words(line: str) -> Iterator[str]:
@@ -37,7 +37,7 @@ def _words(line: str) -> Iterator[str]:
 
 def spelled(text: str, kernel: Kernel | None = COMPILED) -> str:
     """Return a text without capitals and joiners, where they say nothing."""
-    if kernel is not None and text.isascii() and (found := kernel.spelled(text)) is not None:
+    if kernel is not None and (found := kernel.spelled(text)) is not None:
         return found
     # Most words are small already.
     return " ".join([word if word.islower() else _small(word) for word in text.translate(_JOINERS).split()])
