@@ -3,7 +3,8 @@
 Notes of about 200 words, as markdown files and as documents, with each embedder that is here; or, with --folder, the
 files of a folder of your own, where a note is a chunk. Every run is a process of its own with a store of its own, after
 a few words were stored elsewhere: model and code are loaded, and no other word is known. The same texts then go through
-the embedder alone, in the batches it was asked in. Whatever else the process spent is ours. Calibration is off: it
+the embedder alone, in the batches it was asked in. Whatever else the process spent is ours. The embedded model is read
+by code of our own; what its package takes for the same texts does not change when that does. Calibration is off: it
 measures, once, and depends on no note. Medians of runs that take turns. Run by `make bench`.
 """
 
@@ -58,10 +59,11 @@ class Spent(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one bulk took, what the embedder alone takes for its texts, and how many memories it came to."""
+    """What one bulk took, what the embedder takes for its texts, as here and as it comes; and how many memories."""
 
     whole: Spent
     embedder: Spent
+    package: Spent
     memories: int
 
     @property
@@ -121,7 +123,18 @@ def outcome(name: str, shape: Shape, notes: Notes) -> Outcome:
         with Engine(SqliteStore(config.store), heard, config) as engine:
             whole = spent(bulk(engine, shape, folder / "notes", notes))
             memories = engine.status().memories
-        return Outcome(whole, spent(heard.again) if heard is not None else Spent(0.0, 0.0), memories)
+        embedded = spent(heard.again) if heard is not None else Spent(0.0, 0.0)
+        package = by_its_package(heard.batches) if heard is not None and name == "wordllama" else embedded
+        return Outcome(whole, embedded, package, memories)
+
+
+def by_its_package(batches: Sequence[Sequence[str]]) -> Spent:
+    """Embed texts with the embedded model as its package does."""
+    import wordllama
+
+    model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+    model.embed(["a word", "another"])
+    return spent(lambda: [model.embed([*texts], norm=True) for texts in batches])
 
 
 def load(embedder: Embedder | None, folder: Path) -> None:
@@ -164,14 +177,15 @@ def medians(spent: Sequence[Spent]) -> Spent:
 
 def show(name: str, shape: Shape, outcomes: Sequence[Outcome]) -> None:
     """Print the medians of some runs; how ours compares with the embedder is told run by run."""
-    whole, embedder = medians([one.whole for one in outcomes]), medians([one.embedder for one in outcomes])
-    ours = statistics.median(one.ours for one in outcomes)
-    memories = outcomes[0].memories
-    each = [1000 * s / memories for s in (whole.wall, whole.cpu, embedder.wall, embedder.cpu, ours)]
-    share = statistics.median(one.ours / one.embedder.cpu for one in outcomes) if embedder.cpu else None
+    whole, embedder, package = map(medians, list(zip(*outcomes, strict=True))[:3])
+    ours, memories = statistics.median(one.ours for one in outcomes), outcomes[0].memories
+    each = [1000 * s / memories for s in (whole.wall, whole.cpu, embedder.wall, embedder.cpu, package.cpu, ours)]
     figures = "".join(f"{ms:>10.3f}" for ms in each)
-    told = "all ours" if share is None else f"{share:.2f} : 1"
-    print(f"{name:11}{shape:11}{memories:>7,}{figures}{whole.cpu / whole.wall:>8.2f}{told:>17}")
+    shares = [
+        f"{statistics.median(one.ours / other.cpu for one, other in pairs):.2f} : 1" if embedder.cpu else "all ours"
+        for pairs in ([(one, one.embedder) for one in outcomes], [(one, one.package) for one in outcomes])
+    ]
+    print(f"{name:11}{shape:11}{memories:>7,}{figures}{whole.cpu / whole.wall:>8.2f}{shares[0]:>17}{shares[1]:>16}")
 
 
 def main() -> None:
@@ -190,11 +204,11 @@ def main() -> None:
         notes = Notes(given.slow_notes if case[0] == "minilm" else given.notes, given.words, given.folder)
         with get_context("spawn").Pool(1) as child:
             outcomes[case].append(child.apply(outcome, (*case, notes)))
-    heads = ("wall", "CPU", "emb. wall", "emb. CPU", "ours CPU")
+    heads = ("wall", "CPU", "emb. wall", "emb. CPU", "pkg. CPU", "ours CPU")
     print(
         f"{'ms a note':11}{'as':11}{'notes':>7}"
         + "".join(f"{head:>10}" for head in heads)
-        + f"{'cores':>8}{'ours : embedder':>17}"
+        + f"{'cores':>8}{'ours : embedder':>17}{'ours : package':>16}"
     )
     for case in cases:
         show(*case, outcomes[case])

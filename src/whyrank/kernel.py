@@ -238,7 +238,7 @@ class Kernel(Protocol):
         """
 
     def spelled(self, text: str, /) -> str | None:
-        """Spell a text plainly, as `embedding/spelling.py` does; nothing if it has other letters than those of ASCII."""
+        """Spell a text plainly, as `embedding/spelling.py` does; nothing if it has letters other than ASCII's."""
 
     def means(self, table: NDArray[np.float32], rows: list[list[int]], out: NDArray[np.float32], size: int, /) -> None:
         """Write the mean of some rows of a table for each list of them; for an empty list nothing is written."""
