@@ -261,12 +261,19 @@ def _relation(probe: NameProbe, name: Name, windows: dict[str, tuple[str, ...]])
         return None
     if name.key == probe.key:
         return NameMatch("equal", name.text, name.specificity)
+    # Another number is no slip: `2025-03-12` is another day than `2025-03-13`, `ADR-016` another page than `ADR-006`.
+    nearly = _nearly(probe, name) if _digits(probe.key) == _digits(name.key) else None
+    return nearly or _partial(probe, name) or _in_sentence(name, windows)
+
+
+def _digits(key: str) -> list[str]:
+    return [letter for letter in key if letter.isdigit()]
+
+
+def _nearly(probe: NameProbe, name: Name) -> NameMatch | None:
+    """Return how a query is a whole name, its words in another order or mistyped."""
     if len(name.words) > 1 and words_key(name.words) == words_key(probe.words):
         return NameMatch("same words", name.text, name.specificity)
-    return _typo(probe, name) or _partial(probe, name) or _in_sentence(name, windows)
-
-
-def _typo(probe: NameProbe, name: Name) -> NameMatch | None:
     allowed = min(edits_allowed(probe.key), edits_allowed(name.key)) if probe.typos else 0
     if not allowed:
         return None

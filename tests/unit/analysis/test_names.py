@@ -84,6 +84,10 @@ def test_the_key_of_words_does_not_depend_on_their_order() -> None:
         ("night ow", "Night Owl", "one edit"),
         ("night bowl", "Night Owl", "one edit"),
         ("nijht oml", "Night Owl", "two edits"),
+        ("nihgt owl 2", "Night Owl 2", "one edit"),
+        ("night owl 3", "Night Owl 2", None),  # another number is no slip
+        ("2031-02-03", "2031-02-04", None),
+        ("2031-02-03", "2031-03-02", "all words"),  # nor are numbers in another order
         ("night", "Night Owl Watch", "first words"),
         ("watch night", "Night Owl Watch", "all words"),
         ("ow wat", "Night Owl Watch", "prefixes"),
