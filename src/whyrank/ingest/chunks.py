@@ -14,8 +14,9 @@ from .blocks import Block
 from .markdown import ParsedText
 from .markers import Mark
 
-# Raised whenever the same file would give other chunks of the same words: files are then read anew, and nothing else.
-CUT_VERSION = 2
+# Raised whenever the same file would give other chunks of the same words, or another date: files are then read anew,
+# and nothing else.
+CUT_VERSION = 3
 
 # A new heading starts a new chunk once the last one has this share of a full one; tiny sections stay together.
 _SECTION_SHARE = 4

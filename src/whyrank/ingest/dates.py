@@ -10,6 +10,8 @@ from ..places import stored_place
 _IN_NAME = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _TOO_FAR = 1e15  # beyond this a number is no moment in any unit
 _MILLISECONDS_FROM = 1e11  # a number beyond this is milliseconds: in seconds it would be the year 5138
+# Numbers that are dates as they are written: as seconds they would be moments of 1970.
+_YEARS, _DAYS_WRITTEN = range(1900, 2101), range(1900_01_01, 2101_01_01)
 _EVERGREEN_NAMES = frozenset({"MEMORY.md", "USER.md"})
 
 _FORMATS = (
@@ -35,6 +37,10 @@ def parse_date(value: object) -> float | None:
 
 
 def _from_number(value: float) -> float | None:
+    if value in _YEARS:
+        return None  # of which nobody can tell the day
+    if value in _DAYS_WRITTEN:
+        return _from_text(str(int(value)))
     for seconds in (value, value / 1000 if abs(value) < _TOO_FAR else value):
         if abs(seconds) < _MILLISECONDS_FROM:
             return float(seconds)

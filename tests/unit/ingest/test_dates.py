@@ -30,6 +30,9 @@ MIDNIGHT = NOON - 12 * 3600
         datetime(2031, 2, 3, 2, tzinfo=timezone(timedelta(hours=2))),
         MIDNIGHT,
         MIDNIGHT * 1000,
+        "20310203",
+        20310203,
+        20310203.0,
     ],
 )
 def test_a_date_is_read_however_it_is_written(value: object) -> None:
@@ -38,7 +41,7 @@ def test_a_date_is_read_however_it_is_written(value: object) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["", "soon", "2031-13-01", "2031-02-30", None, True, [], {}, float("nan"), float("inf"), -1e20],
+    ["", "soon", "2031-13-01", "2031-02-30", None, True, [], {}, float("nan"), float("inf"), -1e20, 2031, 20311399],
 )
 def test_what_is_no_date_is_none(value: object) -> None:
     assert parse_date(value) is None
