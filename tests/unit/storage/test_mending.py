@@ -6,6 +6,7 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from filelock import Timeout
@@ -21,6 +22,7 @@ from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.locking import locked
 from whyrank.storage.sqlite.mending import examined
 from whyrank.storage.sqlite.migrations import MIGRATIONS
+from whyrank.storage.sqlite.salvaging import known_of
 from whyrank.types import Memory, Source
 
 WORDS = ("tea", "coffee", "ferry", "harbour", "lamp", "plant", "garden", "river", "stone", "bread", "light", "winter")
@@ -394,3 +396,23 @@ def test_a_page_in_the_place_of_another_costs_only_what_stood_there(path: Path) 
     with opened(path) as memory:
         assert memory.status().memories == 140 - len(gone.names)
     assert 0 < len(gone.names) < 20
+
+
+def test_a_store_that_cannot_even_say_which_index_it_has_is_called_damaged(path: Path) -> None:
+    for page in pages_of(path, "meta"):
+        with path.open("r+b") as file:
+            file.seek((page - 1) * PAGE_BYTES)
+            file.write(random.Random(5).randbytes(PAGE_BYTES))
+    with pytest.raises(StoreDamaged, match="damaged"):
+        opened(path)
+
+
+def test_rows_that_claim_more_than_there_is_memory_for_are_read_as_far_as_they_can_be() -> None:
+    class Claiming:
+        """A connection whose second row claims to be larger than any."""
+
+        def execute(self, query: str) -> Iterator[tuple[str]]:
+            yield (query,)
+            raise MemoryError
+
+    assert known_of(cast(Connection, Claiming()), "one", "other") == [("one",), ("other",)]

@@ -9,8 +9,9 @@ from typing import Any
 from .connection import Connection, Cursor, Row, SqlError
 from .layout import layout
 
-# What reading a damaged file may raise; names of columns that are no text any more are nothing SQLite knows of.
-UNREADABLE = (SqlError, UnicodeDecodeError)
+# What reading a damaged file may raise; names of columns that are no text any more are nothing SQLite knows of, and for
+# a record that claims to be larger than any it lacks memory.
+UNREADABLE = (SqlError, UnicodeDecodeError, MemoryError)
 _TRIED = 1_000_000  # rows that are looked for by their numbers alone: some seconds
 _BEYOND = 10_000  # how far behind the last row that was read others are looked for, where nothing says where they end
 

@@ -21,7 +21,7 @@ from ..pools import best
 from ..samples import spread
 from . import arrivals, past, purging, readers, restating
 from .catalogue import Catalogue
-from .connection import Connection
+from .connection import Connection, translated
 from .database import Database
 from .filters import Clause, clause_for
 from .indexes import DEFAULT, INDEXES, IndexName, answering, prepare_index
@@ -76,8 +76,9 @@ class SqliteStore(Listing):
     def _prepare(self, path: Path, keyword: str) -> None:
         if self._database.read_only and not path.exists():
             raise StoreError(f"{path} does not exist and cannot be made here", "check the permissions of the folder")
-        prepare(self._database)
-        prepare_index(self._database, keyword)
+        with translated(path):
+            prepare(self._database)
+            prepare_index(self._database, keyword)
         if not self._database.read_only and purging.is_due(self._database.reader()):
             # What cannot be done now (a full disk, a reader) keeps nobody from searching; the next opening tries again.
             with suppress(StoreError):
