@@ -197,6 +197,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--embedders", default=",".join(EMBEDDERS))
     given = parser.parse_args()
+    if given.folder and not any(path.is_file() for path in given.folder.rglob("*")):
+        parser.error(f"{given.folder} holds no files")
     shapes: Sequence[Shape] = ("folder",) if given.folder else SHAPES
     cases = [*product(filter(is_here, given.embedders.split(",")), shapes)]
     outcomes: dict[tuple[str, Shape], list[Outcome]] = {case: [] for case in cases}

@@ -39,7 +39,7 @@ static uint8_t kind_of(char letter)
 /* Look at all letters of a piece; tell whether they are of ASCII, and no more than are kept. */
 static int looked_at(const char *written, size_t size, Letters *letters)
 {
-    uint8_t all = LETTER_OR_DIGIT;
+    int is_data = size > LONGEST_WORD; /* a sum, or a key: it does not come again */
     if (size > LONGEST_ADDRESS)
         return 0;
     letters->written = written;
@@ -49,11 +49,10 @@ static int looked_at(const char *written, size_t size, Letters *letters)
             return 0;
         uint8_t kind = letters->kinds[i] = kind_of(written[i]);
         letters->small[i] = (char)(written[i] | (kind == CAPITAL ? 0x20 : 0));
-        if (!(kind & LETTER_OR_DIGIT))
-            all = 0;
+        is_data = is_data && kind & LETTER_OR_DIGIT;
     }
     letters->kinds[size] = letters->kinds[size + 1] = 0;
-    return size <= LONGEST_WORD || !all; /* a sum, or a key, does not come again */
+    return !is_data;
 }
 
 static int what_is(const Table *table, const char *letters, size_t size)
@@ -82,7 +81,8 @@ static int may_be_year(const Letters *letters, size_t begin, size_t end)
         return 1;
     if (letters->kinds[end] & JOINER && strchr("-/.", written[end]) && letters->kinds[end + 1] & DIGIT)
         return 1;
-    return begin > 1 && strchr("-/.", written[begin - 1]) && letters->kinds[begin - 2] & DIGIT;
+    return begin > 1 && letters->kinds[begin - 1] & JOINER && strchr("-/.", written[begin - 1])
+           && letters->kinds[begin - 2] & DIGIT;
 }
 
 /* Tell whether a piece may hold a year, or -1 if a month is named. */
@@ -219,14 +219,6 @@ static PyObject *token_of(const Table *table, const char *word, size_t size)
     return number && table->pieces[number - 1].is_bare ? table->pieces[number - 1].tokens : NULL;
 }
 
-static int is_spelled_out(const char *word, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        if (word[i] < 'a' || word[i] > 'z')
-            return 0;
-    return 1;
-}
-
 /* Add a word in small letters, unless it is a function word. Returns its place, or -1 for none, or -2. */
 static Py_ssize_t word_added(const Table *table, Parting *parting, const char *word, size_t size, Py_ssize_t whole)
 {
@@ -235,7 +227,7 @@ static Py_ssize_t word_added(const Table *table, Parting *parting, const char *w
         return -1;
     if (words_widened(parting))
         return -2;
-    int is_stemmed = is_spelled_out(word, size);
+    int is_stemmed = is_plain(word, size);
     PyObject *token = is_stemmed ? token_of(table, word, size) : NULL;
     if (!token) {
         PyObject *list = is_stemmed ? parting->asked : parting->made;

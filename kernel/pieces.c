@@ -12,8 +12,9 @@
 #define FIRST_SLOTS 4096
 #define AHEAD 8  /* pieces that are fetched while one is looked at: a table is larger than the processor's caches */
 #define ROUNDS 3 /* to learn words, then pieces with words that say more, and to find all of them */
-/* Letters of an address, or tokens of a piece, that take the room of a word, as in src/whyrank/analysis/pieces.py. */
-#define LETTERS_OF_A_PIECE 24
+/* Bytes of an address, or tokens of a piece, that take the room of a word: nearly as in src/whyrank/analysis/pieces.py,
+   which counts letters. */
+#define BYTES_OF_A_PIECE 24
 #define TOKENS_OF_A_PIECE 8
 /* Signs that are part of no word they stand before or behind, as in src/whyrank/analysis/compounds.py. */
 #define SIGNS ".,;:!?()\"*[]{}<>=~$&|^%`/@\\-"
@@ -215,7 +216,7 @@ static int told_of(PyObject *told, Piece *piece)
 static size_t room_for(const Piece *piece, size_t size)
 {
     size_t tokens = piece->count == SEVERAL ? (size_t)PyTuple_Size(piece->tokens) : 0;
-    size_t room = size > LONGEST_WORD ? size / LETTERS_OF_A_PIECE : 1;
+    size_t room = size > LONGEST_WORD ? size / BYTES_OF_A_PIECE : 1;
     return room > tokens / TOKENS_OF_A_PIECE ? room : tokens / TOKENS_OF_A_PIECE;
 }
 
@@ -266,8 +267,10 @@ static int all_remembered(Table *table, PyObject *pieces, PyObject *told, Py_ssi
         const char *letters = piece && one ? PyUnicode_AsUTF8AndSize(piece, &size) : NULL;
         if (!letters)
             return -1;
-        Py_INCREF(one); /* whoever is asked what it says may change the lists */
+        Py_INCREF(piece); /* whoever is asked what it says may change the lists */
+        Py_INCREF(one);
         int failed = remembered(table, letters, (size_t)size, one);
+        Py_DECREF(piece);
         Py_DECREF(one);
         if (failed)
             return -1;
@@ -311,7 +314,7 @@ static int learned(Table *table, const Unknown *unknown, PyObject *learn)
     return failed ? -1 : 0;
 }
 
-static int is_plain(const char *letters, size_t size)
+int is_plain(const char *letters, size_t size)
 {
     int strange = 0;
     for (size_t i = 0; i < size; i++)
@@ -488,10 +491,43 @@ static uint32_t known(const Table *table, const Text *text, Spot *spot)
     return found(table, letters, size, spot->hash);
 }
 
+/* Where pieces of a text stand that are not known, by their hashes: each is listed once, however often it is said. */
+typedef struct {
+    size_t *places; /* counted from 1 */
+    size_t mask;
+} Seen;
+
+static int seen_begun(Seen *seen, size_t count)
+{
+    size_t room = 16;
+    while (room < 2 * count)
+        room *= 2;
+    seen->mask = room - 1;
+    seen->places = calloc(room, sizeof *seen->places);
+    return seen->places ? 0 : (PyErr_NoMemory(), -1);
+}
+
+/* Tell whether a piece was seen before, and remember it. */
+static int was_seen(Seen *seen, const Text *text, const Spots *spots, size_t at)
+{
+    size_t size, other_size, slot = spots->spots[at].hash & seen->mask;
+    const char *letters = looked_for(text, &spots->spots[at], &size);
+    for (; seen->places[slot]; slot = (slot + 1) & seen->mask) {
+        const Spot *other = &spots->spots[seen->places[slot] - 1];
+        const char *others = looked_for(text, other, &other_size);
+        if (other->hash == spots->spots[at].hash && other_size == size && !memcmp(letters, others, size))
+            return 1;
+    }
+    seen->places[slot] = at + 1;
+    return 0;
+}
+
 /* Look up the pieces of a text that have no number yet, and list those that are not known. */
 static int looked_up(const Table *table, const Text *text, const Spots *spots, Unknown *unknown)
 {
-    for (size_t at = 0; at < spots->count; at++) {
+    Seen seen = {0};
+    int failed = 0;
+    for (size_t at = 0; !failed && at < spots->count; at++) {
         if (at + AHEAD < spots->count) {
             uint32_t number = table->slots[spots->spots[at + AHEAD].hash & table->mask].number;
             if (number)
@@ -500,12 +536,16 @@ static int looked_up(const Table *table, const Text *text, const Spots *spots, U
         Spot *spot = &spots->spots[at];
         if (spot->number || (spot->number = known(table, text, spot)))
             continue;
+        if (!seen.places && seen_begun(&seen, spots->count - at))
+            return -1;
+        if (was_seen(&seen, text, spots, at))
+            continue;
         size_t size;
         const char *letters = looked_for(text, spot, &size);
-        if (noted(table, unknown, letters, size))
-            return -1;
+        failed = noted(table, unknown, letters, size);
     }
-    return 0;
+    free(seen.places);
+    return failed;
 }
 
 /* Look up the pieces of a text, and learn those that are not known, until all are. */

@@ -5,8 +5,10 @@
 
 #include "kernel.h"
 
-#define LONGEST_WORD 64     /* as in src/whyrank/memo.py: longer ones are cut, or refused by whoever tells of them */
-#define LONGEST_ADDRESS 256 /* as in src/whyrank/analysis/pieces.py: what is longer is told of elsewhere */
+/* As in src/whyrank/memo.py and MAX_TOKEN_LETTERS of src/whyrank/analysis/words.py: longer ones are cut, or refused. */
+#define LONGEST_WORD 64
+/* As in src/whyrank/analysis/pieces.py: what is longer is told of elsewhere. */
+#define LONGEST_ADDRESS 256
 
 /* A piece that is known, or a word that is watched for. */
 typedef struct {
@@ -48,6 +50,9 @@ typedef struct Table {
 } Table;
 
 uint64_t hash_of(const char *letters, size_t size, uint64_t seed);
+
+/* Tell whether letters are small ones of ASCII alone. */
+int is_plain(const char *letters, size_t size);
 
 /* Return the number of a piece, counted from 1, or 0 if it is not known. */
 uint32_t found(const Table *table, const char *letters, size_t size, uint64_t hash);

@@ -105,6 +105,11 @@ def dated(piece: str) -> int:
     return year | (_MONTH if not months <= AMBIGUOUS or _CAPITALISED.search(piece) else DOUBTFUL_MONTH)
 
 
+def dated_as_written(text: str) -> int:
+    """Tell the same of a text as it is written, whose digits may be joined by others when it is composed (`2023²`)."""
+    return _YEAR_OR_MORE if not text.isascii() and _MAY_BE_YEAR.search(text) else 0
+
+
 def has_digit(text: str) -> bool:
     """Tell whether a text holds a digit of any script."""
     return _DIGIT.search(text) is not None

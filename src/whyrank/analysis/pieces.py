@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ..kernel import COMPILED, Kernel, Told
 from ..memo import LONGEST_WORD
 from .compounds import compound_words
-from .datewords import ANY_DATE, DOUBTFUL_MONTH, MONTH_OF, dated, has_digit
+from .datewords import ANY_DATE, DOUBTFUL_MONTH, MONTH_OF, dated, dated_as_written, has_digit
 from .languages import (
     VOTERS,
     VOTING_WORDS,
@@ -212,8 +212,9 @@ def reading_of(text: str, default_language: str, kernel: Kernel | None = COMPILE
         return _read_around(known, text, composed)
     latin = default_language if known.is_plainly(composed, read) else latin_language(composed, default_language)
     tokens = read.tokens if latin == default_language else ()
-    # A month that is doubtful, as "may", is one only beside a number.
-    dates = 0 if read.dated == DOUBTFUL_MONTH and not has_digit(composed) else read.dated
+    dates = read.dated | dated_as_written(text)
+    if dates == DOUBTFUL_MONTH and not has_digit(composed):  # "may" is a month only beside a number
+        dates = 0
     return Reading(tokens or content_in(composed, latin), script_language(text) or latin, dates)
 
 

@@ -24,9 +24,9 @@ _TABLE_HEAD = re.compile(r"\|[^\\]*\|[ \t]*\Z")
 _TABLE_RULE = re.compile(r"\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\Z")
 _MOST_CELLS = 0x10000  # the parser makes no more of one table
 _DEFINED = re.compile(r"\[(?:.*\]:|(?:[^\]\\]|\\.)*\\?\Z)")  # a link, whose label may go on in the next line
-# The same where it is certain: an address that needs no escapes, by no other protocol than that of pages.
+# The same where it is certain: an address without escapes or entities, by no other protocol than that of pages.
 _DEFINITION = re.compile(
-    r"\[(?=[^]]*[^]\s])[^][\\|]+\]:[ \t]+(?:https?://|(?![^ \t]*:))[A-Za-z0-9_./#?&=%+~,;@!$*:-]+[ \t]*\Z"
+    r"\[(?=[^]]*[^]\s])[^][\\|]+\]:[ \t]+(?:https?://|(?![^ \t]*:))[A-Za-z0-9_./#?&=%+~,@!$*:-]+[ \t]*\Z"
 )
 _TITLE_MARKS = ('"', "'", "(")  # a title may stand in the next line
 _MARKERS = re.compile(r"[-+*>0-9.) \t]*")

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.analysis.datewords import asked_dates
-from whyrank.analysis.languages import VOTING_WORDS, language_of
-from whyrank.analysis.pieces import reading_of
-from whyrank.analysis.words import tokens_of
+from whyrank.analysis.datewords import asked_dates, dated
+from whyrank.analysis.languages import VOTING_WORDS, language_of, leaning, standing_alone, voices_in
+from whyrank.analysis.pieces import _Known, _TooLong, reading_of
+from whyrank.analysis.text import compose
+from whyrank.analysis.words import content_of, tokens_of
+from whyrank.kernel import COMPILED
 
 # What pieces differ in: function words of several languages, months sure and doubtful, signs around words, identifiers,
 # scripts without spaces, spaces of all kinds, letters that are put together of several.
@@ -25,6 +27,8 @@ PIECES = (
     "IL-10", "DNA-based", "GPUs", "CDs33", "S100A9", "68.4%", "**Be", "[tea](pot)", "`kettle`", "---", "'", "','",
     "+/-", "wire/", "-0.39,", "and/or", "1,155", "x402", "may5", "Mar-2", "__", "##", "c#", "tea--pot", "e.g.",
     "SKILL.md", "@suzy", "$5", "Maybe", "(DECEMBER)", "(THE)", "It,", "tHE", "-" * 63 + "tea", "-" * 64 + "tea",
+    "a-" + "tea" * 25, "5.1850", "1/1850", "1850-1", "x,tea.pot", "tea.pot", "tea-.", "in-to", "to-may",
+    "HTMLs-a", "2019¹",
 )  # fmt: skip
 SPACES = (" ", "  ", "\n", "\t", "\u00a0", "\u2003", "\x1c", "")
 
@@ -51,6 +55,23 @@ def test_a_text_read_piece_by_piece_says_what_it_says_as_a_whole(text: str, defa
     assert asked_dates(text, read.dated) == asked_dates(text)
 
 
+@pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
+@pytest.mark.parametrize("latin", ["en", "de", "fr"])
+@pytest.mark.parametrize("before", ["", "the may tea pot teas 5 in"])
+def test_a_new_piece_is_told_alike_by_the_kernel_by_its_words_and_by_scanners(latin: str, before: str) -> None:
+    for piece in filter(str.strip, map(compose, PIECES)):
+        compiled, plain = _Known(latin, COMPILED), _Known(latin, None)
+        compiled.read(before)
+        try:
+            read = compiled.read(piece)[:4]
+        except _TooLong:
+            continue
+        assert read == plain.read(piece)[:4], piece
+        words = standing_alone(piece)
+        voices = leaning(latin, voices_in(words))
+        assert read == (content_of(piece, latin), max(1, len(words)), voices, dated(piece)), piece
+
+
 @pytest.mark.parametrize(
     ("text", "may_hold_date"),
     [
@@ -62,10 +83,18 @@ def test_a_text_read_piece_by_piece_says_what_it_says_as_a_whole(text: str, defa
         ("in 2023", True),
         ("Maybe Augusta decides", False),
         ("may I ask about March❶", True),
+        ("a note of 2019¹", True),
+        ("commit 1234567, port 8080", False),
+        ("1.2.1850", True),
     ],
 )
 def test_only_what_may_be_a_date_is_looked_into(text: str, may_hold_date: bool) -> None:
     assert (reading_of(text, "en").dated > 0) is may_hold_date
+
+
+@given(st.text(st.sampled_from("0123456789¹½②.-/ ２０٢٠年é"), max_size=14))
+def test_years_are_found_however_their_digits_are_written(text: str) -> None:
+    assert asked_dates(text, reading_of(text, "en").dated) == asked_dates(text)
 
 
 def test_of_a_long_text_the_first_words_vote() -> None:

@@ -32,6 +32,7 @@ LINES = (
     "tea -->", "a |", "a\\|", "<b> |", "[a\\", "]: x",
     "[Tea]: https://tea.example/pot?a=b#c", "[`tea()`]: #tea-pot ", "[tea]: file:pot", "[ ]: pot", "[tea|pot]: tin",
     "[tea]: tin 'pot'", "[tea]:tin", "[tea]: <tin>", "[^1]: tea", '  "pot"', "(pot)", "[te[a]]: tin", "[a]: b(c",
+    "[a]: data&#58;x",
     "> - <!-- tea", "[tea]: pot", "'pot", "[tea](pot)", "[tea]", "![tea](pot)",
     "\u00a0", "\u00a0tea", "\x0b", "\x0c", "tea\x0bpot", "# tea\u2028pot", "tea\x85pot", "&tea;", "$ tea", "% tea",
 )  # fmt: skip
@@ -145,6 +146,7 @@ def test_the_parser_is_asked_only_of_what_is_not_certain_and_what_goes_on(monkey
         ("[tea]: pot.md\ntea", True),
         ('[tea]: pot.md\n"A title"', False),
         ("[tea]: javascript:pot", False),
+        ("[tea]: javascript&colon;pot", False),
         ("[tea]: pot (tin)", False),
     ],
 )
