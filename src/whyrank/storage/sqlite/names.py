@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -70,15 +70,8 @@ class NameIndex:
 
     def put(self, connection: Connection, named: Sequence[tuple[int, str, Sequence[Name]]]) -> None:
         """Index the names of memories, each with its row and its scope."""
-        rows: list[Row] = []
-        words: list[Row] = []
-        for names, alike in groupby(named, itemgetter(2)):  # the chunks of a file have the same names
-            written, known = [*enumerate(map(_written, names))], _words_known(names)
-            for row, scope, _ in alike:
-                rows += [(row, place, scope, *name) for place, name in written]
-                words += [(scope, word, row) for word in known]
-        connection.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        connection.executemany("INSERT INTO name_words VALUES (?, ?, ?)", words)
+        connection.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _rows_of_names(named))
+        connection.executemany("INSERT INTO name_words VALUES (?, ?, ?)", _rows_of_words(named))
 
     def remove(self, connection: Connection, row: int, scope: str) -> None:
         """Take the names of a memory out, and their words; where those cannot be read, all words are looked through."""
@@ -157,6 +150,22 @@ class NameIndex:
                 keys = keys.and_also(_measured(connection.execute(new, (before, scope))))
             self._known[scope] = _Known(max(before, last), keys)
             return keys
+
+
+def _rows_of_names(named: Sequence[tuple[int, str, Sequence[Name]]]) -> Iterator[Row]:
+    for names, alike in groupby(named, itemgetter(2)):  # the chunks of a file have the same names
+        written = [*enumerate(map(_written, names))]
+        for row, scope, _ in alike:
+            for place, name in written:
+                yield row, place, scope, *name
+
+
+def _rows_of_words(named: Sequence[tuple[int, str, Sequence[Name]]]) -> Iterator[Row]:
+    for names, alike in groupby(named, itemgetter(2)):
+        known = _words_known(names)
+        for row, scope, _ in alike:
+            for word in known:
+                yield scope, word, row
 
 
 def _written(name: Name) -> Row:
