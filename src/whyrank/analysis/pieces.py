@@ -212,7 +212,7 @@ def reading_of(text: str, default_language: str, kernel: Kernel | None = COMPILE
         return _read_around(known, text, composed)
     latin = default_language if known.is_plainly(composed, read) else latin_language(composed, default_language)
     tokens = read.tokens if latin == default_language else ()
-    dates = read.dated | dated_as_written(text)
+    dates = read.dated if composed == text else read.dated | dated_as_written(text)
     if dates == DOUBTFUL_MONTH and not has_digit(composed):  # "may" is a month only beside a number
         dates = 0
     return Reading(tokens or content_in(composed, latin), script_language(text) or latin, dates)
