@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
-#define KERNEL_VERSION 9
+#define KERNEL_VERSION 10
 
 /* Have something brought near that is looked at soon. */
 #if defined(__GNUC__)

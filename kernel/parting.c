@@ -1,12 +1,15 @@
-/* What scanners find in a piece of ASCII, found letter by letter: src/whyrank/analysis/words.py says what it is. */
+/* What scanners find in a piece with letters of ASCII, found letter by letter: src/whyrank/analysis/words.py says what
+   it is. */
 
 #include "parting.h"
+#include "symbols.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_RUNS (LONGEST_ADDRESS / 2 + 1)
 #define DIGITS_OF_A_YEAR 4
+#define APOSTROPHE "\xe2\x80\x99" /* which composed texts write as ASCII does */
 
 enum { SMALL = 1, CAPITAL = 2, DIGIT = 4, UNDERSCORE = 8, JOINER = 16 };
 enum { LETTER = SMALL | CAPITAL, LETTER_OR_DIGIT = LETTER | DIGIT, OF_WORDS = LETTER_OR_DIGIT | UNDERSCORE };
@@ -15,6 +18,7 @@ enum { LETTER = SMALL | CAPITAL, LETTER_OR_DIGIT = LETTER | DIGIT, OF_WORDS = LE
 typedef struct {
     const char *written;
     size_t size;
+    int has_symbols; /* beyond ASCII, which part words as others do */
     uint8_t kinds[LONGEST_ADDRESS + 2]; /* nothing stands behind the last */
     char small[LONGEST_ADDRESS + 1];
 } Letters;
@@ -39,14 +43,20 @@ static uint8_t kind_of(char letter)
 /* Look at all letters of a piece; tell whether they are of ASCII, and no more than are kept. */
 static int looked_at(const char *written, size_t size, Letters *letters)
 {
-    int is_data = size > LONGEST_WORD; /* a sum, or a key: it does not come again */
+    int is_data = size > LONGEST_WORD, bytes = 0; /* a sum, or a key: it does not come again */
     if (size > LONGEST_ADDRESS)
         return 0;
     letters->written = written;
     letters->size = size;
+    letters->has_symbols = 0;
     for (size_t i = 0; i < size; i++) {
-        if (written[i] & 0x80)
-            return 0;
+        if (written[i] & 0x80 && bytes == 0) {
+            bytes = symbol_at(written + i, size - i);
+            if (bytes == 0 || size > LONGEST_WORD || !memcmp(written + i, APOSTROPHE, sizeof APOSTROPHE - 1))
+                return 0;
+            letters->has_symbols = 1;
+        }
+        bytes -= bytes > 0;
         uint8_t kind = letters->kinds[i] = kind_of(written[i]);
         letters->small[i] = (char)(written[i] | (kind == CAPITAL ? 0x20 : 0));
         is_data = is_data && kind & LETTER_OR_DIGIT;
@@ -55,11 +65,24 @@ static int looked_at(const char *written, size_t size, Letters *letters)
     return !is_data;
 }
 
-static int what_is(const Table *table, const char *letters, size_t size)
+static const Piece *watched_for(const Table *table, const char *letters, size_t size)
 {
     const Table *watched = table->watched;
     uint32_t number = found(watched, letters, size, hash_of(letters, size, watched->seed));
-    return number ? watched->pieces[number - 1].words : 0;
+    return number ? &watched->pieces[number - 1] : NULL;
+}
+
+int what_is(const Table *table, const char *letters, size_t size)
+{
+    const Piece *word = watched_for(table, letters, size);
+    return word ? word->words : 0;
+}
+
+/* Return how a word leans if it has a voice. */
+static int leaning_of(const Table *table, const char *letters, size_t size)
+{
+    const Piece *word = watched_for(table, letters, size);
+    return word ? word->leaning : 0;
 }
 
 static size_t end_of(const Letters *letters, size_t begin, uint8_t kinds)
@@ -85,10 +108,23 @@ static int may_be_year(const Letters *letters, size_t begin, size_t end)
            && letters->kinds[begin - 2] & DIGIT;
 }
 
-/* Tell whether a piece may hold a year, or -1 if a month is named. */
+/* Tell whether a piece holds what begins like a month that is a word as well, with a capital. */
+static int is_like_month(const Letters *letters)
+{
+    static const char *const MONTHS[] = {"apr", "aug", "dec", "feb", "jan", "mai", "mar", "may", "mei", "nov", "oct"};
+    for (size_t at = 0; at + 3 <= letters->size; at++)
+        for (size_t i = 0; letters->kinds[at] & CAPITAL && i < sizeof MONTHS / sizeof *MONTHS; i++)
+            if (!memcmp(letters->small + at, MONTHS[i], 3))
+                return 1;
+    return 0;
+}
+
+/* Tell whether a piece may hold a year, or -1 if a month is named, or may be. */
 static int dated(const Table *table, const Letters *letters)
 {
-    int date = 0;
+    int date = letters->has_symbols && is_like_month(letters) ? -1 : 0;
+    if (date)
+        return date;
     for (size_t begin = 0, end; begin < letters->size; begin = end > begin ? end : begin + 1) {
         end = end_of(letters, begin, DIGIT);
         if (may_be_year(letters, begin, end))
@@ -121,10 +157,29 @@ static int is_apart_behind(const Letters *letters, size_t at)
     return !(letters->kinds[at] & (OF_WORDS | JOINER)) || letters->written[at] == '\'';
 }
 
-/* Count the words that stand alone in a piece; -1 if one may have a voice, or an apostrophe. */
-static int standing_alone(const Table *table, const Letters *letters)
+/* Return how the sides of an apostrophe lean, each that is said once. */
+static int sides_leaning(const Table *table, const char *word, size_t size)
+{
+    int leaning = 0;
+    for (size_t begin = 0, end; begin < size; begin = end + 1) {
+        const char *side = word + begin, *mark = memchr(side, '\'', size - begin);
+        end = mark ? (size_t)(mark - word) : size;
+        int is_new = 1;
+        for (size_t other = 0, stop; is_new && other < begin; other = stop + 1) {
+            stop = other + (size_t)((const char *)memchr(word + other, '\'', begin - other) - (word + other));
+            is_new = stop - other != end - begin || memcmp(word + other, side, end - begin);
+        }
+        if (is_new)
+            leaning += leaning_of(table, side, end - begin);
+    }
+    return leaning;
+}
+
+/* Count the words that stand alone in a piece, and tell how they lean together. */
+static int standing_alone(const Table *table, const Letters *letters, int32_t *leaning)
 {
     int words = 0;
+    *leaning = 0;
     for (size_t begin = 0, end; begin < letters->size; begin++) {
         if (!is_spoken(letters, begin) || !is_apart_before(letters, begin))
             continue;
@@ -134,9 +189,9 @@ static int standing_alone(const Table *table, const Letters *letters)
             end--; /* where an apostrophe is, a word may end before it */
         if (end == begin)
             continue;
-        if (memchr(letters->written + begin, '\'', end - begin)
-            || what_is(table, letters->small + begin, end - begin) & VOICE)
-            return -1;
+        *leaning += leaning_of(table, letters->small + begin, end - begin);
+        if (memchr(letters->written + begin, '\'', end - begin))
+            *leaning += sides_leaning(table, letters->small + begin, end - begin);
         words++;
         begin = end - 1;
     }
@@ -145,7 +200,7 @@ static int standing_alone(const Table *table, const Letters *letters)
 
 /* -- its words ---------------------------------------------------------------------------------------------------- */
 
-/* Find the runs of letters of a piece that are words or identifiers; -1 if one holds an apostrophe. */
+/* Find the runs of letters of a piece that are words or identifiers. */
 static int runs_found(const Letters *letters, Run *runs)
 {
     int count = 0;
@@ -157,8 +212,6 @@ static int runs_found(const Letters *letters, Run *runs)
         end = end_of(letters, begin, OF_WORDS);
         for (size_t next; (next = end_of(letters, end, JOINER)) > end && letters->kinds[next] & OF_WORDS;)
             end = end_of(letters, next, OF_WORDS);
-        if (memchr(letters->written + begin, '\'', end - begin))
-            return -1;
         if (end + 1 < letters->size && letters->written[end] == '+' && letters->written[end + 1] == '+')
             end += 2;
         else if (end < letters->size && letters->written[end] == '#')
@@ -306,6 +359,32 @@ static int run_added(const Table *table, Parting *parting, const Letters *letter
     return whole == -2 ? -1 : 0;
 }
 
+/* Tell whether English joins this to a word with an apostrophe. */
+static int is_contraction(const char *letters, size_t size)
+{
+    return (size == 1 && strchr("stdm", *letters)) || (size == 2 && (!memcmp(letters, "re", 2) || !memcmp(letters, "ve", 2)
+                                                                     || !memcmp(letters, "ll", 2)));
+}
+
+/* Add the words of a run, which may have apostrophes: without what is joined to them, and others each for itself. */
+static int spoken_added(const Table *table, Parting *parting, const Letters *letters, Run run)
+{
+    size_t size = run.end - run.begin < LONGEST_WORD ? run.end - run.begin : LONGEST_WORD;
+    if (!memchr(letters->written + run.begin, '\'', run.end - run.begin))
+        return run_added(table, parting, letters, run);
+    if (what_is(table, letters->small + run.begin, size) & STOP_WORD)
+        return 0;
+    for (size_t begin = run.begin, end; begin < run.end; begin = end + 1) {
+        const char *mark = memchr(letters->written + begin, '\'', run.end - begin);
+        end = mark ? (size_t)(mark - letters->written) : run.end;
+        if (end == begin || (begin > run.begin && is_contraction(letters->small + begin, end - begin)))
+            continue;
+        if (run_added(table, parting, letters, (Run){begin, end}))
+            return -1;
+    }
+    return 0;
+}
+
 static int piece_added(Parting *parting, Parted piece)
 {
     if (parting->piece_count == parting->piece_room) {
@@ -326,15 +405,16 @@ int parted(const Table *table, const char *written, size_t size, Parting *partin
     Run runs[MOST_RUNS];
     if (!looked_at(written, size, &letters))
         return 0;
-    int date = dated(table, &letters), words = date < 0 ? -1 : standing_alone(table, &letters);
-    int count = words < 0 || has_plural(&letters) ? -1 : runs_found(&letters, runs);
-    if (count < 0)
+    int date = dated(table, &letters);
+    if (date < 0 || has_plural(&letters))
         return 0;
+    int32_t leaning;
+    int words = standing_alone(table, &letters, &leaning), count = runs_found(&letters, runs);
     size_t first = parting->count;
     for (int i = 0; i < count; i++)
-        if (run_added(table, parting, &letters, runs[i]))
+        if (spoken_added(table, parting, &letters, runs[i]))
             return -1;
-    Parted piece = {written, size, first, parting->count - first, (uint16_t)words, (uint8_t)date};
+    Parted piece = {written, size, first, parting->count - first, leaning, (uint16_t)words, (uint8_t)date};
     return piece_added(parting, piece) ? -1 : 1;
 }
 

@@ -1,4 +1,5 @@
-/* New pieces of ASCII, taken apart: what of them goes to a stemmer, and what their tokens are made of. */
+/* New pieces whose letters are of ASCII, taken apart: what of them goes to a stemmer, and what their tokens are made of.
+*/
 
 #ifndef WHYRANK_PARTING_H
 #define WHYRANK_PARTING_H
@@ -16,6 +17,7 @@ typedef struct {
 typedef struct {
     const char *letters;
     size_t size, first, count;
+    int32_t leaning;
     uint16_t words;
     uint8_t dated;
 } Parted;
@@ -29,10 +31,13 @@ typedef struct {
     PyObject *made;  /* words that are tokens as they are */
 } Parting;
 
+/* Tell what a word is that is watched for, or 0. */
+int what_is(const Table *table, const char *letters, size_t size);
+
 int parting_begun(Parting *parting);
 void parting_ended(Parting *parting);
 
-/* Take a piece apart. Returns 1; 0 for one that says more than its words, or is read otherwise; -1 with an exception. */
+/* Take a piece apart. Returns 1; 0 for one that names a month, or is read otherwise; -1 with an exception. */
 int parted(const Table *table, const char *letters, size_t size, Parting *parting);
 
 /* Return the tokens of a piece, as a tuple; the stems of what was asked for stand in a list from some place on. */

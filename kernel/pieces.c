@@ -144,23 +144,34 @@ static int filed(Table *table, const char *letters, size_t size, Piece piece)
     return 0;
 }
 
-/* Watch for some words. */
+/* Watch for a word, which leans to a language or away from it. */
+static int word_watched(Table *table, PyObject *word, uint16_t kind, int32_t leaning)
+{
+    Py_ssize_t size;
+    const char *letters = PyUnicode_AsUTF8AndSize(word, &size);
+    if (!letters)
+        return -1;
+    uint64_t hash = hash_of(letters, (size_t)size, table->seed);
+    uint32_t number = found(table, letters, (size_t)size, hash);
+    if (!number)
+        return filed(table, letters, (size_t)size, (Piece){.hash = hash, .words = kind, .leaning = leaning});
+    table->pieces[number - 1].words |= kind;
+    table->pieces[number - 1].leaning += leaning;
+    return 0;
+}
+
+/* Watch for some words; those that lean stand in a dictionary. */
 static int watched(Table *table, PyObject *words, uint16_t kind)
 {
     PyObject *each = PyObject_GetIter(words), *word = NULL;
     int failed = each == NULL;
     while (!failed && (word = PyIter_Next(each))) {
-        Py_ssize_t size;
-        const char *letters = PyUnicode_AsUTF8AndSize(word, &size);
-        failed = letters == NULL;
-        if (!failed) {
-            uint64_t hash = hash_of(letters, (size_t)size, table->seed);
-            uint32_t number = found(table, letters, (size_t)size, hash);
-            if (number)
-                table->pieces[number - 1].words |= kind;
-            else
-                failed = filed(table, letters, (size_t)size, (Piece){.hash = hash, .words = kind});
-        }
+        PyObject *leaning = kind == VOICE ? PyObject_GetItem(words, word) : NULL;
+        long leans = leaning ? PyLong_AsLong(leaning) : 0;
+        failed = PyErr_Occurred() || leans < -1 || leans > 1 || word_watched(table, word, kind, (int32_t)leans);
+        if (failed && !PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "a word leans to a language by one, or away from it");
+        Py_XDECREF(leaning);
         Py_DECREF(word);
     }
     Py_XDECREF(each);
@@ -171,7 +182,7 @@ PyObject *kernel_pieces(PyObject *module, PyObject *const *arguments, Py_ssize_t
 {
     (void)module;
     if (count != 3)
-        return PyErr_Format(PyExc_TypeError, "pieces takes function words, words that vote and months");
+        return PyErr_Format(PyExc_TypeError, "pieces takes function words, how words lean, and months");
     PyObject *name = PyUnicode_FromString(NAME), *capsule = NULL;
     if (!name)
         return NULL;
@@ -233,7 +244,7 @@ static int remembered(Table *table, const char *letters, size_t size, PyObject *
     return 0;
 }
 
-/* Pieces that are not known: small letters of ASCII and no more, those that could be taken apart, and all others. */
+/* Pieces that are not known: words that say no more than their stems, those that could be taken apart, all others. */
 typedef struct {
     PyObject *plain, *rest;
     Parting parting;
@@ -284,7 +295,7 @@ static int parted_remembered(Table *table, const Parting *parting, PyObject *tol
     for (size_t i = 0; i < parting->piece_count; i++) {
         const Parted *piece = &parting->pieces[i];
         PyObject *tokens = parted_tokens(parting, piece, told, stems);
-        PyObject *one = tokens ? Py_BuildValue("(NiHb)", tokens, 0, piece->words, piece->dated) : NULL;
+        PyObject *one = tokens ? Py_BuildValue("(NiHb)", tokens, piece->leaning, piece->words, piece->dated) : NULL;
         int failed = !one || remembered(table, piece->letters, piece->size, one);
         Py_XDECREF(one);
         if (failed)
@@ -325,7 +336,7 @@ int is_plain(const char *letters, size_t size)
 /* List a piece that is not known. */
 static int noted(const Table *table, Unknown *unknown, const char *letters, size_t size)
 {
-    int is_word = size <= LONGEST_WORD && is_plain(letters, size);
+    int is_word = size <= LONGEST_WORD && is_plain(letters, size) && !what_is(table, letters, size);
     int done = is_word ? 0 : parted(table, letters, size, &unknown->parting);
     if (done)
         return done < 0 ? -1 : 0;

@@ -46,7 +46,7 @@ typedef struct Table {
     size_t mask;
     uint64_t seed;
     size_t taken;          /* room, in pieces as they usually are */
-    struct Table *watched; /* words that a piece with one of them is told of elsewhere for, or that are no tokens */
+    struct Table *watched; /* words that are no tokens, that speak for a language, or are months */
 } Table;
 
 uint64_t hash_of(const char *letters, size_t size, uint64_t seed);

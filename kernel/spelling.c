@@ -3,6 +3,7 @@
    among: dashes, quotes, arrows, drawn lines, pictures. */
 
 #include "kernel.h"
+#include "symbols.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,18 +24,8 @@ static int kind_of(unsigned char letter)
     return letter == '-' || letter == '_' || letter == '/' ? SPACE : OTHER;
 }
 
-/* Blocks of signs in UTF-8, from the first to the last, all of whose signs are OTHER. */
-static const struct {
-    const char *first, *last;
-    int size;
-} BLOCKS[] = {
-    {"\xe2\x80\x90", "\xe2\x80\xa7", 3},         /* dashes, quotes, bullets, dots */
-    {"\xe2\x86\x90", "\xe2\x8b\xbf", 3},         /* arrows, signs of mathematics */
-    {"\xe2\x94\x80", "\xe2\x9b\xbf", 3},         /* drawn lines, shapes, small pictures */
-    {"\xef\xb8\x8f", "\xef\xb8\x8f", 3},         /* which says that a sign is a picture */
-    {"\xf0\x9f\x8c\x80", "\xf0\x9f\x9b\xbf", 4}, /* pictures */
-};
-#define JOINER "\xe2\x80\xba" /* as headings are joined */
+#define JOINER "\xe2\x80\xba"     /* as headings are joined */
+#define IS_PICTURE "\xef\xb8\x8f" /* which says that a sign is a picture */
 
 /* Tell what the sign that begins here is, which is not ASCII, and how many bytes it has; -1 for whatever else there is. */
 static int sign_at(const char *text, Py_ssize_t left, int *size)
@@ -42,13 +33,10 @@ static int sign_at(const char *text, Py_ssize_t left, int *size)
     *size = 3;
     if (left >= 3 && !memcmp(text, JOINER, 3))
         return SPACE;
-    for (size_t i = 0; i < sizeof BLOCKS / sizeof *BLOCKS; i++) {
-        *size = BLOCKS[i].size;
-        if (left >= *size && memcmp(text, BLOCKS[i].first, (size_t)*size) >= 0
-            && memcmp(text, BLOCKS[i].last, (size_t)*size) <= 0)
-            return OTHER;
-    }
-    return -1;
+    if (left >= 3 && !memcmp(text, IS_PICTURE, 3))
+        return OTHER;
+    *size = symbol_at(text, (size_t)left);
+    return *size ? OTHER : -1;
 }
 
 /* Write a text with single spaces between its words, and return how many bytes that took; -1 if it has other letters. */

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 9  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 10  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
 # What a piece of a text says: its only token; or else its tokens, how it leans, how many words stand alone in it, and
@@ -182,16 +182,19 @@ class Kernel(Protocol):
     ) -> None:
         """Write what each term (a row) of one kind of text gives to each of some places (a column)."""
 
-    def pieces(self, stop_words: Iterable[str], voters: Iterable[str], months: Iterable[str], /) -> object:
-        """Make room for what the pieces of texts between two spaces say, where some words say more than their stems."""
+    def pieces(self, stop_words: Iterable[str], leaning: Mapping[str, int], months: Iterable[str], /) -> object:
+        """Make room for what the pieces of texts between two spaces say.
+
+        Some words are no tokens, some lean to a language (1), away from it (-1) or neither (0), some are months.
+        """
 
     def read(
         self, pieces: object, text: str, learn: Callable[[list[str], list[str], list[str]], list[Told]], /
     ) -> tuple[tuple[str, ...], int, int, int, int]:
         """Read the pieces of a text: their tokens, words, leanings and dates added up; and the room all pieces take.
 
-        What new pieces say is learned, and kept: of those that are small letters of ASCII; of words, which others of
-        ASCII are taken apart into, the stems; then of all that say more, or are written otherwise. One that is a word
+        What new pieces say is learned, and kept: of plain words, and of words that others with letters of ASCII are
+        taken apart into, the stems; then of all that may name a month, or are written otherwise. One that is a word
         with a capital or signs around it says what the word says, unless that is more than a token.
         """
 

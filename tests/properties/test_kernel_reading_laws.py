@@ -67,7 +67,7 @@ def test_what_a_piece_says_is_asked_once_and_an_error_goes_through() -> None:
     asked = list[tuple[list[str], ...]]()
     said: dict[str, Told] = {
         "tea": "tea",
-        "l'eau": (("l", "eau"), 7, 2, 1),
+        "l'été": (("l", "été"), 7, 2, 1),
         "the": ((), 3, 1, 2),
         "a": (("A",), -1, 1, 0),
     }
@@ -76,11 +76,11 @@ def test_what_a_piece_says_is_asked_once_and_an_error_goes_through() -> None:
         asked.append(pieces)
         return [said[piece] for each in pieces for piece in each]
 
-    pieces = COMPILED.pieces((), (), ())
+    pieces = COMPILED.pieces((), {}, ())
     for _ in range(2):
-        read = COMPILED.read(pieces, "the\u2003l'eau\x1ctea the a ", learn)
-        assert read == (("l", "eau", "tea", "A"), 1 + 2 + 1 + 1 + 1, 3 + 7 + 0 + 3 - 1, 1 | 2, 4)
-    assert asked == [(["the", "tea", "a"], [], ["l'eau"])]  # each once
+        read = COMPILED.read(pieces, "the\u2003l'été\x1ctea the a ", learn)
+        assert read == (("l", "été", "tea", "A"), 1 + 2 + 1 + 1 + 1, 3 + 7 + 0 + 3 - 1, 1 | 2, 4)
+    assert asked == [(["the", "tea", "a"], [], ["l'été"])]  # each once
     with pytest.raises(KeyError):
         COMPILED.read(pieces, "tea green", learn)
     for wrong in ((), ["black", "tea"], [1], [((), 0)], [("black", 0, 1, 0)], [((), 0, 1, -1)]):
@@ -95,14 +95,14 @@ def test_a_word_is_known_by_whatever_signs_stand_around_it_unless_it_says_more_t
     def learn(*pieces: list[str]) -> list[Told]:
         asked.append(pieces)
         told = (piece for each in pieces for piece in each)
-        return [((), 1, 1, 0) if piece.lower().startswith("it") else piece for piece in told]
+        return [((), 1, 1, 2) if piece.lower().startswith("may") else piece for piece in told]
 
-    pieces = COMPILED.pieces((), ["it"], ())
+    pieces = COMPILED.pieces((), {}, ["may"])
     for _ in range(2):
-        read = COMPILED.read(pieces, "(Tea TEA, It tea; it", learn)
-        assert read == (("tea", "tea", "tea"), 5, 2, 0, 3)
-    # `It` is asked for as it is written once it is known that its word says more.
-    assert asked == [(["tea", "it"], [], []), ([], [], ["It"])]
+        read = COMPILED.read(pieces, "(Tea TEA, May tea; may", learn)
+        assert read == (("tea", "tea", "tea"), 5, 2, 2, 3)
+    # `May` is asked for as it is written once it is known that its word says more.
+    assert asked == [(["tea"], [], ["may"]), ([], [], ["May"])]
 
 
 def test_of_a_piece_that_is_taken_apart_only_words_are_asked_for_that_nobody_has_said() -> None:
@@ -113,19 +113,28 @@ def test_of_a_piece_that_is_taken_apart_only_words_are_asked_for_that_nobody_has
         asked.append(pieces)
         return [piece[:3] for each in pieces for piece in each]
 
-    pieces = COMPILED.pieces(["of"], ["die"], ["may"])
+    pieces = COMPILED.pieces(["of"], {"die": -1}, ["may"])
     assert COMPILED.read(pieces, "kettles", learn)[0] == ("ket",)
     # The whole before its parts, neither function words nor parts that come to the same; months are asked for whole.
     read = COMPILED.read(pieces, "kettle-of-Kettles ofOf kettles.2023 (may-5 die,", learn)
-    assert read == (("ket", "ofo", "kettles.2023", "ket", "2023", "(ma", "die"), 5, 0, 4, 6)
-    assert asked == [(["kettles"], [], []), (["die"], ["kettleofkettles", "kettle", "ofof"], ["(may-5"])]
+    assert read == (("ket", "ofo", "kettles.2023", "ket", "2023", "(ma", "die"), 5, -1, 4, 7)
+    # `die` leans away, so what is written with signs is a piece of its own.
+    asked_then = [([], ["kettleofkettles", "kettle", "ofof", "die"], ["(may-5"]), ([], ["die"], [])]
+    assert asked == [(["kettles"], [], []), *asked_then]
 
 
 @pytest.mark.parametrize("wrong", [None, 1, [b"tea"], [["tea"]]])
 def test_what_is_watched_for_are_words(wrong: Any) -> None:
     assert COMPILED is not None
     with pytest.raises(TypeError):
-        COMPILED.pieces((), (), wrong)
+        COMPILED.pieces((), {}, wrong)
+
+
+@pytest.mark.parametrize("wrong", [["die"], {"die": "1"}, {"die": 2}, {"die": -2}, {b"die": 1}])
+def test_what_leans_leans_by_one(wrong: Any) -> None:
+    assert COMPILED is not None
+    with pytest.raises((TypeError, ValueError)):
+        COMPILED.pieces((), wrong, ())
 
 
 def test_lists_may_change_while_what_a_piece_says_is_read() -> None:
@@ -145,18 +154,18 @@ def test_lists_may_change_while_what_a_piece_says_is_read() -> None:
         return [((piece,), Odd(), 1, 0) for each in pieces for piece in each]
 
     said = "l'" + "ä" * 30
-    assert COMPILED.read(COMPILED.pieces((), (), ()), said, learn) == ((said,), 1, 1, 0, 1)
+    assert COMPILED.read(COMPILED.pieces((), {}, ()), said, learn) == ((said,), 1, 1, 0, 1)
 
 
 def test_a_stem_is_a_text() -> None:
     assert COMPILED is not None
     with pytest.raises(TypeError):
-        COMPILED.read(COMPILED.pieces((), (), ()), "tea-pot", lambda plain, words, rest: [((), 0, 1, 0)] * len(words))
+        COMPILED.read(COMPILED.pieces((), {}, ()), "tea-pot", lambda plain, words, rest: [((), 0, 1, 0)] * len(words))
 
 
 def test_many_pieces_are_known_again() -> None:
     assert COMPILED is not None
-    pieces, words = COMPILED.pieces((), (), ()), [f"ä{number}" for number in range(20_000)]
+    pieces, words = COMPILED.pieces((), {}, ()), [f"ä{number}" for number in range(20_000)]
     first = COMPILED.read(pieces, " ".join(words), lambda *each: [((piece,), 1, 1, 0) for piece in each[-1]])
     again = COMPILED.read(pieces, " ".join(words), lambda *each: [*each[-1]])
     assert first == again == (tuple(words), 20_000, 20_000, 0, 20_000)
@@ -164,7 +173,7 @@ def test_many_pieces_are_known_again() -> None:
 
 def test_pieces_take_the_room_of_their_letters_and_of_their_tokens() -> None:
     assert COMPILED is not None
-    pieces = COMPILED.pieces((), (), ())
+    pieces = COMPILED.pieces((), {}, ())
     address, spoken = "tea/" * 30, "茶" * 20  # no longer than a word
     read = COMPILED.read(pieces, f"{address} {spoken}", lambda plain, words, rest: [*words, (("茶茶",) * 59, 0, 1, 0)])
     assert read[-1] == 120 // 24 + 59 // 8

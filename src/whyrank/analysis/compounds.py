@@ -1,7 +1,7 @@
 """Words of ASCII that need no scanner, though they are not plain: with signs around them, hyphens, points or digits.
 
 A new piece of a text costs eight passes of patterns, and most are told by their parts alone. Where there is a kernel it
-does so (`kernel/parting.c`), and what is left for this has apostrophes, or may say more than its words.
+does so (`kernel/parting.c`), and little is left for this: plurals of acronyms, and what may name a month.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from .datewords import ANY_DATE, DOUBTFUL_MONTH, MONTH_OF, dated, dated_as_writt
 from .languages import (
     VOTERS,
     VOTING_WORDS,
-    has_most,
     latin_language,
     leaning,
     script_language,
@@ -64,6 +63,14 @@ class _Read(NamedTuple):
     dated: int
     room: int
 
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether all words have a vote, and as many speak for the language at hand as for all others together.
+
+        It has won then; where others have more, as seldom happens, votes are counted.
+        """
+        return self.words <= VOTING_WORDS and self.leaning >= 0
+
 
 class _More(NamedTuple):
     """What a piece says besides its tokens.
@@ -83,7 +90,7 @@ _NO_MORE = _More()
 class _Known(dict[str, tuple[str, ...]]):
     """The tokens of pieces, as a language has them; and of the few pieces that say more, what they say.
 
-    Where there is a kernel it keeps them, and takes most pieces of ASCII apart itself.
+    Where there is a kernel it keeps them, and takes most pieces apart itself.
     """
 
     def __init__(self, latin: str, kernel: Kernel | None) -> None:
@@ -92,10 +99,9 @@ class _Known(dict[str, tuple[str, ...]]):
         self.room = 0
         self._kernel = kernel
         self._more: dict[str, _More] = {}
-        self._voices: dict[str, tuple[str, ...]] = {}
         self._stop_words = STOP_WORDS.get(latin, frozenset())
         self._telling = frozenset(VOTERS.keys() | MONTH_OF.keys() | self._stop_words)
-        self._pieces = None if kernel is None else kernel.pieces(self._stop_words, VOTERS, MONTH_OF)
+        self._pieces = None if kernel is None else kernel.pieces(self._stop_words, _leanings(latin), MONTH_OF)
 
     def read(self, composed: str) -> _Read:
         """Look the pieces of a composed text up, and work out those that are new."""
@@ -114,10 +120,7 @@ class _Known(dict[str, tuple[str, ...]]):
         """Tell what new pieces say: plain words, and words of others, no more than their stems, made all at once."""
         for piece in rest:
             _check_length(piece)
-        told: list[Told] = [*stems([*plain, *words], self.latin)]
-        for piece in self._telling.intersection(plain):
-            told[plain.index(piece)] = self._said(piece)
-        return [*told, *map(self._said, rest)]
+        return [*stems([*plain, *words], self.latin), *map(self._said, rest)]
 
     def _said(self, piece: str) -> Told:
         tokens, more = self._worked_out(piece)
@@ -161,18 +164,7 @@ class _Known(dict[str, tuple[str, ...]]):
         return dict(zip(spoken, stems(spoken, self.latin), strict=True))
 
     def _looked_at(self, piece: str, words: tuple[str, ...]) -> _More:
-        if voices := voices_in(words):
-            self._voices[piece] = tuple(voices)
-        return _More(leaning(self.latin, voices), max(1, len(words)), dated(piece))
-
-    def is_plainly(self, composed: str, read: _Read) -> bool:
-        """Tell whether a text is short, and nothing in it speaks more for another language than for the one at hand."""
-        if read.words > VOTING_WORDS:
-            return False
-        # As nearly always more speak for it than for all others together, nobody need be counted.
-        if read.leaning >= 0:
-            return True
-        return has_most(self.latin, [*chain.from_iterable(filter(None, map(self._voices.get, composed.split())))])
+        return _More(leaning(self.latin, voices_in(words)), max(1, len(words)), dated(piece))
 
 
 def _check_length(piece: str) -> None:
@@ -195,6 +187,11 @@ def _tokens(words: Sequence[str], stemmed: Mapping[str, str]) -> tuple[str, ...]
 _by_language: dict[tuple[str, bool], _Known] = {}
 
 
+def _leanings(latin: str) -> dict[str, int]:
+    """Return by how much each word that votes speaks for a language more than for others."""
+    return {voice: leaning(latin, (voice,)) for voice in VOTERS}
+
+
 def _known(latin: str, kernel: Kernel | None) -> _Known:
     """Return what is known as a language has it; a new one where that is too much, for others may read the old one."""
     known = _by_language.get((latin, kernel is None))
@@ -210,7 +207,7 @@ def reading_of(text: str, default_language: str, kernel: Kernel | None = COMPILE
         read = known.read(composed)
     except _TooLong:
         return _read_around(known, text, composed)
-    latin = default_language if known.is_plainly(composed, read) else latin_language(composed, default_language)
+    latin = default_language if read.is_plain else latin_language(composed, default_language)
     tokens = read.tokens if latin == default_language else ()
     dates = read.dated if composed == text else read.dated | dated_as_written(text)
     if dates == DOUBTFUL_MONTH and not has_digit(composed):  # "may" is a month only beside a number

@@ -28,7 +28,9 @@ PIECES = (
     "+/-", "wire/", "-0.39,", "and/or", "1,155", "x402", "may5", "Mar-2", "__", "##", "c#", "tea--pot", "e.g.",
     "SKILL.md", "@suzy", "$5", "Maybe", "(DECEMBER)", "(THE)", "It,", "tHE", "-" * 63 + "tea", "-" * 64 + "tea",
     "a-" + "tea" * 25, "5.1850", "1/1850", "1850-1", "x,tea.pot", "tea.pot", "tea-.", "in-to", "to-may",
-    "HTMLs-a", "2019¹",
+    "HTMLs-a", "2019¹", "“tea", "pot”,", "tea—pot", "“Don't", "You're", "“May", "“Maybe—not”", "✅", "🧠tea", "→the",
+    "❶tea", "✔\ufe0ftea", "it's-a", "o'the'o", "the'the", "rock'n'roll", "qu'elle", "'tis", "DON'T", "they'll++",
+    "a-'b", "'the'", "“" * 22 + "tea", "2023—24", "l'the-s",
 )  # fmt: skip
 SPACES = (" ", "  ", "\n", "\t", "\u00a0", "\u2003", "\x1c", "")
 
@@ -39,9 +41,9 @@ texts = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SPACES)), ma
 
 # Words, parts of words and the signs that may join them, begin them or stand around them.
 made_up = st.lists(
-    st.lists(st.sampled_from([*"aeTS19-./'\"()*[]_%@+#", "tea", "the", "may", "Mar", "2023", "'s"]), max_size=8).map(
-        "".join
-    ),
+    st.lists(
+        st.sampled_from([*"aeTS19-./'\"()*[]_%@+#“—✅❶", "tea", "the", "may", "Mar", "2023", "'s", "'ll"]), max_size=8
+    ).map("".join),
     max_size=12,
 ).map(" ".join)
 
