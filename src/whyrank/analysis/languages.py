@@ -19,7 +19,7 @@ WORDS_FOR_ONE_VOTE = 2  # in longer texts than this one function word of a langu
 # Words that stand alone: a part of a path, an address or an identifier says nothing about the language.
 _WORD = pattern(r"(?<![\w@./:\\-])[\p{L}\p{M}'’]+(?![\w@/:\\]|[.-]\w)")
 _ASCII_WORD = re.compile(r"(?<![\w@./:\\-])[a-z']+(?![\w@/:\\]|[.-]\w)", re.ASCII)
-_ASCII = re.compile(r"[\x00-\x7f]+")
+_ASCII = bytes(range(128))
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 _LETTERS_OF = {
     "ja": r"\p{Hiragana}\p{Katakana}",
@@ -36,6 +36,8 @@ _LETTERS_OF = {
 }
 _SCRIPTS = {language: pattern(f"[{letters}]") for language, letters in _LETTERS_OF.items()}
 _ANY_SCRIPT = pattern(f"[{''.join(_LETTERS_OF.values())}]")
+# Dashes, quotes, accents and pictures, which are all that most texts hold beyond ASCII: told twenty times as fast.
+_SCRIPTLESS = re.compile("[\u0080-\u036f\u1e00-\u1eff\u2000-\u2125\u2127-\u2bff\ufe00-\ufe0f\U0001f300-\U0001faff]+")
 _LATIN = pattern(r"\p{Latin}")
 LATIN_LANGUAGES = tuple(language for language in STOP_WORDS if language != "ru")
 LANGUAGES = tuple(sorted({*STOP_WORDS, *_SCRIPTS}))
@@ -70,8 +72,8 @@ def script_language(text: str) -> str | None:
     """Return the language the dominant script stands for, or None for Latin script and none."""
     if text.isascii():
         return None
-    strange = _ASCII.sub("", text)
-    if not _ANY_SCRIPT.search(strange):  # as most texts, which hold no more than dashes, quotes and accents
+    strange = text.encode("utf-8", errors="ignore").translate(None, _ASCII).decode()
+    if _SCRIPTLESS.fullmatch(strange) or not _ANY_SCRIPT.search(strange):
         return None
     counts = {language: len(pattern.findall(strange)) for language, pattern in _SCRIPTS.items()}
     if counts["ja"] >= _KANA_SHARE * (counts["zh"] + counts["ja"]) > 0:

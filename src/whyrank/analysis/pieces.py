@@ -209,10 +209,15 @@ def reading_of(text: str, default_language: str, kernel: Kernel | None = COMPILE
         return _read_around(known, text, composed)
     latin = default_language if read.is_plain else latin_language(composed, default_language)
     tokens = read.tokens if latin == default_language else ()
-    dates = read.dated if composed == text else read.dated | dated_as_written(text)
+    dates = read.dated if _is_written_so(composed, text) else read.dated | dated_as_written(text)
     if dates == DOUBTFUL_MONTH and not has_digit(composed):  # "may" is a month only beside a number
         dates = 0
     return Reading(tokens or content_in(composed, latin), script_language(text) or latin, dates)
+
+
+def _is_written_so(composed: str, text: str) -> bool:
+    """Tell whether a composed text differs in no more than its dots and apostrophes from what is written."""
+    return composed == text or composed == text.replace("…", "...").replace("’", "'")
 
 
 def _read_around(known: _Known, text: str, composed: str) -> Reading:

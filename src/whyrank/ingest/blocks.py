@@ -29,8 +29,8 @@ _DEFINITION = re.compile(
     r"\[(?=[^]]*[^]\s])[^][\\|]+\]:[ \t]+(?:https?://|(?![^ \t]*:))[A-Za-z0-9_./#?&=%+~,@!$*:-]+[ \t]*\Z"
 )
 _TITLE_MARKS = ('"', "'", "(")  # a title may stand in the next line
-_MARKERS = re.compile(r"[-+*>0-9.) \t]*")
 _DEEP_COLUMNS = 20  # of markers and indents, below which nothing is nested too deep for the parser
+_MARKERS = re.compile(rf"[-+*>0-9.) \t]{{{_DEEP_COLUMNS // _TAB_COLUMNS},}}")  # as many as reach so deep, if all are tabs
 _COMMENT, _COMMENT_END = "<!--", "-->"
 _UNDERLINE = re.compile(r"(=+|-{2,})[ \t]*\Z")
 _TAG = re.compile(r"</?(?!(?i:pre|script|style|textarea)>)([A-Za-z][A-Za-z0-9-]*)>[ \t]*\Z")  # those end otherwise
@@ -95,6 +95,8 @@ def _block(lines: Sequence[str], start: int, end: int) -> Block:
     line = lines[start]
     if "|" in line[1:] and line[0] != "|" and start + 1 < end and lines[start + 1] and _is_drawn(lines[start + 1]):
         raise _Uncertain  # whatever else it may be, a table comes first
+    if line[0].isalpha():
+        return _paragraph(lines, start, end)
     block = _heading(line, start) or _fence(lines, start, end) or _table(lines, start, end)
     if block is not None:
         return block
@@ -206,8 +208,8 @@ def _list(lines: Sequence[str], start: int, end: int) -> Block:
         if line[0] in _SPACES:
             if _indent(line) < inside:
                 raise _Uncertain
-        elif _ITEM.match(line):
-            other, inside = _item(line)
+        elif item := _ITEM.match(line):
+            other, inside = _kind_of(item)
             if other != kind:
                 return Block(start, number)
         elif is_behind_blank or _ends_a_list(line):
@@ -221,7 +223,13 @@ def _list(lines: Sequence[str], start: int, end: int) -> Block:
 def _item(line: str) -> tuple[str, int]:
     """Return what kind of item a line begins, and where what it holds begins."""
     item = _ITEM.match(line)
-    if item is None or _is_drawn(line):
+    if item is None:
+        raise _Uncertain
+    return _kind_of(item)
+
+
+def _kind_of(item: re.Match[str]) -> tuple[str, int]:
+    if _is_drawn(item.string):
         raise _Uncertain
     return item[1] or item[3], item.end()
 
@@ -245,15 +253,16 @@ def _paragraph(lines: Sequence[str], start: int, end: int) -> Block:
 
     Or a heading, if there is a line drawn under it.
     """
-    _check_text(lines[start])
-    if _DEFINED.match(lines[start]):  # which is no block
-        raise _Uncertain
+    if not lines[start][0].isalpha():
+        _check_text(lines[start])
+        if _DEFINED.match(lines[start]):  # which is no block
+            raise _Uncertain
     for number in range(start + 1, end):
         line = lines[number]
         if not line.strip(_SPACES):
             return Block(start, number)
-        if line[0] in _SPACES and _indent(line) >= _TAB_COLUMNS:
-            continue  # whatever it is: code needs a blank line before it
+        if line[0].isalpha() or (line[0] in _SPACES and _indent(line) >= _TAB_COLUMNS):
+            continue  # whatever it is: code needs a blank line before it, and nothing else begins with a letter
         if _UNDERLINE.match(line):
             if "|" in lines[number - 1] and number - 1 > start:
                 raise _Uncertain  # the head of a table
@@ -264,7 +273,7 @@ def _paragraph(lines: Sequence[str], start: int, end: int) -> Block:
             _table(lines, number, end)  # or it is uncertain
             return Block(start, number)
         if item := _ITEM.match(line):
-            _item(line)
+            _kind_of(item)
             if item[2] not in (None, _FIRST):
                 raise _Uncertain
             return Block(start, number)
