@@ -18,6 +18,10 @@ else:
         import pysqlite3.dbapi2 as sqlite3
     except ImportError:
         import sqlite3
+    else:
+        # Of what it knows no adapter for it asks every value for one, which takes a microsecond: these are as they are.
+        sqlite3.register_adapter(type(None), {None: None}.get)
+        sqlite3.register_adapter(bytes, bytes)
 
 LIBRARY = f"SQLite {sqlite3.sqlite_version}"
 BUSY_MILLISECONDS = 30_000
