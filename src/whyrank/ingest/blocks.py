@@ -16,6 +16,7 @@ _HEADING = re.compile(r"(#{1,6})[ \t]+([^ \t#](?:.*[^ \t#])?)[ \t]*\Z")
 _FENCE = re.compile(r"(`{3,})[^`]*\Z|(~{3,})")
 _ITEM = re.compile(r"(?:([-+*])|([0-9]{1,9})([.)]))( {1,4})(?=[^ \t])")
 _ITEM_LIKE = re.compile(r"(?:[-+*]|[0-9]{1,9}[.)])(?:[ \t]|\Z)")
+_BULLETS = "-*+"
 _FIRST = "1"  # a list that begins with another number does not end a paragraph
 # Of such letters alone are rules, the lines under headings, and those under the heads of tables.
 _DRAWN = frozenset("-:|=_* \t")
@@ -30,7 +31,8 @@ _DEFINITION = re.compile(
 )
 _TITLE_MARKS = ('"', "'", "(")  # a title may stand in the next line
 _DEEP_COLUMNS = 20  # of markers and indents, below which nothing is nested too deep for the parser
-_MARKERS = re.compile(rf"[-+*>0-9.) \t]{{{_DEEP_COLUMNS // _TAB_COLUMNS},}}")  # as many as reach so deep, if all are tabs
+# As many of them as reach so deep if all are tabs.
+_MARKERS = re.compile(rf"[-+*>0-9.) \t]{{{_DEEP_COLUMNS // _TAB_COLUMNS},}}")
 _COMMENT, _COMMENT_END = "<!--", "-->"
 _UNDERLINE = re.compile(r"(=+|-{2,})[ \t]*\Z")
 _TAG = re.compile(r"</?(?!(?i:pre|script|style|textarea)>)([A-Za-z][A-Za-z0-9-]*)>[ \t]*\Z")  # those end otherwise
@@ -72,7 +74,9 @@ def blocks_by_lines(lines: Sequence[str], start: int) -> tuple[list[Block], int]
     blocks: list[Block] = []
     try:
         while start < end:
-            if not lines[start].strip(_SPACES) or _is_definition(lines, start, end):
+            line = lines[start]
+            is_blank = line[:1] in _SPACES and not line.strip(_SPACES)  # nothing is in everything
+            if is_blank or (line[0] == "[" and _is_definition(lines, start, end)):
                 start += 1
             else:
                 blocks.append(_block(lines, start, end))
@@ -85,7 +89,7 @@ def blocks_by_lines(lines: Sequence[str], start: int) -> tuple[list[Block], int]
 
 def _is_definition(lines: Sequence[str], start: int, end: int) -> bool:
     """Tell whether a line where a block may begin certainly defines a link, and nothing more."""
-    if lines[start][0] != "[" or not _DEFINITION.match(lines[start]):
+    if not _DEFINITION.match(lines[start]):
         return False
     return start + 1 == end or not lines[start + 1].lstrip(_SPACES).startswith(_TITLE_MARKS)
 
@@ -93,31 +97,34 @@ def _is_definition(lines: Sequence[str], start: int, end: int) -> bool:
 def _block(lines: Sequence[str], start: int, end: int) -> Block:
     """Return the block that begins at a line, which is not blank."""
     line = lines[start]
-    if "|" in line[1:] and line[0] != "|" and start + 1 < end and lines[start + 1] and _is_drawn(lines[start + 1]):
+    first = line[0]
+    if "|" in line and first != "|" and start + 1 < end and lines[start + 1] and _is_drawn(lines[start + 1]):
         raise _Uncertain  # whatever else it may be, a table comes first
-    if line[0].isalpha():
+    if first == "#":
+        return _heading(line, start)
+    if first.isalpha():
         return _paragraph(lines, start, end)
-    block = _heading(line, start) or _fence(lines, start, end) or _table(lines, start, end)
+    if first in _BULLETS and not _RULE.match(line) and _ITEM.match(line):
+        return _list(lines, start, end)
+    block = _fence(lines, start, end) or _table(lines, start, end)
     if block is not None:
         return block
     if line.startswith(_COMMENT):
         return _comment(lines, start, end)
-    if line[0] in _SPACES and _indent(line) >= _TAB_COLUMNS:
+    if first in _SPACES and _indent(line) >= _TAB_COLUMNS:
         return _code(lines, start, end)
     if _TAG.match(line):
         return Block(start, next((number for number in range(start, end) if not lines[number].strip(_SPACES)), end))
     if _RULE.match(line):
         return Block(start, start + 1)
-    if line[0] == ">":
+    if first == ">":
         return _quote(lines, start, end)
     if _ITEM.match(line):
         return _list(lines, start, end)
     return _paragraph(lines, start, end)
 
 
-def _heading(line: str, number: int) -> Block | None:
-    if line[0] != "#":
-        return None
+def _heading(line: str, number: int) -> Block:
     heading = _HEADING.match(line)
     if heading is None:
         raise _Uncertain
@@ -137,7 +144,8 @@ def _fence(lines: Sequence[str], start: int, end: int) -> Block | None:
     if opened is None:
         return None
     fence = opened[1] or opened[2]
-    last = next((number for number in range(start + 1, end) if _closes(lines[number], fence)), None)
+    inside = enumerate(lines[start + 1 : end], start + 1)
+    last = next((number for number, line in inside if fence in line and _closes(line, fence)), None)
     if last is None:
         raise _Uncertain
     return Block(start, last + 1, is_whole=True)
@@ -201,7 +209,7 @@ def _list(lines: Sequence[str], start: int, end: int) -> Block:
     is_behind_blank = False
     for number in range(start + 1, end):
         line = lines[number]
-        if not line.strip(_SPACES):
+        if line[:1] in _SPACES and not line.strip(_SPACES):
             is_behind_blank = True
             continue
         _check_depth(line)
@@ -259,7 +267,7 @@ def _paragraph(lines: Sequence[str], start: int, end: int) -> Block:
             raise _Uncertain
     for number in range(start + 1, end):
         line = lines[number]
-        if not line.strip(_SPACES):
+        if line[:1] in _SPACES and not line.strip(_SPACES):
             return Block(start, number)
         if line[0].isalpha() or (line[0] in _SPACES and _indent(line) >= _TAB_COLUMNS):
             continue  # whatever it is: code needs a blank line before it, and nothing else begins with a letter

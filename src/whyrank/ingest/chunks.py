@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, filterfalse
 from typing import NamedTuple
 
 from ..analysis.text import estimated_tokens, tokens_in_letters, unspaced_letters
@@ -54,6 +54,7 @@ class _Piece(NamedTuple):
 
     start: int
     end: int
+    tokens: int
     headings: tuple[str, ...]
     is_heading: bool = False
     is_whole: bool = False
@@ -65,12 +66,13 @@ class _Sizes:
     """How many tokens lines of a document are estimated at, without putting them together."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self._letters = [0, *accumulate(len(line) + 1 for line in lines)]
-        self._unspaced = None if all(map(str.isascii, lines)) else [0, *accumulate(map(unspaced_letters, lines))]
+        self._letters = [0, *accumulate(map(len, lines))]
+        is_spaced = not any(map(unspaced_letters, filterfalse(str.isascii, lines)))
+        self._unspaced = None if is_spaced else [0, *accumulate(map(unspaced_letters, lines))]
 
     def tokens(self, start: int, end: int) -> int:
         """Estimate lines from one to before another, of which there is at least one."""
-        letters = self._letters[end] - self._letters[start] - 1
+        letters = self._letters[end] - self._letters[start] + end - start - 1  # with the ends of lines between them
         return tokens_in_letters(letters, 0 if self._unspaced is None else self._unspaced[end] - self._unspaced[start])
 
 
@@ -124,11 +126,11 @@ class _Packer:
             self.flush()
             self.chunks.append(Chunk(piece.part_of_line, piece.start + 1, piece.end, piece.headings, piece.marks))
             return
-        tokens = self.sizes.tokens(piece.start, piece.end)
-        if piece.is_heading and self._tokens() >= self.size.tokens // _SECTION_SHARE:
+        tokens = self._tokens()
+        if piece.is_heading and tokens >= self.size.tokens // _SECTION_SHARE:
             self.flush()
-        elif self._pieces and self._tokens() + tokens > self.size.tokens:
-            self._overflow(self.size.tokens - tokens)
+        elif self._pieces and tokens + piece.tokens > self.size.tokens:
+            self._overflow(self.size.tokens - piece.tokens)
         self._pieces.append(piece)
 
     def flush(self) -> None:
@@ -160,22 +162,27 @@ class _Packer:
             start -= 1
         if start == last.end or (last.is_whole and start > last.start):
             return None
-        return last._replace(start=start, is_whole=False)
+        return last._replace(start=start, tokens=self.sizes.tokens(start, last.end), is_whole=False)
 
     def _tokens(self) -> int:
         if not self._pieces:
             return 0
-        first, last = _lines_of(self.lines, self._pieces[0].start, self._pieces[-1].end)
-        return self.sizes.tokens(first - 1, last)
+        start, end = self._pieces[0].start, self._pieces[-1].end
+        if not (self.lines[start] and self.lines[end - 1]):
+            first, end = _lines_of(self.lines, start, end)
+            start = first - 1
+        return self.sizes.tokens(start, end)
 
 
 def _pieces(document: ParsedText, sizes: _Sizes, size: ChunkSize) -> Iterator[_Piece]:
-    """Yield the pieces of a document, each with the markers of its section: from one heading to the next."""
-    if not document.marks:  # as in most
-        yield from _unmarked_pieces(document, sizes, size)
-        return
+    """Return the pieces of a document, each with the markers of its section: from one heading to the next."""
+    pieces = _unmarked_pieces(document, sizes, size)
+    return _marked(document, pieces) if document.marks else pieces
+
+
+def _marked(document: ParsedText, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
     heads = [block.start for block in document.blocks if block.level]
-    for piece in _unmarked_pieces(document, sizes, size):
+    for piece in pieces:
         place = bisect_right(heads, piece.start)
         begin, end = ([0, *heads][place], [*heads, len(document.lines)][place])
         yield piece._replace(marks=tuple(mark for mark in document.marks if begin <= mark.line < end))
@@ -189,13 +196,16 @@ def _unmarked_pieces(document: ParsedText, sizes: _Sizes, size: ChunkSize) -> It
             trail = [(level, title) for level, title in trail if level < block.level]
             trail.append((block.level, block.title))
             headings = tuple(title for _, title in trail if title)
-        if sizes.tokens(block.start, block.end) <= size.tokens:
-            yield _Piece(block.start, block.end, headings, bool(block.level), block.is_whole)
+        tokens = sizes.tokens(block.start, block.end)
+        if tokens <= size.tokens:
+            yield _Piece(block.start, block.end, tokens, headings, block.level > 0, block.is_whole)
         else:
-            yield from _split(document.lines, block, headings, size)
+            yield from _split(document.lines, sizes, block, headings, size)
 
 
-def _split(lines: Sequence[str], block: Block, headings: tuple[str, ...], size: ChunkSize) -> Iterator[_Piece]:
+def _split(
+    lines: Sequence[str], sizes: _Sizes, block: Block, headings: tuple[str, ...], size: ChunkSize
+) -> Iterator[_Piece]:
     """Cut a block that is too long at its lines, and a line that is too long at its sentences."""
     start = block.start
     length = 0
@@ -204,17 +214,17 @@ def _split(lines: Sequence[str], block: Block, headings: tuple[str, ...], size: 
         tokens = estimated_tokens(lines[number])
         if tokens > size.tokens:
             if start < number:
-                yield _Piece(start, number, headings)
+                yield _Piece(start, number, sizes.tokens(start, number), headings)
             for part in _split_line(lines[number], size):
-                yield _Piece(number, number + 1, headings, part_of_line=part)
+                yield _Piece(number, number + 1, tokens, headings, part_of_line=part)
             start, length = number + 1, 0
         elif length + tokens > room and start < number:
-            yield _Piece(start, number, headings)
+            yield _Piece(start, number, sizes.tokens(start, number), headings)
             start, length = number, tokens
         else:
             length += tokens
     if start < block.end:
-        yield _Piece(start, block.end, headings)
+        yield _Piece(start, block.end, sizes.tokens(start, block.end), headings)
 
 
 def _split_line(line: str, size: ChunkSize) -> Iterator[str]:
@@ -262,8 +272,6 @@ def _above(pieces: Sequence[_Piece]) -> tuple[str, ...]:
         return first  # which its text does not say, as it says those further down
     shared = len(first)
     for piece in pieces[1:]:
-        same = 0
-        while same < min(shared, len(piece.headings)) and piece.headings[same] == first[same]:
-            same += 1
-        shared = same
+        while piece.headings[:shared] != first[:shared]:
+            shared -= 1
     return first[:shared]

@@ -67,7 +67,9 @@ def _chunk_memories(
     is_skill = place.name == SKILL_FILE
     name = _text(fields, *(("name", "title") if is_skill else ("title", "name"))) or _top_heading(document)
     summary = _text(fields, "description", "summary")
+    slug = _text(fields, "slug") or (place.folders[-1] if is_skill and place.folders else "")
     dated = whole.values.get("date", date_in_name(path))
+    evergreen = is_evergreen(path, dated is not None)
     chunks = chunk(document, size) or _summary_only(summary or name)
     numbered = occurrences(piece.text for piece in chunks)
     for number, (piece, (text, occurrence)) in enumerate(zip(chunks, numbered, strict=True)):
@@ -77,14 +79,14 @@ def _chunk_memories(
             kind="chunk",
             name=name,
             title=name or place.stem,
-            slug=_text(fields, "slug") or (place.folders[-1] if is_skill and place.folders else ""),
+            slug=slug,
             summary=summary if number == 0 and summary != text else "",
             headings=piece.headings,
             source=Source(path, piece.start_line, piece.end_line, content_hash(text)),
             scope=scope,
             created=mtime,
             date=dated if dated is not None else mtime,
-            evergreen=is_evergreen(path, dated is not None),
+            evergreen=evergreen,
             trust="ingested",
         )
         memory = finished(draft)

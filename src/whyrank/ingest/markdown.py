@@ -129,8 +129,8 @@ def _blocks(lines: Sequence[str], first: int, stop: int) -> Iterator[Block]:
 def _without_gaps(lines: Sequence[str], start: int, blocks: Iterable[Block]) -> Iterator[Block]:
     """Yield the blocks, and whatever text stands between them that the parser makes no block of (link definitions)."""
     for block in (*blocks, Block(len(lines), len(lines))):
-        written = [number for number in range(start, block.start) if lines[number].strip()]
-        if written:
+        between = range(start, block.start)
+        if any(lines[start : block.start]) and (written := [number for number in between if lines[number].strip()]):
             yield Block(written[0], written[-1] + 1)
         if block.start < len(lines):
             yield block
