@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 10  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 11  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
 # What a piece of a text says: its only token; or else its tokens, how it leans, how many words stand alone in it, and
@@ -239,6 +239,9 @@ class Kernel(Protocol):
 
         Behind them come the different tokens in order, with a space between them.
         """
+
+    def numbers(self, text: str, /) -> str | None:
+        """Find the numbers of a text that hold a year, with what stands beside them; None if others may be digits."""
 
     def spelled(self, text: str, /) -> str | None:
         """Spell a text plainly, as `embedding/spelling.py` does; nothing if it has letters other than ASCII's."""

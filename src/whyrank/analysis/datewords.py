@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from ..kernel import COMPILED, Kernel
 from .patterns import pattern
 from .text import compose, fold
 
@@ -42,10 +43,7 @@ ANY_DATE = DOUBTFUL_MONTH | _MONTH | _YEAR_OR_MORE
 _MAY_BE_YEAR = re.compile(r"(?<!\d)(?:(?:19|20)\d\d(?!\d)|\d{4}[-/.]\d)|\d[-/.]\d{4}(?!\d)")
 _DIGIT = re.compile(r"\d")
 # All that a date of digits may be made of, or must not stand beside.
-_SHORTEST = 4
-_NUMBERS = re.compile(rf"[\d.,/-]{{{_SHORTEST},}}")
-# The same for ASCII, twice as fast: a space in place of all else.
-_ASCII_NUMBERS = bytes(code if chr(code) in "0123456789.,/-" else ord(" ") for code in range(256))
+_NUMBERS = re.compile(r"[\d.,/-]{4,}")
 _YEAR_AND_MORE = re.compile(r"\d{4}[-/.]\d|\d[-/.]\d{4}")  # which all dates of digits alone have
 # Dashes, quotes, arrows and pictures, which are part of no date, and stay what they are when a text is composed: with
 # something of ASCII in their place most texts are all of it, and are read several times as fast.
@@ -99,13 +97,11 @@ def is_mark(term: str) -> bool:
     return SIGN in term
 
 
-def asked_dates(text: str, may_be: int = ANY_DATE) -> tuple[str, ...]:
+def asked_dates(text: str, may_be: int = ANY_DATE, kernel: Kernel | None = COMPILED) -> tuple[str, ...]:
     """Return the date words a question asks for, as far as its pieces may be any."""
-    if not text.isascii():
-        text = _SIGNS.sub("?", text)
-    numbers = _numbers(text) if may_be & _YEAR_OR_MORE else ""
+    numbers = _numbers(text, kernel) if may_be & _YEAR_OR_MORE else ""
     years = (year_word(int(year)) for year in _YEAR.findall(numbers)) if numbers else ()
-    months = _spoken(text) if may_be & _MONTH or (may_be & DOUBTFUL_MONTH and _may_be_counted(text)) else ()
+    months = _months_asked(text, may_be) if may_be & ~_YEAR_OR_MORE else ()
     return tuple(dict.fromkeys((*_numeric(numbers), *months, *years)))
 
 
@@ -128,14 +124,11 @@ def has_digit(text: str) -> bool:
     return _DIGIT.search(text) is not None
 
 
-def _numbers(text: str) -> str:
+def _numbers(text: str, kernel: Kernel | None) -> str:
     """Return the numbers of a text, and what stands beside them; nothing if no date is among them."""
-    if text.isascii():
-        runs = text.encode("ascii").translate(_ASCII_NUMBERS).split()
-        numbers = b" ".join([run for run in runs if len(run) >= _SHORTEST]).decode("ascii")
-    else:
+    if kernel is None or (numbers := kernel.numbers(text)) is None:
         numbers = " ".join(_NUMBERS.findall(text))
-    return numbers if _MAY_BE_YEAR.search(numbers) else ""
+    return numbers if numbers and _MAY_BE_YEAR.search(numbers) else ""
 
 
 def _numeric(numbers: str) -> Iterator[str]:
@@ -158,9 +151,11 @@ def _checked(day: int, month: int, year: int) -> Iterator[str]:
         yield from day_words(day, month, year)
 
 
-def _may_be_counted(text: str) -> bool:
-    """Tell whether a number may stand beside a word that is a month only then."""
-    return not text.isascii() or _BESIDE_A_NUMBER.search(text.lower()) is not None
+def _months_asked(text: str, may_be: int) -> Iterator[str]:
+    """Return the months of a text that may be some, or such as are ones only beside a number."""
+    written = text if text.isascii() else _SIGNS.sub("?", text)
+    is_counted = may_be & _MONTH or not written.isascii() or _BESIDE_A_NUMBER.search(written.lower())
+    return _spoken(written) if is_counted else iter(())
 
 
 def _spoken(text: str) -> Iterator[str]:
