@@ -35,6 +35,8 @@ def name_in(base: Path, path: str | Path) -> str:
     whole, inside = _with_slashes(path), _with_slashes(base).rstrip("/") + "/"
     if whole.startswith(inside):  # as most are, by the thousand
         return whole[len(inside) :]
+    if whole.startswith("/") and whole + "/" != inside and not any(odd in whole + "/" for odd in ("//", "/./")):
+        return whole
     place = Path(path)
     return (place.relative_to(base) if place.is_relative_to(base) else place).as_posix()
 
