@@ -1,11 +1,15 @@
 """What storing notes in bulk takes, and whose time it is: the embedder's, or ours.
 
 Notes of about 200 words, as markdown files and as documents, with each embedder that is here; or, with --folder, the
-files of a folder of your own, where a note is a chunk. Every run is a process of its own with a store of its own, after
-a few words were stored elsewhere: model and code are loaded, and no other word is known. The same texts then go through
-the embedder alone, in the batches it was asked in. Whatever else the process spent is ours. The embedded model is read
-by code of our own; what its package takes for the same texts does not change when that does. Calibration is off: it
-measures, once, and depends on no note. Medians of runs that take turns. Run by `make bench`.
+files of a folder of your own, where a note is a chunk. Every run is a process of its own, set up as that of `whyrank
+ingest`, with a store of its own, after a few words were stored elsewhere: model and code are loaded, and no other word
+is known. In one process notes are
+stored with their embedder. In another each side works alone: ours is what storing the same notes takes where vectors
+cost nothing, the embedder's what the same texts take, in the batches it was asked in. Together both take longer, each
+waits for memory and for the lock of the interpreter that the other has: what the first process spent besides the
+embedder's time alone is told as well. The embedded model is read by code of our own; what its package takes for the
+same texts does not change when that does. Calibration is off: it measures, once, and depends on no note. Medians of
+runs that take turns. Run by `make bench`.
 """
 
 from __future__ import annotations
@@ -21,7 +25,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import numpy as np
+
 from whyrank import config as settings
+from whyrank.__main__ import travel_light
 from whyrank.bench.corpus import Corpus
 from whyrank.embedding.providers import embedder_named
 from whyrank.engine import Engine
@@ -31,7 +38,6 @@ from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.types import Document
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 EMBEDDERS = ("none", "wordllama", "minilm")
@@ -58,25 +64,30 @@ class Spent(NamedTuple):
     cpu: float
 
 
+NOTHING = Spent(0.0, 0.0)
+
+
 class Outcome(NamedTuple):
-    """What one bulk took, what the embedder takes for its texts, as here and as it comes; and how many memories."""
+    """What one bulk took; alone, what is ours of it, and what the embedder takes, as here and as its package comes."""
 
     whole: Spent
+    ours: Spent
     embedder: Spent
     package: Spent
     memories: int
 
     @property
-    def ours(self) -> float:
-        """Return the seconds of the processor that were not the embedder's."""
+    def left(self) -> float:
+        """Return the seconds of the processor that the whole took besides those of the embedder alone."""
         return self.whole.cpu - self.embedder.cpu
 
 
-class Heard:
-    """An embedder that remembers which texts it was given together."""
+class Idle:
+    """An embedder that gives vectors at no cost, and remembers which texts it was asked for together."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
+        self._vector = embedder.query("a word")
         self.batches: list[Sequence[str]] = []
 
     @property
@@ -92,12 +103,13 @@ class Heard:
 
     def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.batches.append(texts)
-        return self._embedder.documents(texts)
+        return np.tile(self._vector, (len(texts), 1))
 
     def query(self, text: str) -> Vector:
-        return self._embedder.query(text)
+        return self._vector
 
-    def again(self) -> None:
+    def at_last(self) -> None:
+        """Embed all texts that were asked for."""
         for texts in self.batches:
             self._embedder.documents(texts)
 
@@ -112,20 +124,47 @@ def title(note: str) -> str:
     return " ".join(note.split(" ", 4)[:4]).capitalize()
 
 
-def outcome(name: str, shape: Shape, notes: Notes) -> Outcome:
-    """Store notes in bulk, then embed the same texts alone."""
+def together(name: str, shape: Shape, notes: Notes) -> tuple[Spent, int]:
+    """Store notes in bulk; return what that took, and how many memories they are."""
     with tempfile.TemporaryDirectory(prefix="whyrank-bench-") as place:
-        folder = Path(place)
-        config = settings.load({"store": str(folder / "memory.db"), "calibration": "manual"}, workspace=folder)
-        embedder = embedder_named(name, config.models, config["model.threads"])
-        load(embedder, folder / "first")
-        heard = Heard(embedder) if embedder is not None else None
-        with Engine(SqliteStore(config.store), heard, config) as engine:
-            whole = spent(bulk(engine, shape, folder / "notes", notes))
-            memories = engine.status().memories
-        embedded = spent(heard.again) if heard is not None else Spent(0.0, 0.0)
-        package = by_its_package(heard.batches) if heard is not None and name == "wordllama" else embedded
-        return Outcome(whole, embedded, package, memories)
+        embedder = loaded(name, Path(place))
+        return stored(embedder, shape, Path(place), notes)
+
+
+def apart(name: str, shape: Shape, notes: Notes) -> tuple[Spent, Spent, Spent]:
+    """Store notes in bulk at no cost for vectors, then embed the same texts, here and by the package."""
+    with tempfile.TemporaryDirectory(prefix="whyrank-bench-") as place:
+        embedder = loaded(name, Path(place))
+        assert embedder is not None
+        idle = Idle(embedder)
+        ours, _ = stored(idle, shape, Path(place), notes)
+        embedded = spent(idle.at_last)
+        return ours, embedded, by_its_package(idle.batches) if name == "wordllama" else embedded
+
+
+def outcome(name: str, shape: Shape, notes: Notes) -> Outcome:
+    """Store notes in a process of their own, and again in another where each side works alone."""
+    with get_context("spawn").Pool(1) as child:
+        whole, memories = child.apply(together, (name, shape, notes))
+    if name == "none":
+        return Outcome(whole, whole, NOTHING, NOTHING, memories)
+    with get_context("spawn").Pool(1) as child:
+        return Outcome(whole, *child.apply(apart, (name, shape, notes)), memories)
+
+
+def loaded(name: str, folder: Path) -> Embedder | None:
+    travel_light(["ingest"])
+    config = settings.load({}, workspace=folder)
+    embedder = embedder_named(name, config.models, config["model.threads"])
+    load(embedder, folder / "first")
+    return embedder
+
+
+def stored(embedder: Embedder | None, shape: Shape, folder: Path, notes: Notes) -> tuple[Spent, int]:
+    config = settings.load({"store": str(folder / "memory.db"), "calibration": "manual"}, workspace=folder)
+    with Engine(SqliteStore(config.store), embedder, config) as engine:
+        whole = spent(bulk(engine, shape, folder / "notes", notes))
+        return whole, engine.status().memories
 
 
 def by_its_package(batches: Sequence[Sequence[str]]) -> Spent:
@@ -140,7 +179,8 @@ def by_its_package(batches: Sequence[Sequence[str]]) -> Spent:
 def load(embedder: Embedder | None, folder: Path) -> None:
     """Store a note elsewhere: loading model and code depends on no note, and is not what is measured."""
     folder.mkdir()
-    (folder / "first.md").write_text("---\ntitle: One\n---\n\n# One\n\n- a word — “one”\n", encoding="utf-8")
+    first = "---\ntitle: One\n---\n\n# One\n\n- a word — “one”, naïve Σ, of 2026-05-03 and the 3rd of May\n"
+    (folder / "first.md").write_text(first, encoding="utf-8")
     config = settings.load({"store": str(folder / "memory.db"), "calibration": "manual"}, workspace=folder)
     with Engine(SqliteStore(config.store), embedder, config) as engine:
         engine.ingest(folder / "first.md")
@@ -177,15 +217,20 @@ def medians(spent: Sequence[Spent]) -> Spent:
 
 def show(name: str, shape: Shape, outcomes: Sequence[Outcome]) -> None:
     """Print the medians of some runs; how ours compares with the embedder is told run by run."""
-    whole, embedder, package = map(medians, list(zip(*outcomes, strict=True))[:3])
-    ours, memories = statistics.median(one.ours for one in outcomes), outcomes[0].memories
-    each = [1000 * s / memories for s in (whole.wall, whole.cpu, embedder.wall, embedder.cpu, package.cpu, ours)]
-    figures = "".join(f"{ms:>10.3f}" for ms in each)
-    shares = [
-        f"{statistics.median(one.ours / other.cpu for one, other in pairs):.2f} : 1" if embedder.cpu else "all ours"
-        for pairs in ([(one, one.embedder) for one in outcomes], [(one, one.package) for one in outcomes])
-    ]
-    print(f"{name:11}{shape:11}{memories:>7,}{figures}{whole.cpu / whole.wall:>8.2f}{shares[0]:>17}{shares[1]:>16}")
+    whole, ours, embedder, package = map(medians, list(zip(*outcomes, strict=True))[:4])
+    left, memories = statistics.median(one.left for one in outcomes), outcomes[0].memories
+    seconds = (whole.wall, whole.cpu, ours.cpu, embedder.cpu, package.cpu, left)
+    figures = "".join(f"{1000 * s / memories:>10.3f}" for s in seconds)
+    pairs = (
+        [(one.ours.cpu, one.embedder.cpu) for one in outcomes],
+        [(one.ours.cpu, one.package.cpu) for one in outcomes],
+        [(one.left, one.embedder.cpu) for one in outcomes],
+    )
+    shares = (f"{statistics.median(a / b for a, b in each):.2f} : 1" if embedder.cpu else "all ours" for each in pairs)
+    print(
+        f"{name:11}{shape:11}{memories:>7,}{figures}{whole.cpu / whole.wall:>8.2f}"
+        + "".join(f"{share:>17}" for share in shares)
+    )
 
 
 def main() -> None:
@@ -197,6 +242,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--embedders", default=",".join(EMBEDDERS))
     given = parser.parse_args()
+    travel_light(["ingest"])  # which processes to come inherit, as far as it is told before they load anything
     if given.folder and not any(path.is_file() for path in given.folder.rglob("*")):
         parser.error(f"{given.folder} holds no files")
     shapes: Sequence[Shape] = ("folder",) if given.folder else SHAPES
@@ -204,13 +250,12 @@ def main() -> None:
     outcomes: dict[tuple[str, Shape], list[Outcome]] = {case: [] for case in cases}
     for _, case in product(range(given.rounds), cases):
         notes = Notes(given.slow_notes if case[0] == "minilm" else given.notes, given.words, given.folder)
-        with get_context("spawn").Pool(1) as child:
-            outcomes[case].append(child.apply(outcome, (*case, notes)))
-    heads = ("wall", "CPU", "emb. wall", "emb. CPU", "pkg. CPU", "ours CPU")
+        outcomes[case].append(outcome(case[0], case[1], notes))
+    heads = ("wall", "CPU", "ours", "embedder", "package", "left")
     print(
         f"{'ms a note':11}{'as':11}{'notes':>7}"
         + "".join(f"{head:>10}" for head in heads)
-        + f"{'cores':>8}{'ours : embedder':>17}{'ours : package':>16}"
+        + f"{'cores':>8}{'ours : embedder':>17}{'ours : package':>17}{'left : embedder':>17}"
     )
     for case in cases:
         show(*case, outcomes[case])

@@ -62,7 +62,7 @@ def main() -> None:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else we are to outlive it
             signal.signal(signal.SIGINT, _interrupt)
             sys.unraisablehook = _interrupt.lost
-        _travel_light(sys.argv[1:2])
+        travel_light(sys.argv[1:2])
         from .interfaces.cli.main import main as run
 
         status = run()
@@ -80,7 +80,7 @@ def main() -> None:
     sys.exit(status)
 
 
-def _travel_light(verb: list[str]) -> None:
+def travel_light(verb: list[str]) -> None:
     """Leave out what a command that answers and goes has no use for."""
     if verb and verb[0] in (*_STAYING, *_MEASURING):
         return
