@@ -3,13 +3,13 @@
 Notes of about 200 words, as markdown files and as documents, with each embedder that is here; or, with --folder, the
 files of a folder of your own, where a note is a chunk. Every run is a process of its own, set up as that of `whyrank
 ingest`, with a store of its own, after a few words were stored elsewhere: model and code are loaded, and no other word
-is known. In one process notes are
-stored with their embedder. In another each side works alone: ours is what storing the same notes takes where vectors
-cost nothing, the embedder's what the same texts take, in the batches it was asked in. Together both take longer, each
-waits for memory and for the lock of the interpreter that the other has: what the first process spent besides the
-embedder's time alone is told as well. The embedded model is read by code of our own; what its package takes for the
-same texts does not change when that does. Calibration is off: it measures, once, and depends on no note. Medians of
-runs that take turns. Run by `make bench`.
+is known. In one process notes are stored with their embedder. In another each side works alone: ours is what storing
+the same notes takes where vectors cost nothing (all get the same, which storing does not look at), the embedder's what
+the same texts take, in the batches it was asked in. Together both take longer, each waits for memory and for the lock
+of the interpreter that the other has: what the first process spent besides the embedder's time alone is told as well,
+as left. The embedded model is read by code of our own; what its package takes for the same texts does not change when
+that does. Calibration is off: it measures, once, and depends on no note. Medians of runs that take turns. Run by `make
+bench`.
 """
 
 from __future__ import annotations

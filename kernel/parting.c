@@ -40,7 +40,7 @@ static uint8_t kind_of(char letter)
     return letter && strchr("-./:@'\\", letter) ? JOINER : 0;
 }
 
-/* Look at all letters of a piece; tell whether they are of ASCII, and no more than are kept. */
+/* Look at all letters of a piece; tell whether they are of ASCII, or signs beside such, and no more than are kept. */
 static int looked_at(const char *written, size_t size, Letters *letters)
 {
     int is_data = size > LONGEST_WORD, bytes = 0; /* a sum, or a key: it does not come again */

@@ -241,7 +241,7 @@ class Kernel(Protocol):
         """
 
     def numbers(self, text: str, /) -> str | None:
-        """Find the numbers of a text that hold a year, with what stands beside them; None if others may be digits."""
+        """Find the numbers of a text that have four digits in a row, and no more; None if others may be digits."""
 
     def spelled(self, text: str, /) -> str | None:
         """Spell a text plainly, as `embedding/spelling.py` does; nothing if it has letters other than ASCII's."""

@@ -119,7 +119,10 @@ def test_of_a_piece_that_is_taken_apart_only_words_are_asked_for_that_nobody_has
     read = COMPILED.read(pieces, "kettle-of-Kettles ofOf kettles.2023 (may-5 die,", learn)
     assert read == (("ket", "ofo", "kettles.2023", "ket", "2023", "(ma", "die"), 5, -1, 4, 7)
     # `die` leans away, so what is written with signs is a piece of its own.
-    asked_then = [([], ["kettleofkettles", "kettle", "ofof", "die"], ["(may-5"]), ([], ["die"], [])]
+    asked_then: list[tuple[list[str], ...]] = [
+        ([], ["kettleofkettles", "kettle", "ofof", "die"], ["(may-5"]),
+        ([], ["die"], []),
+    ]
     assert asked == [(["kettles"], [], []), *asked_then]
 
 

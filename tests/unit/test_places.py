@@ -30,6 +30,15 @@ def test_what_is_outside_keeps_its_whole_path(base: Path) -> None:
     assert stored_name(base, "../../milk.md") == (base.parent / "milk.md").as_posix()
 
 
+@given(st.lists(st.sampled_from(["/", "//", ".", "..", "work", "tea", " "]), max_size=8).map("".join))
+@example("/work")
+@example("/work//tea")
+def test_what_is_outside_is_called_as_its_path_says(typed: str) -> None:
+    base, place = Path("/work/tea"), Path(typed)
+    if not typed.startswith("/work/tea/"):
+        assert name_in(base, typed) == (place.relative_to(base) if place.is_relative_to(base) else place).as_posix()
+
+
 def test_a_folder_that_is_reached_by_a_link_is_the_same_folder(base: Path) -> None:
     (base.parent / "link").symlink_to(base)
     assert name_in(base, seen_from(base, base.parent / "link/notes/tea.md")) == "notes/tea.md"

@@ -44,6 +44,7 @@ _MAY_BE_YEAR = re.compile(r"(?<!\d)(?:(?:19|20)\d\d(?!\d)|\d{4}[-/.]\d)|\d[-/.]\
 _DIGIT = re.compile(r"\d")
 # All that a date of digits may be made of, or must not stand beside.
 _NUMBERS = re.compile(r"[\d.,/-]{4,}")
+_ASCII_NUMBERS = re.compile(r"[0-9.,/-]{4,}")  # three times as fast
 _YEAR_AND_MORE = re.compile(r"\d{4}[-/.]\d|\d[-/.]\d{4}")  # which all dates of digits alone have
 # Dashes, quotes, arrows and pictures, which are part of no date, and stay what they are when a text is composed: with
 # something of ASCII in their place most texts are all of it, and are read several times as fast.
@@ -127,7 +128,7 @@ def has_digit(text: str) -> bool:
 def _numbers(text: str, kernel: Kernel | None) -> str:
     """Return the numbers of a text, and what stands beside them; nothing if no date is among them."""
     if kernel is None or (numbers := kernel.numbers(text)) is None:
-        numbers = " ".join(_NUMBERS.findall(text))
+        numbers = " ".join((_ASCII_NUMBERS if text.isascii() else _NUMBERS).findall(text))
     return numbers if numbers and _MAY_BE_YEAR.search(numbers) else ""
 
 

@@ -101,7 +101,7 @@ def voted(words: Sequence[str], default: str = DEFAULT_LANGUAGE) -> str:
     words = words[:VOTING_WORDS]
     voices = voices_in(words)
     # At equal votes the default wins, then the order of the table. One word alone ("die hard") decides nothing.
-    if has_most(default, voices):
+    if _has_most(default, voices):
         return default
     votes = _votes(voices)
     most = max(votes.values())
@@ -110,7 +110,7 @@ def voted(words: Sequence[str], default: str = DEFAULT_LANGUAGE) -> str:
     return winner if is_sure and (default != DEFAULT_LANGUAGE or _is_shown(winner, voices, words)) else default
 
 
-def has_most(language: str, voices: Sequence[str]) -> bool:
+def _has_most(language: str, voices: Sequence[str]) -> bool:
     """Tell whether no other language has more of these voices; nobody has more of none."""
     # As nearly always more speak for it than for all others together, nobody need be counted.
     if leaning(language, voices) >= 0:

@@ -144,8 +144,8 @@ def _fence(lines: Sequence[str], start: int, end: int) -> Block | None:
     if opened is None:
         return None
     fence = opened[1] or opened[2]
-    inside = enumerate(lines[start + 1 : end], start + 1)
-    last = next((number for number, line in inside if fence in line and _closes(line, fence)), None)
+    inside = range(start + 1, end)
+    last = next((number for number in inside if fence in lines[number] and _closes(lines[number], fence)), None)
     if last is None:
         raise _Uncertain
     return Block(start, last + 1, is_whole=True)

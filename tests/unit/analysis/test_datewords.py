@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.analysis.datewords import asked_dates, date_words, is_mark
+from whyrank.analysis.datewords import _SIGNS, DOUBTFUL_MONTH, _months_asked, _spoken, asked_dates, date_words, is_mark
+from whyrank.analysis.text import compose
 from whyrank.analysis.words import tokens_of
 from whyrank.kernel import COMPILED
 
@@ -103,3 +104,38 @@ NUMBERS = (
 @given(st.lists(st.sampled_from(NUMBERS), max_size=12).map("".join))
 def test_the_kernel_finds_the_same_dates(text: str) -> None:
     assert asked_dates(text) == asked_dates(text, kernel=None)
+
+
+# Months in small letters, which may be such only beside numbers, and what may stand between the two.
+BESIDE = (
+    "may",
+    "march",
+    "jan",
+    "5",
+    "3rd",
+    "2023",
+    "12.",
+    " ",
+    " ",
+    "of ",
+    "the ",
+    "de",
+    "—",
+    "“",
+    "…",
+    ", ",
+    "x",
+    "é",
+)
+
+
+@given(st.lists(st.sampled_from(BESIDE), max_size=9).map("".join))
+def test_doubtful_months_are_found_wherever_a_number_stands_beside_them(text: str) -> None:
+    assert [*_months_asked(text, DOUBTFUL_MONTH)] == [*_spoken(text)]
+
+
+def test_signs_that_are_part_of_no_date_are_none_of_any_word() -> None:
+    signs = [*filter(_SIGNS.match, map(chr, range(0x20000)))]
+    assert len(signs) > 3_000
+    assert not any(sign.isalnum() or sign.isspace() for sign in signs)
+    assert [sign for sign in signs if compose(sign) != sign] == ["’"]  # which is an apostrophe

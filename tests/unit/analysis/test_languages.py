@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.languages import language_of, latin_language, script_language, word_language
+from whyrank.analysis.languages import (
+    _ANY_SCRIPT,
+    _SCRIPTLESS,
+    language_of,
+    latin_language,
+    script_language,
+    word_language,
+)
 
 
 @pytest.mark.parametrize(
@@ -114,3 +121,9 @@ def test_words_that_english_has_too_show_another_language_where_there_are_severa
     text: str, language: str
 ) -> None:
     assert latin_language(text) == language
+
+
+def test_what_is_told_to_be_of_no_script_at_a_glance_is_of_none() -> None:
+    scriptless = [letter for letter in map(chr, range(0x80, 0x20000)) if _SCRIPTLESS.fullmatch(letter)]
+    assert len(scriptless) > 5_000
+    assert not any(map(_ANY_SCRIPT.search, scriptless))

@@ -74,6 +74,14 @@ def test_a_new_piece_is_told_alike_by_the_kernel_by_its_words_and_by_scanners(la
         assert read == (content_of(piece, latin), max(1, len(words)), voices, dated(piece)), piece
 
 
+@pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
+def test_signs_that_stand_where_the_kernel_knows_some_part_words_as_they_do_elsewhere() -> None:
+    compiled, plain = _Known("en", COMPILED), _Known("en", None)
+    for code in (*range(0x2000, 0x2C00), *range(0x1F000, 0x1FC00)):
+        for piece in filter(str.strip, compose(f"the{chr(code)}Tea").split()):
+            assert compiled.read(piece)[:4] == plain.read(piece)[:4], hex(code)
+
+
 @pytest.mark.parametrize(
     ("text", "may_hold_date"),
     [

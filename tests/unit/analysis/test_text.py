@@ -12,6 +12,7 @@ from whyrank.analysis.text import (
     compose,
     estimated_tokens,
     fold,
+    is_clean,
     same_text,
     text_key,
     unspaced_letters,
@@ -29,6 +30,8 @@ from whyrank.analysis.text import (
 )
 def test_nul_and_lone_surrogates_are_replaced_and_the_replacement_is_said(given: str, kept: str) -> None:
     assert clean(given) == (kept, True)
+    assert not is_clean(given)
+    assert is_clean(kept)
 
 
 def test_good_text_passes_the_gate_untouched() -> None:

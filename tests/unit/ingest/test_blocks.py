@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -74,6 +75,26 @@ def test_what_comes_before_the_first_line_is_not_looked_at() -> None:
 @pytest.mark.parametrize("text", ["`" * 1_000_000, "- " * 100_000, "# " + "a " * 100_000 + "#", "|" + " |" * 100_000])
 def test_long_lines_are_looked_at_once(text: str) -> None:
     assert told(text) is None
+
+
+class Counted(tuple[str, ...]):
+    """Lines that know how many of them were asked for."""
+
+    asked = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        Counted.asked += len(found) if isinstance(place, slice) else 1
+        return found
+
+
+@pytest.mark.parametrize(
+    "block", ["```\ntea\n```\n", "- tea\n\n", "tea\n\n", "# Tea\n", "| a |\n|---|\n| b |\n\n", "> tea\n\n"]
+)
+def test_lines_are_looked_at_a_few_times_however_many_there_are(block: str) -> None:
+    lines, Counted.asked = Counted((block * 500).split("\n")), 0
+    assert blocks_by_lines(lines, 0)[1] == len(lines)
+    assert Counted.asked < 20 * len(lines)
 
 
 def test_a_table_of_more_cells_than_the_parser_makes_is_left_to_it() -> None:

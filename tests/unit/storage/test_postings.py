@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,7 @@ from whyrank.storage.sqlite.migrations import give_tokens_rows, number_pages
 from whyrank.storage.sqlite.postings import pages, pruning, scores, segments, spans
 from whyrank.storage.sqlite.postings.index import PostingsIndex
 from whyrank.storage.sqlite.postings.inversion import Text, invert, key_of, merged
+from whyrank.storage.sqlite.postings.texts import pack, unpack
 from whyrank.storage.sqlite.sealed import BrokenSeal, seal, unseal
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
@@ -651,3 +653,17 @@ def test_what_a_dropped_hit_was_is_never_read_from_another_scope(tmp_path: Path)
     assert memory_of(held) == forgotten("given", mine)
     assert memory_of(held).text == "(forgotten since the search)"
     store.close()
+
+
+@pytest.mark.parametrize("letters", [1, 300, 65_531, 65_532, 65_535, 65_536, 200_000])
+def test_packed_tokens_are_a_stream_of_zlib_and_a_changed_byte_is_found(letters: int) -> None:
+    tokens = ["é", "t" * (letters - 1)] if letters > 1 else ["t"]
+    packed = pack(tokens)
+    assert zlib.decompress(packed).decode() == " ".join(tokens)
+    assert unpack(packed) == tokens
+    with pytest.raises(BrokenSeal):
+        unpack(packed[:-6] + b"x" + packed[-5:])
+
+
+def test_no_tokens_are_packed_too() -> None:
+    assert unpack(pack([])) == []

@@ -19,7 +19,10 @@ _LONGEST_BLOCK = 0xFFFF
 
 
 def pack(tokens: Iterable[str]) -> bytes:
-    """Write tokens down, with a checksum, as zlib would; it makes room for small ones first, which takes longer."""
+    """Write tokens down, with a checksum, as zlib stores what it does not make small.
+
+    It zeroes its tables for each text, which takes longer than all else of it: what fits one block is written here.
+    """
     said = " ".join(tokens).encode("utf-8", errors="replace")
     if len(said) > _LONGEST_BLOCK:
         return zlib.compress(said, _AS_THEY_ARE)
