@@ -43,6 +43,22 @@ _MOMENT = (
 _NESTED = nullcontext()  # a block inside another, which holds the snapshot
 
 
+class _Forks:
+    """Counts how often this process was forked off another: what was opened before that is another's."""
+
+    count = 0
+
+    @classmethod
+    def add(cls) -> None:
+        """Count one more, in the child."""
+        cls.count += 1
+
+
+# Asking the system which process this is costs a call, and a search would ask twenty times.
+if hasattr(os, "register_at_fork"):  # where it is not, nobody forks
+    os.register_at_fork(after_in_child=_Forks.add)
+
+
 class Database:
     """One SQLite file: a reading connection per thread, one writing connection behind a lock file."""
 
@@ -59,7 +75,7 @@ class Database:
         self._writer: Connection | None = None
         self._is_closed = False
         self._busy_until = 0.0
-        self._pid = os.getpid()
+        self._forks = _Forks.count
         # Whoever opens the file says how arrivals are indexed, inside the transaction at hand.
         self.index_arrivals: Callable[[Connection], None] = lambda connection: None
 
@@ -259,7 +275,7 @@ class Database:
     def _check_usable(self) -> None:
         if self._is_closed:
             raise StoreError(f"{self.path} was closed", "open it again")
-        if os.getpid() != self._pid:
+        if _Forks.count != self._forks:
             raise StoreError("this store was opened before a fork", "open it again in the child process")
 
     def close(self) -> None:
