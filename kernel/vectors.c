@@ -2,6 +2,7 @@
 
 #include "kernel.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 #define ADDED_AT_ONCE 128 /* numbers: the block of numpy's sums */
 #define LINE_FLOATS 16 /* in a line of the processor's cache */
 #define LANES 8 /* sums kept apart, so that a compiler may add them side by side */
+#define ROWS_AT_ONCE 4 /* compared together: each part of a question is read once for all of them */
+#define SHARES 4096 /* that the span of values is divided into, to see how many lie above */
 
 /* -- codes ---------------------------------------------------------------------------------------------------- */
 
@@ -114,32 +117,49 @@ static int32_t dot(const int8_t *row, const int16_t *question, Py_ssize_t size)
     return sum;
 }
 
-#ifdef HAS_WIDE
-__attribute__((target("avx2"))) static int32_t dot_wide(const int8_t *row, const int16_t *question, Py_ssize_t size)
+/* Write the products of ROWS_AT_ONCE rows that follow each other. */
+static void dots(const int8_t *rows, const int16_t *question, Py_ssize_t size, int32_t *sums)
 {
-    __m256i sums = _mm256_setzero_si256();
+    for (int row = 0; row < ROWS_AT_ONCE; row++)
+        sums[row] = dot(rows + row * size, question, size);
+}
+
+#ifdef HAS_WIDE
+__attribute__((target("avx2"))) static __m256i added_wide(__m256i sums, const int8_t *codes, __m256i asked)
+{
+    __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)codes));
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(wide, asked));
+}
+
+__attribute__((target("avx2"))) static void dots_wide(const int8_t *rows, const int16_t *question, Py_ssize_t size,
+                                                      int32_t *sums)
+{
+    __m256i one = _mm256_setzero_si256(), two = one, three = one, four = one;
     Py_ssize_t i = 0;
     for (; i + 16 <= size; i += 16) {
-        __m256i codes = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(row + i)));
         __m256i asked = _mm256_loadu_si256((const __m256i *)(question + i));
-        sums = _mm256_add_epi32(sums, _mm256_madd_epi16(codes, asked));
+        one = added_wide(one, rows + i, asked);
+        two = added_wide(two, rows + size + i, asked);
+        three = added_wide(three, rows + 2 * size + i, asked);
+        four = added_wide(four, rows + 3 * size + i, asked);
     }
-    __m128i half = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-    half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0x4E));
-    half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0xB1));
-    return _mm_cvtsi128_si32(half) + dot(row + i, question + i, size - i);
+    __m256i all = _mm256_hadd_epi32(_mm256_hadd_epi32(one, two), _mm256_hadd_epi32(three, four));
+    __m128i whole = _mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+    _mm_storeu_si128((__m128i *)sums, whole);
+    for (int row = 0; row < ROWS_AT_ONCE && i < size; row++)
+        sums[row] += dot(rows + row * size + i, question + i, size - i);
 }
 #endif
 
-typedef int32_t (*Dot)(const int8_t *, const int16_t *, Py_ssize_t);
+typedef void (*Dots)(const int8_t *, const int16_t *, Py_ssize_t, int32_t *);
 
-static Dot best_dot(void)
+static Dots best_dots(void)
 {
 #ifdef HAS_WIDE
     if (__builtin_cpu_supports("avx2"))
-        return dot_wide;
+        return dots_wide;
 #endif
-    return dot;
+    return dots;
 }
 
 /* -- the nearest ---------------------------------------------------------------------------------------------- */
@@ -178,44 +198,74 @@ static Asked question_coded(const Coded *coded, const float *question, int16_t *
     return (Asked){unit, margin * ROUNDED_UP};
 }
 
-/* Put a value in the place of the least of a heap, whose least is its first. */
-static void replace_least(float *heap, Py_ssize_t count, float value)
+static int may_any_be_found(const Coded *coded, Py_ssize_t row, Py_ssize_t count)
 {
-    Py_ssize_t place = 0, child;
-    while ((child = 2 * place + 1) < count) {
-        if (child + 1 < count && heap[child + 1] < heap[child])
-            child++;
-        if (heap[child] >= value)
-            break;
-        heap[place] = heap[child];
-        place = child;
-    }
-    heap[place] = value;
+    int is_any = coded->mask == NULL;
+    for (Py_ssize_t i = 0; !is_any && i < count; i++)
+        is_any = coded->mask[row + i];
+    return is_any;
 }
 
-/* Compare all rows; return the value that `wanted` of them reach, or less than any if so many are not there. */
-static float compared(const Coded *coded, const int16_t *question, float *values, float *heap, Py_ssize_t wanted)
+/* Compare rows that follow each other, ROWS_AT_ONCE of them at the most; what may not be found has less than any. */
+static void compared_here(const Coded *coded, const int16_t *question, Py_ssize_t row, Py_ssize_t count, Dots all,
+                          float *values)
 {
-    Dot one = best_dot();
-    for (Py_ssize_t i = 0; i < wanted; i++)
-        heap[i] = -INFINITY;
-    for (Py_ssize_t i = 0; i < coded->rows; i++) {
-        values[i] = -INFINITY;
-        if (coded->mask && !coded->mask[i])
-            continue;
-        values[i] = (float)one(coded->codes + i * coded->size, question, coded->size) * coded->scales[i];
-        if (values[i] > heap[0])
-            replace_least(heap, wanted, values[i]);
+    const int8_t *codes = coded->codes + row * coded->size;
+    int32_t sums[ROWS_AT_ONCE];
+    if (count == ROWS_AT_ONCE)
+        all(codes, question, coded->size, sums);
+    else
+        for (Py_ssize_t i = 0; i < count; i++)
+            sums[i] = dot(codes + i * coded->size, question, coded->size);
+    for (Py_ssize_t i = 0; i < count; i++)
+        values[row + i] = (float)sums[i] * coded->scales[row + i];
+    for (Py_ssize_t i = 0; coded->mask && i < count; i++)
+        values[row + i] = coded->mask[row + i] ? values[row + i] : -INFINITY;
+}
+
+static void compared(const Coded *coded, const int16_t *question, float *values)
+{
+    Dots all = best_dots();
+    for (Py_ssize_t row = 0; row < coded->rows; row += ROWS_AT_ONCE) {
+        Py_ssize_t count = coded->rows - row < ROWS_AT_ONCE ? coded->rows - row : ROWS_AT_ONCE;
+        if (may_any_be_found(coded, row, count))
+            compared_here(coded, question, row, count, all, values);
+        else
+            for (Py_ssize_t i = 0; i < count; i++)
+                values[row + i] = -INFINITY;
     }
-    return heap[0];
+}
+
+/* Return a value that `wanted` of some reach, and few more; less than any if there are not so many. All but some lie
+   between −1 and 1, as cosines do, when they are multiplied by `unit`. */
+static float reached(const float *values, Py_ssize_t count, float unit, Py_ssize_t wanted)
+{
+    uint32_t held[SHARES] = {0};
+    float shares = unit * (SHARES / 2);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        float share = values[i] * shares + SHARES / 2;
+        share = share > 0.0f ? share : 0.0f;
+        held[(int)(share < SHARES - 1 ? share : SHARES - 1)]++;
+    }
+    int share = SHARES;
+    for (Py_ssize_t found = 0; share > 1 && found < wanted;)
+        found += held[--share];
+    /* The lowest holds what may not be found as well. One lower than it should be, as divisions are rounded. */
+    return share > 1 ? (float)(share - 1 - SHARES / 2) / shares : -INFINITY;
+}
+
+/* Return a number of fewer digits that is no larger, and larger than what stands for nothing. */
+static float below(double number)
+{
+    return number > -FLT_MAX ? nextafterf((float)number, -FLT_MAX) : -FLT_MAX;
 }
 
 /* Write the places whose values are at or above a bound; return how many, or -1 if there are more than fit. */
-static Py_ssize_t gathered(const float *values, Py_ssize_t rows, double bound, int64_t *places, Py_ssize_t room)
+static Py_ssize_t gathered(const float *values, Py_ssize_t rows, float bound, int64_t *places, Py_ssize_t room)
 {
     Py_ssize_t found = 0;
     for (Py_ssize_t i = 0; i < rows; i++)
-        if (values[i] >= bound && values[i] > -INFINITY) {
+        if (values[i] >= bound) {
             if (found == room)
                 return -1;
             places[found++] = i;
@@ -228,14 +278,15 @@ static Py_ssize_t chosen(const Coded *coded, const float *question, Py_ssize_t w
 {
     Py_ssize_t found = -1;
     wanted = wanted < coded->rows ? wanted : coded->rows + 1;
-    float *values = malloc((size_t)(coded->rows + wanted) * sizeof(float));
+    float *values = malloc((size_t)(coded->rows + 1) * sizeof(float));
     int16_t *codes = malloc((size_t)(coded->size + 1) * sizeof(int16_t));
     if (values != NULL && codes != NULL) {
         Asked asked = question_coded(coded, question, codes);
         if (asked.margin < INFINITY) {
-            *lowest = compared(coded, codes, values, values + coded->rows, wanted);
+            compared(coded, codes, values);
+            *lowest = reached(values, coded->rows, (float)asked.unit, wanted);
             double bound = *lowest - 2.0 * asked.margin / asked.unit;
-            found = gathered(values, coded->rows, bound, places->view.buf, places->count);
+            found = gathered(values, coded->rows, below(bound), places->view.buf, places->count);
             *lowest = *lowest * asked.unit - asked.margin;
         }
     }
