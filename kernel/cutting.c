@@ -58,6 +58,14 @@ static int are_distinct(const uint64_t *numbers, Py_ssize_t count)
     return is_distinct;
 }
 
+/* Have what is known of one place brought near: the places of an answer stand far apart. */
+static void fetch(const Place *place, const Numbers *held)
+{
+    FETCH((const int64_t *)held[0].view.buf + place->place);
+    FETCH((const uint64_t *)held[1].view.buf + place->place);
+    FETCH((const char *)held[2].view.buf + place->place * ID_BYTES);
+}
+
 /* Put what is known of one place into the lists; returns -1 with an exception set if it cannot be told. */
 static int told(PyObject *lists, Py_ssize_t at, const Place *place, PyObject *shelf, const Numbers *held)
 {
@@ -108,6 +116,8 @@ static PyObject *cut(Place *places, Py_ssize_t count, Py_ssize_t limit, int is_a
     int is_plain = groups != NULL && (is_all || count > limit);
     if (is_plain) {
         qsort(places, (size_t)count, sizeof(Place), compared);
+        for (Py_ssize_t i = 0; i < decide; i++)
+            fetch(places + i, held + BUFFERS * places[i].shelf);
         for (Py_ssize_t i = 0; i < decide; i++)
             groups[i] = ((const uint64_t *)held[BUFFERS * places[i].shelf + 1].view.buf)[places[i].place];
         is_plain = is_certain(places, decide, count) && are_distinct(groups, decide);
