@@ -53,7 +53,8 @@ def settled(question: Question, store: Store, language: str) -> Question:
     scopes = question.query.where.scopes
     if question.expression is None:
         terms = tuple(with_further_joints(term, store, scopes) for term in question.analysis.terms)
-        return replace(question, analysis=replace(question.analysis, terms=terms))
+        is_settled = terms == question.analysis.terms  # as terms nearly always are
+        return question if is_settled else replace(question, analysis=replace(question.analysis, terms=terms))
     settling = _Settling(store, scopes, language, question.analysis.language)
     expression = rewritten(question.expression, settling.leaf)
     positive = [leaf.term for leaf in wanted(expression) if isinstance(leaf, Holds)]
