@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
-#define KERNEL_VERSION 11
+#define KERNEL_VERSION 12
 
 /* Have something brought near that is looked at soon. */
 #if defined(__GNUC__)
@@ -62,6 +62,9 @@ PyObject *kernel_given(PyObject *module, PyObject *const *arguments, Py_ssize_t 
 /* pieces.c */
 PyObject *kernel_pieces(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* blocks.c */
+PyObject *kernel_blocks(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* numbers.c */
 PyObject *kernel_numbers(PyObject *module, PyObject *text);

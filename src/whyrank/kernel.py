@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VERSION = 11  # the same in kernel/kernel.h: a module left over from an earlier build is not used
+_VERSION = 12  # the same in kernel/kernel.h: a module left over from an earlier build is not used
 
 
 # What a piece of a text says: its only token; or else its tokens, how it leans, how many words stand alone in it, and
@@ -238,6 +238,12 @@ class Kernel(Protocol):
         """Turn tokens into postings: keys (int64), numbers (int64), frequencies (uint8), followers (uint32).
 
         Behind them come the different tokens in order, with a space between them.
+        """
+
+    def blocks(self, lines: tuple[str, ...], start: int, /) -> tuple[list[tuple[int, int, int, str, bool]], int]:
+        """Tell the blocks of markdown from a line on, and the line from which it takes the parser, or the end.
+
+        Of each: where it starts and ends, the level and the title of a heading, and whether it stays whole.
         """
 
     def numbers(self, text: str, /) -> str | None:

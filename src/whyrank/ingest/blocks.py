@@ -7,8 +7,11 @@ it is nested deeper than the parser goes.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
+
+from ..kernel import COMPILED, Kernel
 
 _SPACES = " \t"
 _TAB_COLUMNS = 4
@@ -25,9 +28,10 @@ _TABLE_HEAD = re.compile(r"\|[^\\]*\|[ \t]*\Z")
 _TABLE_RULE = re.compile(r"\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\Z")
 _MOST_CELLS = 0x10000  # the parser makes no more of one table
 _DEFINED = re.compile(r"\[(?:.*\]:|(?:[^\]\\]|\\.)*\\?\Z)")  # a link, whose label may go on in the next line
-# The same where it is certain: an address without escapes or entities, by no other protocol than that of pages.
+# The same where it is certain: a label that is seen, an address without escapes or entities, by no other protocol than
+# that of pages.
 _DEFINITION = re.compile(
-    r"\[(?=[^]]*[^]\s])[^][\\|]+\]:[ \t]+(?:https?://|(?![^ \t]*:))[A-Za-z0-9_./#?&=%+~,@!$*:-]+[ \t]*\Z"
+    r"\[(?=[^]]*[!-Z^-~])[^][\\|]+\]:[ \t]+(?:https?://|(?![^ \t]*:))[A-Za-z0-9_./#?&=%+~,@!$*:-]+[ \t]*\Z"
 )
 _TITLE_MARKS = ('"', "'", "(")  # a title may stand in the next line
 _DEEP_COLUMNS = 20  # of markers and indents, below which nothing is nested too deep for the parser
@@ -45,7 +49,7 @@ _ENDING_TAGS = frozenset({
     "section", "source", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "track", "ul",
 })  # fmt: skip
 # Tags with more behind them, and addresses, begin text; nothing of a line that begins so makes it anything else.
-_TEXT_TAG = re.compile(r'<(?:https?://|(?:a|b|code|em|i|img|kbd|span|strong)(?: +[a-z-]+="[^"]*")* */?>\s*\S)')
+_TEXT_TAG = re.compile(r'<(?:https?://|(?:a|b|code|em|i|img|kbd|span|strong)(?: +[a-z-]+="[^"]*")* */?>.*[!-~])')
 _MARKS = frozenset("<>#|`~[=-+*_:")
 _LEFT_TO_THE_PARSER = frozenset("<") | frozenset(map(chr, range(32))) | {"\x7f"}
 
@@ -64,11 +68,17 @@ class _Uncertain(Exception):
     """Only the parser knows."""
 
 
-def blocks_by_lines(lines: Sequence[str], start: int) -> tuple[list[Block], int]:
+_block_of: Callable[[Iterable[object]], Block] = partial(tuple.__new__, Block)  # of all its fields, at once
+
+
+def blocks_by_lines(lines: Sequence[str], start: int, kernel: Kernel | None = COMPILED) -> tuple[list[Block], int]:
     """Return the blocks of a file from a line on, and the line from which it takes the parser, or the end.
 
     Blank lines and the definitions of links are of no block.
     """
+    if kernel is not None:
+        told, place = kernel.blocks(tuple(lines), start)
+        return [*map(_block_of, told)], place
     is_open = len(lines) > start and not lines[-1].strip(_SPACES)  # behind the last line feed there is no line
     end = len(lines) - is_open
     blocks: list[Block] = []
