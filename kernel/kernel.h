@@ -66,6 +66,9 @@ PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t c
 /* blocks.c */
 PyObject *kernel_blocks(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
+/* packing.c */
+PyObject *kernel_packed(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
 /* numbers.c */
 PyObject *kernel_numbers(PyObject *module, PyObject *text);
 

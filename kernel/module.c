@@ -70,6 +70,7 @@ static PyMethodDef functions[] = {
     {"inverted", (PyCFunction)(void (*)(void))kernel_inverted, METH_FASTCALL,
      "Turn the tokens of texts into postings."},
     {"blocks", (PyCFunction)(void (*)(void))kernel_blocks, METH_FASTCALL, "Tell the blocks of markdown."},
+    {"packed", (PyCFunction)(void (*)(void))kernel_packed, METH_FASTCALL, "Pack blocks into chunks."},
     {"numbers", kernel_numbers, METH_O, "Find the numbers of a text that may be dates."},
     {"spelled", kernel_spelled, METH_O, "Spell a text plainly."},
     {"means", (PyCFunction)(void (*)(void))kernel_means, METH_FASTCALL, "Write the means of some rows of a table."},

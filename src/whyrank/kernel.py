@@ -246,6 +246,15 @@ class Kernel(Protocol):
         Of each: where it starts and ends, the level and the title of a heading, and whether it stays whole.
         """
 
+    def packed(
+        self, lines: tuple[str, ...], blocks: tuple[tuple[int, int, int, str, bool], ...], tokens: int, overlap: int, /
+    ) -> list[tuple[int, int, int, int, tuple[str, ...]]] | None:
+        """Pack blocks that follow each other into chunks of so many tokens, whose ends the next ones repeat.
+
+        Of each: where it starts and ends, its first and last line counted from 1, and the headings above it. None if a
+        line is longer than a chunk.
+        """
+
     def numbers(self, text: str, /) -> str | None:
         """Find the numbers of a text that have four digits in a row, and no more; None if others may be digits."""
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..analysis.text import estimated_tokens, tokens_in_letters, unspaced_letters
 from ..errors import ConfigError
+from ..kernel import COMPILED, Kernel
 from .blocks import Block
 from .markdown import ParsedText
 from .markers import Mark
@@ -67,8 +68,7 @@ class _Sizes:
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._letters = [0, *accumulate(map(len, lines))]
-        is_spaced = not any(map(unspaced_letters, filterfalse(str.isascii, lines)))
-        self._unspaced = None if is_spaced else [0, *accumulate(map(unspaced_letters, lines))]
+        self._unspaced = None if _are_spaced(lines) else [0, *accumulate(map(unspaced_letters, lines))]
 
     def tokens(self, start: int, end: int) -> int:
         """Estimate lines from one to before another, of which there is at least one."""
@@ -96,8 +96,23 @@ def _whole(document: ParsedText, size: ChunkSize) -> Chunk | None:
     return Chunk(text.strip("\n"), *_lines_of(document.lines, start, end), headings)
 
 
-def packed(document: ParsedText, size: ChunkSize) -> list[Chunk]:
+def _are_spaced(lines: Sequence[str]) -> bool:
+    """Tell whether all letters are of scripts that put spaces between words."""
+    return not any(map(unspaced_letters, filterfalse(str.isascii, lines)))
+
+
+def packed(document: ParsedText, size: ChunkSize, kernel: Kernel | None = COMPILED) -> list[Chunk]:
     """Do the same block by block, whatever the document is like."""
+    lines = document.lines
+    if kernel is not None and not document.marks and _are_spaced(lines):
+        found = kernel.packed(lines, document.blocks, size.tokens, size.overlap)
+        if found is not None:
+            texts = ((_text(lines, start, end), told) for start, end, *told in found)
+            return [Chunk(text, *told) for text, told in texts if text.strip()]
+    return _packed(document, size)
+
+
+def _packed(document: ParsedText, size: ChunkSize) -> list[Chunk]:
     sizes = _Sizes(document.lines)
     packer = _Packer(document.lines, sizes, size)
     for piece in _pieces(document, sizes, size):
@@ -137,7 +152,7 @@ class _Packer:
         """Close the chunk."""
         if self._pieces:
             start, end = self._pieces[0].start, self._pieces[-1].end
-            text = "\n".join(self.lines[start:end]).strip("\n")
+            text = _text(self.lines, start, end)
             if text.strip():
                 first, last = _lines_of(self.lines, start, end)
                 self.chunks.append(Chunk(text, first, last, _above(self._pieces), self._pieces[0].marks))
@@ -254,6 +269,10 @@ def _sentence_end(line: str, low: int, high: int) -> int:
         if place >= 0:
             return place + len(mark)
     return high
+
+
+def _text(lines: Sequence[str], start: int, end: int) -> str:
+    return "\n".join(lines[start:end]).strip("\n")
 
 
 def _lines_of(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:

@@ -128,10 +128,18 @@ def _blocks(lines: Sequence[str], first: int, stop: int) -> Iterator[Block]:
 
 def _without_gaps(lines: Sequence[str], start: int, blocks: Iterable[Block]) -> Iterator[Block]:
     """Yield the blocks, and whatever text stands between them that the parser makes no block of (link definitions)."""
-    for block in (*blocks, Block(len(lines), len(lines))):
-        between = range(start, block.start)
-        if any(lines[start : block.start]) and (written := [number for number in between if lines[number].strip()]):
-            yield Block(written[0], written[-1] + 1)
-        if block.start < len(lines):
-            yield block
-        start = max(start, block.end)
+    for block in blocks:
+        first, end = block[0], block[1]
+        if start < first:
+            yield from _text_between(lines, start, first)
+        yield block
+        if start < end:
+            start = end
+    yield from _text_between(lines, start, len(lines))
+
+
+def _text_between(lines: Sequence[str], start: int, end: int) -> Sequence[Block]:
+    if not any(lines[start:end]):
+        return ()
+    written = [number for number in range(start, end) if lines[number].strip()]
+    return (Block(written[0], written[-1] + 1),) if written else ()
