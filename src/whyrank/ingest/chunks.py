@@ -107,8 +107,11 @@ def packed(document: ParsedText, size: ChunkSize, kernel: Kernel | None = COMPIL
     if kernel is not None and not document.marks and _are_spaced(lines):
         found = kernel.packed(lines, document.blocks, size.tokens, size.overlap)
         if found is not None:
-            texts = ((_text(lines, start, end), told) for start, end, *told in found)
-            return [Chunk(text, *told) for text, told in texts if text.strip()]
+            return [
+                Chunk(text, first, last, headings)
+                for start, end, first, last, headings in found
+                if (text := _text(lines, start, end)).strip()
+            ]
     return _packed(document, size)
 
 
