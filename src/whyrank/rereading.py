@@ -48,6 +48,8 @@ class Rereading(Spaces):
 
         Stopped and called again, it goes on.
         """
+        if not self._store.read_before(READER_VERSION, 1):  # to count them takes a look at all memories
+            return 0
         total, done = self.old_words(), 0
         while read := self._read_some(_READ_PER_STEP):
             done += read

@@ -226,14 +226,16 @@ class Desk:
         Unless all texts are asked for, those that failed wait for their time; those without a direction are asked for
         `again` only by whoever says so. A provider that fails ends it.
         """
-        total = self.store.status(self.space).without_vector if most is None else most
-        made, left, after, nowhere = 0, 0, 0, 0 if again else self._nowhere()
+        made, left, after, total = 0, 0, 0, most
+        nowhere = 0 if again else self._nowhere()
         due = None if again else (NEVER - 1 if all_texts else self.clock())
         while most is None or made + left < most:
             waiting = self.store.without_vector(self.space, TEXTS_PER_TRANSACTION, after, due)
             if not waiting:
                 self._recover()
                 break
+            if total is None:  # which takes a look at all memories, and mostly nothing waits
+                total = self.store.status(self.space).without_vector
             after = waiting[-1].place
             texts = {one.hash: one.text for one in waiting}
             done = self.write(Changes(), self.attempt(texts))
