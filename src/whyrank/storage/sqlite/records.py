@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,7 @@ def unit_of(memory: Memory) -> Unit:
     return Unit.CHUNK if memory.kind == "chunk" and memory.source else Unit.FACT
 
 
+@lru_cache(maxsize=64)  # the chunks of a file and the turns of a session have one
 def code(text: str) -> int:
     """Return a number for a text: the same for the same text in every store."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", errors="replace"), digest_size=8).digest(), "little")
