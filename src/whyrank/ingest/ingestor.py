@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -30,6 +30,8 @@ Action = Literal["new", "changed", "renamed", "touched", "deleted"]
 
 _NANOSECONDS = 1e9
 _FILES_PLANNED_TOGETHER, _BYTES_PLANNED_TOGETHER = 64, 1_000_000
+# What is left for the last batch at least: fewer go with those before, or they would be a segment only to be merged.
+_LEFT_FOR_THE_LAST = MEMORIES_PER_BATCH // 2
 _WAITING = "failed, the words can be searched meanwhile: {}"
 _PASSED_OVER = "it is there, but folders pass it over now, so what was read of it goes; name it to have it read"
 
@@ -281,8 +283,9 @@ class Ingestor:
                     continue
                 batch.append(plan)
                 chunks += len(plan.memories)
-                if chunks >= MEMORIES_PER_BATCH:
-                    full, batch, chunks = batch, [], 0
+                if chunks >= MEMORIES_PER_BATCH + _LEFT_FOR_THE_LAST:
+                    full, batch = _first_batch(batch)
+                    chunks = sum(len(plan.memories) for plan in batch)
                     yield self._changes(full)
         except Exception:
             if batch:
@@ -314,6 +317,13 @@ class Ingestor:
         report.embedded += len(done.vectors)
         if done.error:
             report.remarks.append(("embedding", _WAITING.format(done.error)))
+
+
+def _first_batch(plans: Sequence[FilePlan]) -> tuple[Sequence[FilePlan], list[FilePlan]]:
+    """Return the first plans that are enough for a batch, and the others."""
+    counts = accumulate(len(plan.memories) for plan in plans)
+    place = next(place for place, count in enumerate(counts, 1) if count >= MEMORIES_PER_BATCH)
+    return plans[:place], [*plans[place:]]
 
 
 def _bytes_told(record: FileRecord) -> str:

@@ -14,7 +14,7 @@ from whyrank.errors import IngestError, ProviderError
 from whyrank.ingest.chunks import ChunkSize
 from whyrank.ingest.files import memories_in
 from whyrank.ingest.ingestor import Ingestor, Report, Settings
-from whyrank.ports import Embedder
+from whyrank.ports import Changes, Embedder
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
 from whyrank.types import GLOBAL, Memory, Scope, Where
@@ -565,3 +565,23 @@ def test_a_file_that_was_cut_otherwise_and_renamed_is_renamed(desk: Desk, monkey
     report = desk.ingest()
 
     assert (report.plans, report.renamed) == ([("b.md", "renamed")], {"b.md": "a.md"})
+
+
+@pytest.mark.parametrize(
+    ("files", "batches"),
+    [(511, [511]), (700, [700]), (767, [767]), (768, [512, 256]), (1_300, [512, 512, 276])],
+)
+def test_a_few_notes_are_left_to_no_batch_of_their_own(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, files: int, batches: list[int]
+) -> None:
+    written, write = list[int](), desk.store.write
+
+    def heard(changes: Changes) -> None:
+        written.append(len(changes.put))
+        write(changes)
+
+    monkeypatch.setattr(desk.store, "write", heard)
+    for number in range(files):
+        desk.put(f"{number}.md", f"tea number {number}")
+    desk.ingest()
+    assert [count for count in written if count] == batches
