@@ -23,6 +23,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 NOWHERE = -1
+SPREAD = 4  # rows a memory up to which a place for each of them is soon made and holds little memory
 SHELVES_KEPT = 4_000_000  # memories on all shelves together, about 300 MB
 
 
@@ -32,6 +33,13 @@ class Timed(NamedTuple):
     numbers: Integers
     begins: Floats
     ends: Floats
+
+
+class ByRow(NamedTuple):
+    """A place for each row from one on, and NOWHERE at both ends."""
+
+    first: int
+    places: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,17 +177,33 @@ class Shelf:
         return around
 
     def places_of(self, rows: Integers) -> Integers:
-        """Return the places of rows; NOWHERE for those that do not stand here. Rows ascend with the places."""
-        known, places = self._by_row
-        if not len(known):
-            return np.full(len(rows), NOWHERE)
+        """Return the places of rows; NOWHERE for those that do not stand here."""
+        if self._by_row is not None:
+            return self._by_row.places.take(rows - self._by_row.first, mode="clip")
+        known, places = self._ordered_rows
         found = np.minimum(known.searchsorted(rows), len(known) - 1)
         return np.where(known[found] == rows, places[found], NOWHERE)
 
     @cached_property
-    def _by_row(self) -> tuple[Integers, Integers]:
+    def _living_rows(self) -> tuple[Integers, Integers]:
+        """Return the rows of what there is, and their places."""
         places = np.flatnonzero(self.alive)
-        rows = self.rows[places]
+        return self.rows[places], places
+
+    @cached_property
+    def _by_row(self) -> ByRow | None:
+        """Return a place for every row, if this scope has a good part of those between its first and its last."""
+        rows, places = self._living_rows
+        first, last = (int(rows.min()), int(rows.max())) if len(rows) else (0, 0)
+        if last - first > SPREAD * len(rows):
+            return None
+        table = np.full(last - first + 3, NOWHERE)  # those before the first and behind the last are nowhere as well
+        table[rows - first + 1] = places
+        return ByRow(first - 1, table)
+
+    @cached_property
+    def _ordered_rows(self) -> tuple[Integers, Integers]:
+        rows, places = self._living_rows
         order = np.argsort(rows, kind="stable")
         return rows[order], places[order]
 
