@@ -27,6 +27,10 @@ typedef struct {
 /* Hold the numbers of an object; each takes `size` bytes. Returns 0, or -1 with an exception set. */
 int numbers_held(PyObject *object, Py_ssize_t size, int is_written, const char *name, Numbers *numbers);
 
+/* Return a text that is written anew, byte by byte of its UTF-8, in at most one byte more than it has. None if that
+   cannot be done: whoever writes returns -1, or a letter is half of a pair. */
+PyObject *rewritten(PyObject *text, Py_ssize_t (*write)(const char *text, Py_ssize_t size, char *out));
+
 /* Let all of some buffers go that were held. */
 void numbers_let_go(Numbers *numbers, int count);
 

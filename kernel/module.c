@@ -3,6 +3,8 @@
 
 #include "kernel.h"
 
+#include <stdlib.h>
+
 int numbers_held(PyObject *object, Py_ssize_t size, int is_written, const char *name, Numbers *numbers)
 {
     int flags = is_written ? PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS : PyBUF_C_CONTIGUOUS;
@@ -22,6 +24,25 @@ void numbers_let_go(Numbers *numbers, int count)
 {
     while (count-- > 0)
         PyBuffer_Release(&numbers[count].view);
+}
+
+PyObject *rewritten(PyObject *text, Py_ssize_t (*write)(const char *text, Py_ssize_t size, char *out))
+{
+    Py_ssize_t size;
+    const char *letters = PyUnicode_AsUTF8AndSize(text, &size);
+    if (letters == NULL && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
+        PyErr_Clear();
+        return Py_NewRef(Py_None);
+    }
+    if (letters == NULL)
+        return NULL;
+    char *out = malloc((size_t)size + 1);
+    if (out == NULL)
+        return PyErr_NoMemory();
+    Py_ssize_t written = write(letters, size, out);
+    PyObject *made = written < 0 ? Py_NewRef(Py_None) : PyUnicode_FromStringAndSize(out, written);
+    free(out);
+    return made;
 }
 
 static PyMethodDef functions[] = {

@@ -3,7 +3,6 @@
 #include "kernel.h"
 #include "symbols.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define DIGITS_OF_A_YEAR 4
@@ -31,9 +30,10 @@ static size_t strange_at(const char *text, size_t left)
 
 /* Write the runs of a text that hold as many digits as a year has, no more and no less, with a space behind each.
    Returns how many bytes that took, or -1 if other letters may be digits. */
-static Py_ssize_t numbers_written(const char *text, size_t size, char *out)
+static Py_ssize_t numbers_written(const char *text, Py_ssize_t count, char *out)
 {
     Py_ssize_t written = 0;
+    size_t size = (size_t)count;
     for (size_t i = 0; i < size;) {
         if (text[i] & 0x80) {
             size_t bytes = strange_at(text + i, size - i);
@@ -63,19 +63,5 @@ static Py_ssize_t numbers_written(const char *text, size_t size, char *out)
 PyObject *kernel_numbers(PyObject *module, PyObject *text)
 {
     (void)module;
-    Py_ssize_t size;
-    const char *letters = PyUnicode_AsUTF8AndSize(text, &size);
-    if (!letters && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
-        PyErr_Clear(); /* half of a pair */
-        return Py_NewRef(Py_None);
-    }
-    if (!letters)
-        return NULL;
-    char *out = malloc((size_t)size + 1); /* the last run may have nothing behind it */
-    if (!out)
-        return PyErr_NoMemory();
-    Py_ssize_t written = numbers_written(letters, (size_t)size, out);
-    PyObject *made = written < 0 ? Py_NewRef(Py_None) : PyUnicode_FromStringAndSize(out, written);
-    free(out);
-    return made;
+    return rewritten(text, numbers_written); /* the last run may have nothing behind it: one byte more is written */
 }

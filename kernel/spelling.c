@@ -5,7 +5,6 @@
 #include "kernel.h"
 #include "symbols.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { OTHER, SPACE, SMALL, CAPITAL, DIGIT };
@@ -83,19 +82,5 @@ static Py_ssize_t spelled(const char *text, Py_ssize_t size, char *out)
 PyObject *kernel_spelled(PyObject *module, PyObject *text)
 {
     (void)module;
-    Py_ssize_t size;
-    const char *letters = PyUnicode_AsUTF8AndSize(text, &size);
-    if (!letters && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
-        PyErr_Clear(); /* half of a pair, which is no letter */
-        return Py_NewRef(Py_None);
-    }
-    if (!letters)
-        return NULL;
-    char *out = malloc((size_t)size + 1); /* a space is written for at least one that is read */
-    if (!out)
-        return PyErr_NoMemory();
-    Py_ssize_t written = spelled(letters, size, out);
-    PyObject *made = written < 0 ? Py_NewRef(Py_None) : PyUnicode_FromStringAndSize(out, written);
-    free(out);
-    return made;
+    return rewritten(text, spelled); /* a space is written for at least one that is read */
 }
