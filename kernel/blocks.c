@@ -18,7 +18,7 @@
 typedef struct {
     PyObject *lines; /* a tuple */
     Py_ssize_t end; /* where the last line ends that is one */
-    int is_unreadable; /* a line has half of a pair */
+    int is_unreadable; /* a line has half of a pair, or is no text, which leaves an exception: then all are blank */
 } File;
 
 typedef struct {
@@ -40,11 +40,14 @@ typedef struct {
 
 static Line line_at(File *file, Py_ssize_t number)
 {
-    Line line = {NULL, 0};
-    line.text = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(file->lines, number), &line.size);
-    if (line.text != NULL)
+    Line line = {"", 0};
+    if (file->is_unreadable)
         return line;
-    PyErr_Clear();
+    const char *text = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(file->lines, number), &line.size);
+    if (text != NULL)
+        return (Line){text, line.size};
+    if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+        PyErr_Clear();
     file->is_unreadable = 1;
     return (Line){"", 0};
 }
@@ -376,7 +379,8 @@ static int is_definition(File *file, Py_ssize_t start)
         return 1;
     Line next = line_at(file, start + 1);
     next = from(next, spaces_before(next));
-    return !next.size || !(next.text[0] == '"' || next.text[0] == '\'' || next.text[0] == '(');
+    int is_title = next.text[0] == '"' || next.text[0] == '\'' || next.text[0] == '(';
+    return !is_title && !file->is_unreadable;
 }
 
 /* -- blocks --------------------------------------------------------------------------------------------------- */
@@ -641,17 +645,16 @@ static Py_ssize_t all_told(File *file, Py_ssize_t start, PyObject *blocks)
     Block last = ending(start, UNCERTAIN); /* none yet */
     while (start < file->end) {
         Line line = line_at(file, start);
-        if (!file->is_unreadable && (is_blank(line) || (line.text[0] == '[' && is_definition(file, start)))) {
-            start++;
-            continue;
-        }
-        Block next = file->is_unreadable ? ending(start, UNCERTAIN) : block(file, start);
+        int is_none = is_blank(line) || (line.text[0] == '[' && is_definition(file, start));
+        Block next = is_none ? ending(start, start + 1) : block(file, start);
         if (file->is_unreadable || next.end == UNCERTAIN)
-            return last.end == UNCERTAIN ? start : last.start;
+            return PyErr_Occurred() ? -2 : last.end == UNCERTAIN ? start : last.start;
+        start = next.end;
+        if (is_none)
+            continue;
         if (last.end != UNCERTAIN && told(blocks, file, &last) < 0)
             return -2;
         last = next;
-        start = next.end;
     }
     return last.end != UNCERTAIN && told(blocks, file, &last) < 0 ? -2 : PyTuple_Size(file->lines);
 }
@@ -670,11 +673,10 @@ PyObject *kernel_blocks(PyObject *module, PyObject *const *arguments, Py_ssize_t
         return NULL;
     }
     File file = {arguments[0], lines, 0};
-    for (Py_ssize_t i = start; i < lines; i++)
-        if (!PyUnicode_Check(PyTuple_GetItem(arguments[0], i)))
-            return PyErr_Format(PyExc_TypeError, "lines are texts");
-    if (lines > start && is_blank(line_at(&file, lines - 1)) && !file.is_unreadable)
+    if (lines > start && is_blank(line_at(&file, lines - 1)))
         file.end--; /* behind the last line feed there is no line */
+    if (file.is_unreadable)
+        return PyErr_Occurred() ? NULL : Py_BuildValue("[]n", start);
     PyObject *blocks = PyList_New(0);
     Py_ssize_t place = blocks == NULL ? -2 : all_told(&file, start, blocks);
     if (place == -2) {

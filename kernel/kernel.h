@@ -1,4 +1,5 @@
-/* What the parts of the kernel share: buffers of one kind of number, taken from Python and given back. */
+/* What the parts of the kernel share: buffers of one kind of number, taken from Python and given back, and texts that
+   are written anew. */
 
 #ifndef WHYRANK_KERNEL_H
 #define WHYRANK_KERNEL_H

@@ -190,15 +190,21 @@ static PyObject *titles(const Heading *trail, Py_ssize_t deep)
 /* Read a block behind another; -1 with an exception set if it is none. */
 static int block_read(PyObject *given, Py_ssize_t after, Py_ssize_t lines, Piece *piece, Heading *heading)
 {
+    Py_ssize_t numbers[3] = {0}; /* its start, its end and its level */
     if (!PyTuple_Check(given) || PyTuple_Size(given) != OF_A_BLOCK || !PyUnicode_Check(PyTuple_GetItem(given, 3))) {
         PyErr_SetString(PyExc_TypeError, "a block is its start, end, level, title, and whether it stays whole");
         return -1;
     }
-    *heading = (Heading){PyLong_AsSsize_t(PyTuple_GetItem(given, 2)), PyTuple_GetItem(given, 3)};
-    *piece = (Piece){PyLong_AsSsize_t(PyTuple_GetItem(given, 0)), PyLong_AsSsize_t(PyTuple_GetItem(given, 1)), 0, NULL,
-                     heading->level > 0, PyObject_IsTrue(PyTuple_GetItem(given, 4))};
-    if (PyErr_Occurred())
+    for (int i = 0; i < 3; i++) {
+        numbers[i] = PyLong_AsSsize_t(PyTuple_GetItem(given, i));
+        if (numbers[i] == -1 && PyErr_Occurred())
+            return -1;
+    }
+    int is_whole = PyObject_IsTrue(PyTuple_GetItem(given, 4));
+    if (is_whole < 0)
         return -1;
+    *heading = (Heading){numbers[2], PyTuple_GetItem(given, 3)};
+    *piece = (Piece){numbers[0], numbers[1], 0, NULL, numbers[2] > 0, is_whole};
     if (piece->start >= after && piece->start < piece->end && piece->end <= lines)
         return 0;
     PyErr_SetString(PyExc_ValueError, "a block has no lines, or such as another has, or there are not");
@@ -257,8 +263,11 @@ PyObject *kernel_packed(PyObject *module, PyObject *const *arguments, Py_ssize_t
     (void)module;
     if (count != 4 || !PyTuple_Check(arguments[0]) || !PyTuple_Check(arguments[1]))
         return PyErr_Format(PyExc_TypeError, "packed takes 4 arguments, the first two tuples of lines and of blocks");
-    Packer packer = {.tokens = PyLong_AsSsize_t(arguments[2]), .overlap = PyLong_AsSsize_t(arguments[3])};
-    if (PyErr_Occurred())
+    Packer packer = {.tokens = PyLong_AsSsize_t(arguments[2])};
+    if (packer.tokens == -1 && PyErr_Occurred())
+        return NULL;
+    packer.overlap = PyLong_AsSsize_t(arguments[3]);
+    if (packer.overlap == -1 && PyErr_Occurred())
         return NULL;
     if (packer.overlap < 0 || packer.overlap >= packer.tokens)
         return PyErr_Format(PyExc_ValueError, "chunks of %zd tokens with an overlap of %zd", packer.tokens,

@@ -64,12 +64,14 @@ def test_numbers_too_small_for_a_scale_count_as_nothing() -> None:
     assert errors[0] == pytest.approx(2e-38, rel=1e-4)  # √(4 · (1e-38)²)
 
 
+@pytest.mark.parametrize("rows", [400, 401, 403])  # some are compared together, the last ones alone
 @pytest.mark.parametrize("size", [1, 15, 16, 17, 256, 300, 5_000])
-def test_the_nearest_are_chosen_with_all_that_may_be_as_near(size: int) -> None:
+def test_the_nearest_are_chosen_with_all_that_may_be_as_near(rows: int, size: int) -> None:
     assert COMPILED is not None
-    vectors, question = cloud(400, size), cloud(1, size)[0]
+    vectors = cloud(rows, size)
+    question = vectors[-1]
     codes, scales, errors = coded(vectors)
-    places = np.zeros(400, np.int64)
+    places = np.zeros(rows, np.int64)
     reach, step = float(errors.max()), float(scales.max())
     count, floor = COMPILED.nearest(codes, scales, question, places, None, 20, reach, step)
     exact = vectors.astype(np.float64) @ question.astype(np.float64)

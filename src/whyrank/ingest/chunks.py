@@ -66,9 +66,9 @@ class _Piece(NamedTuple):
 class _Sizes:
     """How many tokens lines of a document are estimated at, without putting them together."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[str], is_spaced: bool) -> None:
         self._letters = [0, *accumulate(map(len, lines))]
-        self._unspaced = None if _are_spaced(lines) else [0, *accumulate(map(unspaced_letters, lines))]
+        self._unspaced = None if is_spaced else [0, *accumulate(map(unspaced_letters, lines))]
 
     def tokens(self, start: int, end: int) -> int:
         """Estimate lines from one to before another, of which there is at least one."""
@@ -103,8 +103,8 @@ def _are_spaced(lines: Sequence[str]) -> bool:
 
 def packed(document: ParsedText, size: ChunkSize, kernel: Kernel | None = COMPILED) -> list[Chunk]:
     """Do the same block by block, whatever the document is like."""
-    lines = document.lines
-    if kernel is not None and not document.marks and _are_spaced(lines):
+    lines, is_spaced = document.lines, _are_spaced(document.lines)
+    if kernel is not None and is_spaced and not document.marks:
         found = kernel.packed(lines, document.blocks, size.tokens, size.overlap)
         if found is not None:
             return [
@@ -112,12 +112,8 @@ def packed(document: ParsedText, size: ChunkSize, kernel: Kernel | None = COMPIL
                 for start, end, first, last, headings in found
                 if (text := _text(lines, start, end)).strip()
             ]
-    return _packed(document, size)
-
-
-def _packed(document: ParsedText, size: ChunkSize) -> list[Chunk]:
-    sizes = _Sizes(document.lines)
-    packer = _Packer(document.lines, sizes, size)
+    sizes = _Sizes(lines, is_spaced)
+    packer = _Packer(lines, sizes, size)
     for piece in _pieces(document, sizes, size):
         packer.add(piece)
     packer.flush()

@@ -33,7 +33,7 @@ LINES = (
     "[tea", "pot]: tin", "[te\\]a", "- a | b", "  --- | ---", "# Tea |", "> >", "- - - - - - - - - - - tea", " > tea",
     "<b>", "<B-c1> ", "<div>", "</div>", "</b>", "<pre>", "</PRE>", "<pret>", "<b", "<b c>", "<b> tea", "<1>",
     "<?tea ?>", '<a id="tea"></a>', '<a id="tea">', "<https://tea>", "<b>\u00a0", "--", "=", " ===",
-    "tea -->", "a |", "a\\|", "<b> |", "[a\\", "]: x",
+    "tea -->", "a |", "a\\|", "<b> |", "[a\\", "]: x", "<textarea>", "<kbd>tea", "<http://tea", '<img a-b="c"/>tea',
     "[Tea]: https://tea.example/pot?a=b#c", "[`tea()`]: #tea-pot ", "[tea]: file:pot", "[ ]: pot", "[tea|pot]: tin",
     "[tea]: tin 'pot'", "[tea]:tin", "[tea]: <tin>", "[^1]: tea", '  "pot"', "(pot)", "[te[a]]: tin", "[a]: b(c",
     "[a]: data&#58;x",
@@ -214,9 +214,17 @@ def test_the_kernel_is_given_lines_of_text_and_leaves_those_to_the_parser_that_a
     assert COMPILED is not None
     assert COMPILED.blocks(("tea", "", "- pot", "- \ud800", "", "tin"), 0) == ([], 0)  # the list may be tea's
     assert COMPILED.blocks(("# Tea", "tea", "", "tin \ud800"), 1) == ([], 1)
+    assert COMPILED.blocks(("[tea]: x", '"pot \ud800"', "", "tin"), 0) == ([], 0)  # it may be a title
+    assert COMPILED.blocks(("tea", "", "\ud800"), 0) == ([], 0)
     assert COMPILED.blocks(("# Tea", "tea"), 7) == ([], 2)
-    for wrong in ((["tea"], 0), (("tea", 1), 0), (("tea",),), (("tea",), "0")):
+    for wrong in ((["tea"], 0), (("tea", 1), 0), (("tea", 1, "pot"), 0), (("tea",),), (("tea",), "0")):
         with pytest.raises(TypeError):
             COMPILED.blocks(*wrong)
     with pytest.raises(ValueError, match="before the first"):
         COMPILED.blocks(("tea",), -1)
+
+
+@pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
+def test_the_kernel_looks_at_no_line_behind_one_that_it_leaves_to_the_parser() -> None:
+    assert COMPILED is not None
+    assert COMPILED.blocks(("tea", "", "#tag", 7, "pot"), 0) == ([], 0)  # type: ignore[arg-type]
