@@ -13,11 +13,12 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
 from threading import Thread
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..ports import Changes, Embedder
 from .filling import Desk, Given
 
+Item = TypeVar("Item")
 _LOOK_SECONDS = 0.2  # a signal that comes at the moment a wait begins is seen when it ends
 # What callers put into a batch, and so into a transaction, when there are more to come. Ids and hashes fall anywhere in
 # their indexes, whose pages every transaction writes anew; one of so many takes less than a tenth of a second.
@@ -86,7 +87,7 @@ def embedded_ahead(desk: Desk | None, batches: Iterable[Changes]) -> Generator[C
     Where no further batch can be made, those that were made come first, and then the error.
     """
     failures: list[Exception] = []
-    waiting = _to_the_first_failure(batches, failures)
+    waiting = to_the_first_failure(batches, failures)
     begun = [*islice(waiting, 1)]
     if desk is not None and not _is_large(begun):  # as one that will be alone
         begun += islice(waiting, 1)
@@ -102,10 +103,11 @@ def _is_large(batches: Sequence[Changes]) -> bool:
     return len(batches) > 0 and len(batches[0].put) >= MEMORIES_PER_BATCH
 
 
-def _to_the_first_failure(batches: Iterable[Changes], failures: list[Exception]) -> Iterator[Changes]:
+def to_the_first_failure(items: Iterable[Item], failures: list[Exception]) -> Iterator[Item]:
+    """Yield items until one cannot be made; who has made use of those before it raises what is then in the list."""
     try:
-        yield from batches
-    except Exception as error:  # it is raised when all before it is written
+        yield from items
+    except Exception as error:
         failures.append(error)
 
 

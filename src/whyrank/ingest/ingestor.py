@@ -19,7 +19,7 @@ from ..errors import IngestError
 from ..places import name_in, seen_from
 from ..ports import Changes, Embedder, FileRecord, Store
 from ..types import Memory, Scope
-from .ahead import MEMORIES_PER_BATCH, embedded_ahead
+from .ahead import MEMORIES_PER_BATCH, embedded_ahead, to_the_first_failure
 from .chunks import CUT_VERSION, ChunkSize
 from .entries import READER_VERSION, content_hash, entries_for
 from .files import memories_in
@@ -272,27 +272,28 @@ class Ingestor:
 
     def _batches(self, plans: Iterable[FilePlan], total: int, report: Report) -> Iterator[Changes]:
         """Yield what plans come to; where one fails, those before it are written before anybody hears of it."""
-        batch: list[FilePlan] = []
-        done, chunks = 0, 0
-        try:
-            for plan in plans:
-                report.count(plan)
-                done += 1
-                self.progress(done + report.unchanged + len(report.skipped), max(total, done), plan.path)
-                if report.dry_run:
-                    continue
-                batch.append(plan)
-                chunks += len(plan.memories)
-                if chunks >= MEMORIES_PER_BATCH + _LEFT_FOR_THE_LAST:
-                    full, batch = _first_batch(batch)
-                    chunks = sum(len(plan.memories) for plan in batch)
-                    yield self._changes(full)
-        except Exception:
-            if batch:
-                yield self._changes(batch)
-            raise
+        batch, chunks = list[FilePlan](), 0
+        failures: list[Exception] = []
+        for plan in to_the_first_failure(self._counted(plans, total, report), failures):
+            if report.dry_run:
+                continue
+            batch.append(plan)
+            chunks += len(plan.memories)
+            while chunks >= MEMORIES_PER_BATCH + _LEFT_FOR_THE_LAST:
+                full, batch = _first_batch(batch)
+                chunks = sum(len(plan.memories) for plan in batch)
+                yield self._changes(full)
         if batch:
             yield self._changes(batch)
+        for error in failures:
+            raise error
+
+    def _counted(self, plans: Iterable[FilePlan], total: int, report: Report) -> Iterator[FilePlan]:
+        """Count plans, and say how far they have come."""
+        for done, plan in enumerate(plans, 1):
+            report.count(plan)
+            self.progress(done + report.unchanged + len(report.skipped), max(total, done), plan.path)
+            yield plan
 
     def _changes(self, plans: Sequence[FilePlan]) -> Changes:
         """Analyse what plans hold, and return what they come to, for one transaction."""

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from whyrank.analysis.entries import entries_for
 from whyrank.errors import IngestError, ProviderError
 from whyrank.ingest.chunks import ChunkSize
 from whyrank.ingest.files import memories_in
 from whyrank.ingest.ingestor import Ingestor, Report, Settings
-from whyrank.ports import Changes, Embedder
+from whyrank.ports import Changes, Embedder, Entry
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
 from whyrank.types import GLOBAL, Memory, Scope, Where
@@ -567,13 +568,9 @@ def test_a_file_that_was_cut_otherwise_and_renamed_is_renamed(desk: Desk, monkey
     assert (report.plans, report.renamed) == ([("b.md", "renamed")], {"b.md": "a.md"})
 
 
-@pytest.mark.parametrize(
-    ("files", "batches"),
-    [(511, [511]), (700, [700]), (767, [767]), (768, [512, 256]), (1_300, [512, 512, 276])],
-)
-def test_a_few_notes_are_left_to_no_batch_of_their_own(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, files: int, batches: list[int]
-) -> None:
+@pytest.fixture
+def batches(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return how many memories are written together, as long as they are."""
     written, write = list[int](), desk.store.write
 
     def heard(changes: Changes) -> None:
@@ -581,7 +578,48 @@ def test_a_few_notes_are_left_to_no_batch_of_their_own(
         write(changes)
 
     monkeypatch.setattr(desk.store, "write", heard)
-    for number in range(files):
-        desk.put(f"{number}.md", f"tea number {number}")
+    return written
+
+
+def put_notes(desk: Desk, count: int) -> None:
+    for number in range(count):
+        desk.put(f"{number:04d}.md", f"tea number {number}")
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [(511, [511]), (700, [700]), (767, [767]), (768, [512, 256]), (1_300, [512, 512, 276])],
+)
+def test_a_few_notes_are_left_to_no_batch_of_their_own(
+    desk: Desk, batches: list[int], files: int, wanted: list[int]
+) -> None:
+    put_notes(desk, files)
     desk.ingest()
-    assert [count for count in written if count] == batches
+    assert batches == wanted
+
+
+def test_a_large_file_behind_small_ones_waits_for_no_other(desk: Desk, batches: list[int]) -> None:
+    put_notes(desk, 600)
+    desk.put("large.md", sections(*(f"pot{number}" for number in range(800))))
+    desk.ingestor(max_bytes=10_000_000).ingest([desk.root], GLOBAL)
+    assert batches == [512, 88 + 800]
+    for number in range(800):
+        (desk.root / f"{number:04d}.md").unlink(missing_ok=True)
+    assert desk.ingestor(max_bytes=10_000_000).ingest([desk.root], GLOBAL).files == {"deleted": 600}
+    assert batches == [512, 88 + 800, 0]
+
+
+def test_where_a_batch_cannot_be_analysed_nothing_behind_it_is_written(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_notes(desk, 800)
+
+    def failing(memories: Sequence[Memory], language: str) -> list[Entry]:
+        if any(memory.text == "tea number 3" for memory in memories):
+            raise ValueError("number 3")
+        return entries_for(memories, language)
+
+    monkeypatch.setattr("whyrank.ingest.ingestor.entries_for", failing)
+    with pytest.raises(ValueError, match="number 3"):
+        desk.ingest()
+    assert desk.memories() == []
