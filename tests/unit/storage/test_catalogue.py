@@ -38,3 +38,13 @@ def test_a_place_for_every_row_is_held_while_they_are_few_beside_the_memories() 
     assert shelf_of([1, SPREAD * 2 + 1], set())._by_row is not None
     assert shelf_of([1, SPREAD * 2 + 2], set())._by_row is None
     assert shelf_of([], set())._by_row is not None
+
+
+def test_of_two_that_say_they_have_one_row_the_first_has_it_and_odd_rows_are_looked_up() -> None:
+    assert shelf_of([5, 5, 7], set()).places_of(np.array([5, 6, 7])).tolist() == [0, NOWHERE, 2]
+    lowest = -(2**63)
+    assert shelf_of([lowest, lowest + 1], set()).places_of(np.array([lowest + 1, lowest, 3])).tolist() == [
+        1,
+        0,
+        NOWHERE,
+    ]

@@ -184,7 +184,6 @@ class Shelf:
         found = np.minimum(known.searchsorted(rows), len(known) - 1)
         return np.where(known[found] == rows, places[found], NOWHERE)
 
-    @cached_property
     def _living_rows(self) -> tuple[Integers, Integers]:
         """Return the rows of what there is, and their places."""
         places = np.flatnonzero(self.alive)
@@ -193,17 +192,17 @@ class Shelf:
     @cached_property
     def _by_row(self) -> ByRow | None:
         """Return a place for every row, if this scope has a good part of those between its first and its last."""
-        rows, places = self._living_rows
-        first, last = (int(rows.min()), int(rows.max())) if len(rows) else (0, 0)
-        if last - first > SPREAD * len(rows):
+        rows, places = self._living_rows()
+        first, last = (int(rows.min()), int(rows.max())) if len(rows) else (1, 1)
+        if first < 1 or last - first > SPREAD * len(rows):  # no row of SQLite's own is below 1
             return None
         table = np.full(last - first + 3, NOWHERE)  # those before the first and behind the last are nowhere as well
-        table[rows - first + 1] = places
+        table[(rows - first + 1)[::-1]] = places[::-1]  # the first of those that say they have one row
         return ByRow(first - 1, table)
 
     @cached_property
     def _ordered_rows(self) -> tuple[Integers, Integers]:
-        rows, places = self._living_rows
+        rows, places = self._living_rows()
         order = np.argsort(rows, kind="stable")
         return rows[order], places[order]
 

@@ -54,7 +54,8 @@ class _Forks:
         cls.count += 1
 
 
-# Asking the system which process this is costs a call, and a search would ask twenty times.
+# Asking the system which process this is costs a call, and a search would ask twenty times. Who forks without telling
+# Python is not seen.
 if hasattr(os, "register_at_fork"):  # where it is not, nobody forks
     os.register_at_fork(after_in_child=_Forks.add)
 
