@@ -275,7 +275,8 @@ def test_the_kernel_packs_blocks_as_python_does(
     for length, gap, (level, title), is_whole in blocks:
         placed.append(Block(start, start + length, level, title, is_whole and not level))
         start += length + gap
-    chunks_of(ParsedText(tuple(lines), tuple(placed), FrontMatter()), ChunkSize(tokens, min(overlap, tokens - 1)))
+    document, size = ParsedText(tuple(lines), tuple(placed), FrontMatter()), ChunkSize(tokens, min(overlap, tokens - 1))
+    assert packed(document, size) == packed(document, size, None)
 
 
 @pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
