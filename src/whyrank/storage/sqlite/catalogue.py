@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 NOWHERE = -1
 SPREAD = 4  # rows a memory up to which a place for each of them is soon made and holds little memory
-SHELVES_KEPT = 4_000_000  # memories on all shelves together, about 300 MB
+SHELVES_KEPT = 4_000_000  # memories on all shelves together, about 300 MB, or 400 where their rows are spread
 
 
 class Timed(NamedTuple):
