@@ -401,12 +401,8 @@ static double added(Block block, const float *row, const double *question, Py_ss
 /* Have a row brought near before its turn comes. */
 static void await(const float *row, Py_ssize_t size)
 {
-#ifdef __GNUC__
     for (Py_ssize_t i = 0; i < size; i += LINE_FLOATS)
-        __builtin_prefetch(row + i);
-#else
-    (void)row, (void)size;
-#endif
+        FETCH(row + i);
 }
 
 /* Write the cosine of each of some rows, all of which are there. */
