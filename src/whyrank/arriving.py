@@ -1,4 +1,4 @@
-"""What the facade does with a fact that nobody has said before: one row, durable at once, indexed with others."""
+"""Store a fact that nobody has said before, by the shortest way."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Arriving(Living):
         if footing is None:
             return NOTHING_GIVEN
         desk, space, note, language = footing
-        identity, text_key, exact = fingerprints(owner, text)
+        identity, _, exact = fingerprints(owner, text)
         memory = new_fact(identity, exact, text, owner, fields, self._clock())
         vector: Vector | None = None
         if desk is not None:
@@ -69,13 +69,13 @@ class Arriving(Living):
         key = None
         for (_, name), asked in keys.items():
             key = (name, Written(memory.id, asked.content))
-        if self._store.take_in(Arrival(memory, language, space, vector, key, note, text_key, not fields)):
+        if self._store.take_in(Arrival(memory, language, space, vector, key, note)):
             return memory
         self._footing = None  # the spaces may be others now; whoever comes next looks again
         return NOTHING_GIVEN
 
     def _is_there(self, memory: Memory, owner: Scope) -> bool:
-        with self._store.reading(latest=False):
+        with self._store.reading():
             return bool(self._store.get([memory.id], frozenset({owner})))
 
     def _looked(self) -> Footing | None:
@@ -84,7 +84,7 @@ class Arriving(Living):
         None also where old words wait to be read anew, which is done along with other writes.
         """
         language = self._config["language"]
-        with self._store.reading(latest=False):
+        with self._store.reading():
             if not self._are_words_new():
                 return None
             embedder, roles = self._embedder, self._store.note(NOTE)

@@ -6,16 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-from .analysis.documents import embedded_text
 from .analysis.text import same_text
 from .arguments import Scopes, fact_text
-from .arriving import NOTHING_GIVEN, Given
 from .columns import MemoryId
-from .errors import Conflict, SpaceMismatch, StoreChanged
-from .facts import NOTHING_CHANGED, Changed, Fields, former, read_fields, unseen, with_fields, with_text
-from .ingest.entries import content_hash
-from .ingest.filling import Attempt
-from .ports import Changes, Vector
+from .errors import Conflict
+from .facts import NOTHING_CHANGED, Changed, Fields, read_fields, unseen, with_fields, with_text
 from .remembering import UNSAID, Remembering, tried
 from .types import Memory
 
@@ -55,56 +50,13 @@ class Changing(Remembering):
     def _updated(
         self, identity: MemoryId, text: str | None, supersedes: str | None, scope: Scopes, given: Mapping[str, Any]
     ) -> Changed:
-        with self._store.reading(latest=False):  # one moment for all that is asked; who waits is asked by id and text
+        with self._store.reading():  # one moment for all that is asked
             before, now = self.get(identity, scope=scope), self._clock()
             after, old, freed = self._becoming(before, text, supersedes, given, now)
         if after == before:
             return Changed(after, (NOTHING_CHANGED,))
-        done = self._restated(before, after, now)
-        if done is not None:
-            self._put_one(before, after, {}, now, old=old, freed=freed, space=done.space, failures=done.failures)
+        self._put_one(before, after, {}, now, old=old, freed=freed)
         return Changed(after, unseen(after, now))
-
-    def _restated(self, before: Memory, after: Memory, now: float) -> Given | None:
-        """Change the text of a fact where nothing else changes, and let its index wait; None if that is all.
-
-        Else what the embedder failed with, which is not asked again then.
-        """
-        footing = self._footing or self._looked()
-        if footing is None or with_text(before, after.text) != after:
-            return NOTHING_GIVEN
-        desk, vectors = footing.desk, dict[str, Vector]()
-        if desk is not None:
-            if self._looks_first:  # an embedder that may be slow is not asked for what it has given before
-                return NOTHING_GIVEN
-            text = embedded_text(after)
-            done = desk.attempt_one(text)
-            if isinstance(done, Attempt):
-                if done.failures:
-                    self._footing = None
-                    return Given(footing.space, done.failures)
-                vectors |= done.vectors
-            else:
-                vectors[content_hash(text)] = done
-        told = former(before, after, now)
-        changes = Changes(
-            restated=[after],
-            language=footing.language,
-            basis={after.id: before},
-            noted=footing.note,
-            history=[told] if told is not None else [],
-            space=footing.space,
-            vectors=vectors,
-        )
-        try:
-            self._store.write(changes)
-        except SpaceMismatch:  # the space is another, or none any more
-            self._footing = None
-            return NOTHING_GIVEN
-        except StoreChanged:  # another model may have taken over: whoever thinks it out again looks
-            self._footing = None
-            raise
-        return None
 
     def _becoming(
         self, before: Memory, text: str | None, supersedes: str | None, given: Mapping[str, Any], now: float

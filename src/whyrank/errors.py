@@ -8,7 +8,8 @@ WhyrankError (message, hint)
 │   ├── StoreChanged       what a change was based on is no longer what is stored
 │   ├── SchemaTooNew       written by a newer whyrank; left untouched
 │   ├── StoreDamaged       not a database, or a damaged one
-│   └── StoreFull          no room left on the disk
+│   ├── StoreFull          no room left on the disk
+│   └── StoreUnavailable   deleted or replaced while open, or forked in the middle of a call
 ├── SpaceMismatch          vectors of another model, prompt or dimension
 ├── ProviderError          an embedder or model cannot answer
 │   ├── ProviderUnavailable  nobody there, overloaded, or asking to wait
@@ -67,6 +68,10 @@ class StoreDamaged(StoreError):
 
 class StoreFull(StoreError):
     """There is no room left on the disk."""
+
+
+class StoreUnavailable(StoreError):
+    """The store that was opened is not there any more, or must not be used by this process."""
 
 
 class SpaceMismatch(WhyrankError):

@@ -21,7 +21,6 @@ else:
     Vector = object  # ports are imported by all; numpy is loaded only where vectors are computed
 
 UNREADABLE = "facts-damaged"  # the notice of a run where facts cannot be read any more
-NOT_INDEXED = "not-indexed-yet"  # the notice of a run that could not see what was taken in a moment ago
 SortingKey = tuple[object, ...]  # where a memory stands in a list of some order; what comes behind has a greater one
 UNKNOWN_READER = 0  # earlier than all that are known
 
@@ -75,8 +74,7 @@ class Written(NamedTuple):
 class Arrival(NamedTuple):
     """A fact that nobody has said before: a vector if it has one, the key of the write and what that came to.
 
-    `note` is a name with the text that stood under it when the vector was made, `text_key` what texts that say the same
-    share, if it is known; `is_plain` promises that nothing is said of it but its text, whose it is and when.
+    `note` is a name with the text that stood under it when the vector was made.
     """
 
     memory: Memory
@@ -85,8 +83,6 @@ class Arrival(NamedTuple):
     vector: Vector | None = None
     key: tuple[str, Written] | None = None
     note: tuple[str, str] | None = None
-    text_key: str = ""
-    is_plain: bool = False
 
 
 class Recall(NamedTuple):
@@ -123,8 +119,7 @@ class Changes:
     A memory that is put again under its id keeps its recalls and what replaced it, unless `superseded` says otherwise:
     a pair of successor and moment, or None to bring it back, which ends its successor's claim. A circle is refused. Of
     what is `revised` only fields change that no index reads (`analysis.entries`); where it is not there, StoreChanged.
-    What is `restated` has another text alone, with basis, history, vectors and `language`; a store may index it later,
-    as what `take_in` took. Of `replace_files` only what is put stays; `renamed` has new ids by old ones that live on.
+    Of `replace_files` only what is put stays; `renamed` has new ids by old ones that live on.
 
     `basis` holds memories as they were when the change was thought out, None for one that was not there, and `noted` a
     note: if one is another by now, or would live beside a fact of its scope that says the same, StoreChanged. `clear`
@@ -135,8 +130,6 @@ class Changes:
 
     put: Sequence[Entry] = ()
     revised: Sequence[Memory] = ()
-    restated: Sequence[Memory] = ()
-    language: str = ""
     remove: Sequence[MemoryId] = ()
     replace_files: Sequence[tuple[Scope, str]] = ()
     renamed: Mapping[MemoryId, MemoryId] = field(default_factory=dict)
@@ -177,8 +170,8 @@ class StoreStatus:
 class Store(Protocol):
     """Where memories live; every run filters by `where` before it cuts."""
 
-    def reading(self, latest: bool = True) -> AbstractContextManager[None]:
-        """Hold one consistent view for all reads inside the block; what `take_in` took may lack if not the latest."""
+    def reading(self) -> AbstractContextManager[None]:
+        """Hold one consistent view for all reads inside the block."""
 
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact; return only when it is durable, and every later read finds it.

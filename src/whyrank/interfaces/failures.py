@@ -31,6 +31,7 @@ FAILURES: tuple[tuple[type[errors.WhyrankError], Failure], ...] = (
     (errors.SchemaTooNew, Failure("schema-too-new", 5, 503)),
     (errors.StoreDamaged, Failure("store-damaged", 6, 503)),
     (errors.StoreFull, Failure("store-full", 7, 507)),
+    (errors.StoreUnavailable, Failure("store-unavailable", 19, 503)),
     (errors.StoreError, Failure("store", 8, 503)),
     (errors.SpaceMismatch, Failure("space-mismatch", 9, 503)),
     (errors.ProviderTimeout, Failure("provider", 10, 504)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..columns import MemoryId
 from ..hits import Context, Fetched, Held, HeldMemories, Hit, Ranking, Results
-from ..ports import NOT_INDEXED, UNREADABLE, Embedder, Store
+from ..ports import UNREADABLE, Embedder, Store
 from ..ranking.lineup import Lineup, held_by
 from ..ranking.order import keep
 from ..ranking.recipes import Recipe, guarded, rank
@@ -54,8 +54,7 @@ class Searcher:
         if ranking.hits or ranking.dropped:
             said += notices_about(calibration, retrieved.total)
         elif not self.store.statistics((), query.where.scopes).total:
-            # What is stored and not indexed yet was said already.
-            said += [] if any(notice.code == NOT_INDEXED for notice in said) else [EMPTY]
+            said.append(EMPTY)
         elif not self.store.browse(retrieved.context.query.where, 1):
             said.append(_nothing_passes(query.where))
         return retrieved, Results(

@@ -11,7 +11,7 @@ from ..columns import MemoryId
 from ..errors import NotFound
 from ..hits import Hit, Ranking
 from ..places import literally
-from ..ports import NOT_INDEXED, Store
+from ..ports import Store
 from ..ranking.fusion import family_of
 from ..ranking.recipes import Recipe
 from ..ranking.stages import name_tier
@@ -62,7 +62,6 @@ def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) 
     if all(refusals):
         return Why(query.text, asked[0], "filtered", f"it cannot answer: {refusals[0]}")
     retrieved, ranking = searcher.ranked(query, recipe, Stopwatch())
-    late = tuple(notice.message for notice in retrieved.notices if notice.code == NOT_INDEXED)
     calibration = searcher.calibration(retrieved)
     context = retrieved.context
     ranking = judged(ranking, searcher.embedder, context, calibration).ranking
@@ -71,21 +70,14 @@ def _explained(searcher: Searcher, query: Query, recipe: Recipe, identity: str) 
     if not candidates:
         settled = retrieved.context.query
         able = [memory for memory, refusal in zip(asked, refusals, strict=True) if refusal is None]
-        where = Where(query.where.scopes, now=query.where.now)
-        if late and not searcher.store.passing([memory.id for memory in able], where):
-            return Why(query.text, able[0], "not a candidate", "it is stored, but no run knows it yet", late)
         amiss = [mismatch(searcher.store, settled, memory) for memory in able]
         if all(amiss):
             return Why(query.text, able[0], "filtered", f"it cannot answer: {amiss[0]}")
         query, fit = settled, able[amiss.index(None)]
-        return _with(late, _never_a_candidate(searcher.store, query, fit, retrieved, searcher.embedder is not None))
+        return _never_a_candidate(searcher.store, query, fit, retrieved, searcher.embedder is not None)
     # Of a file's chunks the best stands for it; one dropped in favour of another is not it.
     found = max(candidates, key=lambda hit: (hit.trail[-1].stage != "group", hit.tier, hit.score))
-    return _with(late, _placed(query, found, ranking))
-
-
-def _with(late: tuple[str, ...], answer: Why) -> Why:
-    return replace(answer, details=(*answer.details, *late)) if late else answer
+    return _placed(query, found, ranking)
 
 
 def asked_about(store: Store, query: Query, identity: str) -> list[Memory]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..analysis.entries import entry_for
 from ..analysis.text import same_text
 from ..columns import MemoryId
 from ..errors import ConfigError, StoreChanged, StoreError
@@ -53,7 +52,7 @@ def refuse_others(entries: Mapping[MemoryId, Entry], notes: Mapping[str, str], c
 
 def _refuse_twins(before: Mapping[MemoryId, Memory], changes: Changes) -> None:
     """Refuse that a fact should live from now on beside another of its scope that says the same."""
-    told = {one.id: one for one in (*(entry.memory for entry in changes.put), *changes.restated)}
+    told = {entry.memory.id: entry.memory for entry in changes.put}
     after = {key: one for key, one in {**before, **told}.items() if key not in changes.remove}
     replaced = {key for key, one in before.items() if one.superseded_by} | changes.superseded.keys()
     revived = {key for key, life in changes.superseded.items() if life is None}
@@ -70,12 +69,11 @@ def _refuse_twins(before: Mapping[MemoryId, Memory], changes: Changes) -> None:
 
 
 def revised(changes: Changes, entries: Mapping[MemoryId, Entry]) -> Iterator[Entry]:
-    """Return what is revised with all that was read of it before, and what is restated, which must be there."""
-    for memory in (*changes.revised, *changes.restated):
+    """Return what is revised, which must be there, with all that was read of it before."""
+    for memory in changes.revised:
         if memory.id not in entries:
             raise StoreChanged(f"{memory.id} is not there any more", "read it again; nothing was stored")
     yield from (replace(entries[memory.id], memory=memory) for memory in changes.revised)
-    yield from (entry_for(memory, changes.language) for memory in changes.restated)
 
 
 def _unrecalled(memory: Memory) -> Memory:

@@ -52,8 +52,8 @@ class MemoryStore(MemoryReaders):
         self._failures: dict[tuple[str, str], Failure] = {}
 
     @contextmanager
-    def reading(self, latest: bool = True) -> Iterator[None]:
-        """Hold one view; nothing changes here while anybody reads, and nothing waits to be indexed."""
+    def reading(self) -> Iterator[None]:
+        """Hold one view; nothing changes here while anybody reads."""
         yield
 
     def take_in(self, arrival: Arrival) -> bool:

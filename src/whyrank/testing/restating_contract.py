@@ -23,8 +23,7 @@ class RestatingContract(StoreSetting):
         after = replace(before, text=text, source=Source("", content_hash=exact))
         store.write(
             Changes(
-                restated=[after],
-                language="en",
+                put=[entry_for(after, "en")],
                 basis={before.id: before},
                 history=[Former(before.id, NOW, {"text": before.text})],
                 space=self.embedder.fingerprint,
@@ -90,11 +89,10 @@ class RestatingContract(StoreSetting):
         before = fact("m_1", "green tea")
         after = replace(before, text="warm milk")
         for noted in (("spaces", "one"), ("others", "two")):
-            for said in (Changes(restated=[after]), Changes(put=[entry_for(after, "en")])):
-                with pytest.raises(StoreChanged):
-                    store.write(replace(said, basis={"m_1": before}, noted=noted, language="en"))
+            with pytest.raises(StoreChanged):
+                store.write(Changes(put=[entry_for(after, "en")], basis={"m_1": before}, noted=noted))
         assert store.get(["m_1"], MINE) == {"m_1": before}
-        store.write(Changes(restated=[after], basis={"m_1": before}, noted=("spaces", "two"), language="en"))
+        store.write(Changes(put=[entry_for(after, "en")], basis={"m_1": before}, noted=("spaces", "two")))
         assert store.get(["m_1"], MINE) == {"m_1": after}
 
     def test_no_two_living_facts_of_a_scope_come_to_say_the_same(self, tmp_path: Path) -> None:

@@ -123,7 +123,8 @@ def test_what_is_written_after_an_interrupt_is_kept(tmp_path: Path) -> None:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("INSERT INTO words VALUES ('interrupted')")
         raise Interrupted
-    database.run("INSERT INTO words VALUES ('kept')", ())
+    with database.writing() as connection:
+        connection.execute("INSERT INTO words VALUES ('kept')")
     database.close()
     with closing(connect(path)) as stranger:
         assert stranger.execute("SELECT word FROM words").fetchall() == [("kept",)]

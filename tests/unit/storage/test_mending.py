@@ -16,6 +16,7 @@ from tests.damage import PAGE_BYTES, ask, cut, flip, pages_of, told, zero
 from whyrank.checkups import Checkup, Finding, listed
 from whyrank.engine import Engine
 from whyrank.errors import StoreDamaged, StoreError, StoreFull
+from whyrank.storage.sqlite import database as databases
 from whyrank.storage.sqlite import rebuilding
 from whyrank.storage.sqlite.connection import Connection, connect
 from whyrank.storage.sqlite.database import Database
@@ -371,12 +372,13 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_nobody_writes_while_a_store_is_written_anew(path: Path) -> None:
+def test_nobody_writes_while_a_store_is_written_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "LOCK_SECONDS", 0.1)
     database = Database(path)
     with database.alone():
         other = Database(path)
         with pytest.raises(StoreError, match="locked"):
-            other.index_now()
+            other.begin()
         other.close()
     database.close()
 

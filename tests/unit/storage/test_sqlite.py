@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sqlite3
 import threading
 from contextlib import closing
@@ -254,20 +253,6 @@ def test_nothing_of_a_removed_text_stays_in_the_file(tmp_path: Path) -> None:
     store.write(Changes(remove=["m_1"]))
     store.close()
     assert b"zyzzyvacanary" not in (tmp_path / "memory.db").read_bytes()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
-def test_a_store_opened_before_a_fork_refuses_to_serve_the_child(store: SqliteStore) -> None:
-    child = os.fork()
-    if not child:  # which has no part in the tests: it says what it met and is gone
-        try:
-            store.status(SPACE)
-        except StoreError as error:
-            os._exit(0 if "before a fork" in str(error) else 2)
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert store.status(SPACE).memories == 2  # the parent goes on
 
 
 @pytest.mark.parametrize(

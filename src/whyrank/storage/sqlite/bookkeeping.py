@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from ...columns import MemoryId
 from ...ports import Failure, FileRecord, Waiting, Written
 from ...types import Memory, Scope
-from . import arrivals, past, queue
-from .connection import Connection, Row, rows_of
+from . import past, queue
+from .connection import Row, rows_of
 from .database import Database
 from .notes import Notes, raise_generation, write_notes
 
@@ -23,19 +23,14 @@ class Bookkeeping:
     _database: Database
     _notes: Notes
 
-    def _index_arrivals(self, connection: Connection) -> None:
-        raise NotImplementedError
-
-    def reading(self, latest: bool = True) -> AbstractContextManager[None]:
-        """Hold one consistent view for all reads inside the block; if it is the latest, facts that wait are in it."""
-        return self._database.reading(latest)
+    def reading(self) -> AbstractContextManager[None]:
+        """Hold one consistent view for all reads inside the block."""
+        return self._database.reading()
 
     def with_text(self, text: str, scope: Scope) -> list[Memory]:
         """Return the facts of one scope that say the same: case and white space aside."""
         with self.reading():
-            reader = self._database.reader()
-            late = arrivals.saying(reader, text, scope) if self._database.is_behind else []
-            return [*past.with_text(reader, text, scope), *late]
+            return past.with_text(self._database.reader(), text, scope)
 
     def written(self, scope: Scope, key: str) -> Written | None:
         """Return what a write with a key came to, if there was one in the scope."""
@@ -73,12 +68,12 @@ class Bookkeeping:
 
     def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
         """Return what of these scopes could not be embedded in a space and why, the provider's own failure first."""
-        with self.reading(latest=False):
+        with self.reading():
             return queue.failures(self._database.reader(), space, scopes)
 
     def dimensions(self, space: str) -> int | None:
         """Return how many numbers a vector of the space has, if it ever held one."""
-        with self.reading(latest=False):
+        with self.reading():
             generation = self._database.generation()
             value = self._notes.value(self._database.reader(), generation, queue.dimensions_key(space))
         return int(value) if value is not None else None
@@ -88,7 +83,6 @@ class Bookkeeping:
         dropped, after = 0, 0
         while True:
             with self._database.writing() as connection:
-                self._index_arrivals(connection)
                 count, after = queue.drop_some(connection, space, after)
                 if not count:
                     queue.forget_space(connection, space)
@@ -109,12 +103,12 @@ class Bookkeeping:
 
     def note(self, name: str) -> str | None:
         """Return the text kept under a name, if there is one."""
-        with self.reading(latest=False):
+        with self.reading():
             return self._notes.get(self._database.reader(), self._database.generation(), name)
 
     def notes(self, prefix: str = "") -> dict[str, str]:
         """Return all texts that are kept under names that begin so, by name."""
-        with self.reading(latest=False):
+        with self.reading():
             return self._notes.all(self._database.reader(), prefix)
 
     def put_note(self, name: str, text: str) -> None:

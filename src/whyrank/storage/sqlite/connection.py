@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,10 +35,37 @@ SAVE = (
 )
 
 Connection = sqlite3.Connection
+
+
+class _Tracked(Connection):
+    """A connection that is known as long as it is open: none may be when the process forks."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _OPEN.add(self)
+
+    def close(self) -> None:
+        """Close the connection."""
+        super().close()
+        _OPEN.discard(self)
+
+
+_OPEN: weakref.WeakSet[_Tracked] = weakref.WeakSet()
+
+
+def is_any_open() -> bool:
+    """Tell whether a connection of this process is open."""
+    return bool(_OPEN)
+
+
+def connect(address: str | Path, **options: Any) -> Connection:
+    """Open a connection with SQLite's own settings."""
+    return sqlite3.connect(address, factory=_Tracked, **options)
+
+
 Cursor = sqlite3.Cursor
 SqlError = sqlite3.Error
 IntegrityError = sqlite3.IntegrityError
-connect = sqlite3.connect
 version = sqlite3.sqlite_version_info
 Row = tuple[Any, ...]
 
@@ -89,9 +117,7 @@ def connected(path: Path, forgiving: bool) -> Connection:
 
 
 def _connect(address: str, forgiving: bool) -> Connection:
-    connection = sqlite3.connect(
-        address, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
-    )
+    connection = connect(address, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
     if forgiving:
         forgive(connection)
     connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")

@@ -1,4 +1,9 @@
-"""One SQLite file: a reading connection per thread, one writing connection, one lock in front of writers."""
+"""One SQLite file: a reading connection per thread, one writing connection, one lock in front of writers.
+
+Connections are closed around a fork: SQLite believes that a child holds the locks its parent holds, and a child that
+opens the file beside an inherited connection loses what it writes. Every use of the file checks that the file under its
+name is the one that is open: what is written into a file that was deleted or replaced is lost.
+"""
 
 from __future__ import annotations
 
@@ -7,57 +12,36 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 
-from ...errors import StoreError, StoreLocked
+from ...errors import StoreError, StoreLocked, StoreUnavailable
 from .connection import (
-    BUSY_MILLISECONDS,
     Connection,
-    Cursor,
-    Row,
     SqlError,
     connected,
     connected_to_read,
+    is_any_open,
     is_writable,
     told,
     translated,
 )
-from .locking import side_lock
+from .locking import set_log_aside, side_lock
 from .notes import generation_unknown, is_generation
-from .restating import IS_MARKED, IS_SET_ASIDE
+from .restating import IS_SET_ASIDE
 
 LOCK_SECONDS = 30.0
-# How long a reader waits for other writers before it answers without what has just arrived, and how long it then
-# leaves them alone: a person notices a second, and most writers are done in a few hundredths of one.
-INDEXING_SECONDS = 0.5
-FOREVER = -1.0  # as `RLock.acquire` has it
-PAUSE_SECONDS = 2.0
 WRITER_CACHE_KILOBYTES = 65_536  # ids and hashes fall anywhere in their indexes; SQLite's two megabytes would thrash
+FORK_SECONDS = 5.0  # how long a fork waits for searches and writes of other threads to end
 
 _MOMENT = (
-    "SELECT value, coalesce((SELECT max(entry) FROM arrivals), -1), coalesce((SELECT min(entry) FROM arrivals), 0), "
-    f"{IS_MARKED}, {IS_SET_ASIDE} FROM meta WHERE key = 'generation'"
+    f"SELECT value, EXISTS (SELECT 1 FROM arrivals WHERE entry < 0) OR {IS_SET_ASIDE} FROM meta "
+    "WHERE key = 'generation'"
 )
 _NESTED = nullcontext()  # a block inside another, which holds the snapshot
 
-
-class _Forks:
-    """Counts how often this process was forked off another: what was opened before that is another's."""
-
-    count = 0
-
-    @classmethod
-    def add(cls) -> None:
-        """Count one more, in the child."""
-        cls.count += 1
-
-
-# Asking the system which process this is costs a call, and a search would ask twenty times. Who forks without telling
-# Python is not seen.
-if hasattr(os, "register_at_fork"):  # where it is not, nobody forks
-    os.register_at_fork(after_in_child=_Forks.add)
+Identity = tuple[int, int]  # device and inode
 
 
 class Database:
@@ -70,109 +54,113 @@ class Database:
         self.read_only = not is_writable(path)
         self._side_file = f"{self.file}.lock"
         self._lock = side_lock(self._side_file)
-        self._turn = threading.RLock()
+        self._turn = threading.RLock()  # one writing thread at a time, held while the lock file is waited for
+        self._writing = threading.RLock()  # held while the writing connection is in use
+        self._opening = threading.RLock()  # held while a connection is opened
         self._local = threading.local()
         self._held: weakref.WeakSet[_Held] = weakref.WeakSet()
         self._writer: Connection | None = None
+        self._identity: Identity | None = None  # of the file that is open
         self._is_closed = False
-        self._busy_until = 0.0
-        self._forks = _Forks.count
-        # Whoever opens the file says how arrivals are indexed, inside the transaction at hand.
-        self.index_arrivals: Callable[[Connection], None] = lambda connection: None
+        self._suspended: list[threading.RLock] = []  # locks held for the time of a fork
+        _DATABASES.add(self)
 
     def reader(self) -> Connection:
         """Return this thread's reading connection; it is closed when the thread ends."""
-        self._check_usable()
         held: _Held | None = getattr(self._local, "held", None)
-        if held is None:
-            with translated(self.path):
-                held = _Held(self._connected_to_read())
-                held.connection.execute("PRAGMA query_only=ON")
-            self._local.held = held
-            self._held.add(held)
+        if held is None or held.is_closed or self._is_closed:
+            held = self._new_reader()
         return held.connection
 
-    def _connected_to_read(self) -> Connection:
+    def _new_reader(self) -> _Held:
+        with self._opening:
+            self._check_usable()
+            with translated(self.path):
+                connection = self._opened(self._connect_to_read)
+                connection.execute("PRAGMA query_only=ON")
+            held = self._local.held = _Held(connection)
+            self._held.add(held)
+        return held
+
+    def _connect_to_read(self) -> Connection:
         if self.read_only:
             return connected_to_read(self.path, self.forgiving)
         return connected(self.path, self.forgiving)
 
-    def reading(self, latest: bool = True) -> AbstractContextManager[None]:
-        """Hold one snapshot for all reads of this thread inside the block; blocks may nest.
+    def _opened(self, connect: Callable[[], Connection]) -> Connection:
+        """Open a connection and learn which file it reads; all connections of a database read one."""
+        self.check_identity()  # SQLite would make a file that was deleted anew
+        connection = connect()
+        found = identity_of(self.path)
+        if self._identity is None:
+            self._identity = found
+        elif found != self._identity:
+            connection.close()
+            self.check_identity()
+        return connection
 
-        If it shall be the latest, what has arrived is indexed first, as far as this process may write now.
-        """
+    def check_identity(self) -> None:
+        """Refuse to go on if the file that is open is no longer the one under its name."""
+        found = identity_of(self.path)
+        if self._identity is None or found == self._identity:
+            return
+        if found is None:
+            raise StoreUnavailable(
+                f"{self.path} was deleted while it was open", "put it back (`whyrank restore FILE`) and open it again"
+            )
+        raise StoreUnavailable(
+            f"{self.path} was replaced by another file while it was open",
+            "open it again; `whyrank restore FILE` replaces the content of a store that is open",
+        )
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """Hold this thread's reading connection, in no transaction of its own."""
+        self.reader()
+        held: _Held = self._local.held
+        with held.turn:
+            yield self.reader()  # a fork may have closed the first one
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
         # A search opens dozens of blocks inside its own: those must cost nothing.
-        return _NESTED if self.reader().in_transaction else _Snapshot(self, self._local.held, latest)
+        return _NESTED if self.reader().in_transaction else _Snapshot(self)
 
-    def look(self, held: _Held, latest: bool) -> None:
-        """Begin a snapshot, behind the turn of its connection."""
-        self._check_usable()  # it may have been closed while we waited
-        held.look()
-        if held.is_behind and latest:
-            held.connection.execute("COMMIT")
-            self._catch_up(held)
-
-    def _catch_up(self, held: _Held) -> None:
-        """Index what has arrived and look at that very moment; who may not write, or not soon, sees what is indexed."""
-        if not self.read_only:
-            with suppress(StoreError):
-                self.index_now(held.look)  # behind the lock, where nothing can arrive in between
-        if not held.connection.in_transaction:
-            held.look()
-
-    def index_now(self, then: Callable[[], None] = lambda: None) -> None:
-        """Index what has arrived, do something else before others may write, and give up soon where others do."""
-        if time.monotonic() < self._busy_until:
-            raise StoreLocked(f"{self.path} was locked a moment ago", "wait for the other process, or stop it")
+    def enter_snapshot(self) -> _Held:
+        """Take the turn of this thread's connection and begin a snapshot."""
+        while True:
+            self.reader()
+            held: _Held = self._local.held
+            held.turn.acquire()
+            if not (held.is_closed or self._is_closed):
+                break
+            held.turn.release()  # a fork has closed it, or `close`
         try:
-            self._enter(INDEXING_SECONDS, INDEXING_SECONDS)
-            try:
-                with translated(self.path), _indexing(self._write_connection()) as connection:
-                    self.index_arrivals(connection)
-                then()
-            finally:
-                self.leave()
-        except StoreError:
-            self._busy_until = time.monotonic() + PAUSE_SECONDS
+            self.check_identity()
+            held.begin()
+        except BaseException:
+            held.end()
             raise
-
-    @property
-    def is_behind(self) -> bool:
-        """Tell whether something has arrived that is not indexed in the moment this thread reads."""
-        held: _Held = self._local.held
-        return held.is_behind
-
-    @property
-    def has_lost(self) -> bool:
-        """Tell whether something that arrived, or was changed, could not be read any more."""
-        held: _Held = self._local.held
-        return held.has_lost
+        return held
 
     def generation(self) -> int:
         """Return which generation this thread is reading; only inside `reading`."""
         held: _Held = self._local.held
         return held.generation
 
+    @property
+    def has_lost(self) -> bool:
+        """Tell whether a fact could not be read any more and was set aside, in the moment this thread reads."""
+        held: _Held = self._local.held
+        return held.has_lost
+
     def writing(self) -> AbstractContextManager[Connection]:
         """Run one transaction; it is durable when the block has ended without an error."""
         return _Transaction(self)
 
-    def run(self, statement: str, parameters: Row) -> Cursor:
-        """Run one statement as a transaction of its own; it is durable on return."""
-        self._enter(FOREVER, LOCK_SECONDS)
-        try:
-            done = (self._writer or self._write_connection()).execute(statement, parameters)
-            self._busy_until = 0.0
-            return done
-        except SqlError as error:
-            raise told(self.path, error) from error
-        finally:
-            self.leave()
-
     def begin(self) -> Connection:
         """Become the only writer and begin a transaction; whoever does so leaves when it has ended."""
-        self._enter(FOREVER, LOCK_SECONDS)
+        self._enter()
         try:
             connection = self._writer or self._write_connection()
             connection.execute("BEGIN IMMEDIATE")
@@ -194,42 +182,45 @@ class Database:
         try:
             if is_well:
                 connection.execute("COMMIT")
-                self._busy_until = 0.0
         finally:
             # On a full disk SQLite has rolled back already.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
-    def _enter(self, patience: float, seconds: float) -> None:
-        """Become the only writer: wait so long for other threads, and so long for processes."""
+    def _enter(self) -> None:
+        """Become the only writer of this file, over all threads and processes."""
         self._check_usable()
         if self.read_only:
             raise StoreError(f"{self.path} cannot be written to", "check the permissions of the file and its folder")
-        if not self._turn.acquire(timeout=patience):
-            raise self._locked_out(patience)
+        self._turn.acquire()
         try:
-            self._lock.take(seconds)
+            self._lock.take(LOCK_SECONDS)
         except BaseException as error:
             self._lock.close()
             self._turn.release()
             if isinstance(error, OSError):
-                raise self._kept_out(error, seconds) from error
+                raise self._kept_out(error, LOCK_SECONDS) from error
             raise
-        if self._is_closed:  # while we waited
+        self._writing.acquire()
+        try:
+            self._check_usable()  # it may have been closed while we waited
+            self.check_identity()
+            self._undo()
+        except BaseException:
             self.leave()
-            self._check_usable()
-        self._undo()
+            raise
 
     def leave(self) -> None:
         """Let others write."""
         try:
+            self._writing.release()
             self._lock.give_back()
         finally:
             self._turn.release()
 
     def rewrite(self) -> bool:
         """Write the whole file anew, without free pages and without a log; tell whether no reader was in the way."""
-        self._enter(FOREVER, LOCK_SECONDS)
+        self._enter()
         try:
             with translated(self.path):
                 connection = self._write_connection()
@@ -245,7 +236,7 @@ class Database:
     @contextmanager
     def alone(self) -> Iterator[Connection]:
         """Be the only writer, in no transaction yet."""
-        self._enter(FOREVER, LOCK_SECONDS)
+        self._enter()
         try:
             with translated(self.path):
                 yield self._write_connection()
@@ -268,7 +259,8 @@ class Database:
 
     def _write_connection(self) -> Connection:
         if self._writer is None:
-            self._writer = connected(self.path, self.forgiving)
+            with self._opening:
+                self._writer = self._opened(lambda: connected(self.path, self.forgiving))
             self._writer.execute("PRAGMA journal_mode=WAL")
             self._writer.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KILOBYTES}")
         return self._writer
@@ -276,50 +268,94 @@ class Database:
     def _check_usable(self) -> None:
         if self._is_closed:
             raise StoreError(f"{self.path} was closed", "open it again")
-        if _Forks.count != self._forks:
-            raise StoreError("this store was opened before a fork", "open it again in the child process")
+        if _Fork.is_unsafe:
+            raise StoreUnavailable(
+                f"{self.path} cannot be opened here: this process was forked in the middle of a search or a write",
+                "fork when no call is running, or start the process by `multiprocessing`'s spawn",
+            )
 
     def close(self) -> None:
         """Close every connection of every thread, each when what it is doing is done."""
         self._is_closed = True
-        for held in list(self._held):
+        for held in self._all_held():
             with held.turn:
                 held.connection.close()
-        with self._turn:
+        with self._turn, self._writing:
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
+            if self._is_orphaned() and not self.read_only:
+                set_log_aside(self.path)
             self._lock.close()
+
+    def _is_orphaned(self) -> bool:
+        """Tell whether the file that was open has lost its name, and nobody in this process has another by it open."""
+        alike = [one for one in _DATABASES if one is not self and one.file == self.file and not one._is_closed]
+        return self._identity not in (None, identity_of(self.path)) and not alike
+
+    def _all_held(self) -> list[_Held]:
+        with self._opening:
+            return list(self._held)
+
+    def suspend(self, deadline: float) -> None:
+        """Close every connection before a fork, each when what it is doing is done, and let nobody open one.
+
+        What this very thread is in the middle of stays open, and so does what others do not end in time.
+        """
+        if self._is_closed:
+            return
+        for held in self._all_held():
+            self._suspend_reader(held, deadline)
+        if self._hold(self._writing, deadline) and self._writer is not None and not self._writer.in_transaction:
+            self._writer.close()
+            self._writer = None
+        if self._hold(self._opening, deadline):
+            for held in [held for held in self._held if not held.is_closed]:  # opened meanwhile
+                self._suspend_reader(held, deadline)
+
+    def _suspend_reader(self, held: _Held, deadline: float) -> None:
+        if not held.is_closed and self._hold(held.turn, deadline) and not held.connection.in_transaction:
+            held.connection.close()
+            held.is_closed = True
+
+    def _hold(self, lock: threading.RLock, deadline: float) -> bool:
+        is_held = lock.acquire(timeout=max(0.0, deadline - time.monotonic()))
+        if is_held:
+            self._suspended.append(lock)
+        return bool(is_held)
+
+    def resume(self) -> None:
+        """Let connections be opened again after a fork, by the parent and by the child."""
+        while self._suspended:
+            self._suspended.pop().release()
+
+    def resume_in_child(self) -> None:
+        """Do the same in the child, where a thread that waited for the lock file does not exist."""
+        self._turn = threading.RLock()
+        self.resume()
 
 
 class _Snapshot:
     """One moment as a block: a class, because every search holds one, and a generator costs as much as looking does."""
 
-    __slots__ = ("_database", "_held", "_latest")
+    __slots__ = ("_database", "_held")
 
-    def __init__(self, database: Database, held: _Held, latest: bool) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._held = held
-        self._latest = latest
 
     def __enter__(self) -> None:
-        self._held.turn.acquire()
         try:
-            self._database.look(self._held, self._latest)
-        except BaseException as error:
-            self.__exit__(type(error), error, error.__traceback__)
-            raise
+            self._held = self._database.enter_snapshot()
+        except SqlError as error:
+            raise told(self._database.path, error) from error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._held.connection.in_transaction:
-                self._held.connection.execute("ROLLBACK")  # of what was only read; of a damaged page no COMMIT gets rid
+            self._held.end()
         except SqlError as failure:
             raise told(self._database.path, failure) from failure
-        finally:
-            self._held.turn.release()
         if isinstance(error, SqlError):
             raise told(self._database.path, error) from error
 
@@ -355,37 +391,71 @@ class _Held:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.turn = threading.RLock()
+        self.is_closed = False  # before a fork; whoever reads next opens another
         self.generation = 0
-        self.is_behind = False
         self.has_lost = False
 
-    def look(self) -> None:
-        """Begin a snapshot: which generation it is, and whether something has arrived that it does not index."""
+    def begin(self) -> None:
+        """Begin a snapshot, and read which generation it is."""
         self.connection.execute("BEGIN")
         moment = self.connection.execute(_MOMENT).fetchone()
         if moment is None or not is_generation(moment[0]):
             raise generation_unknown()
-        generation, newest, oldest, is_marked, is_aside = moment
-        self.generation, self.is_behind = int(generation), newest >= 0 or bool(is_marked)
-        self.has_lost = oldest < 0 or bool(is_aside)
+        self.generation, self.has_lost = int(moment[0]), bool(moment[1])
+
+    def end(self) -> None:
+        """End a snapshot, and let others use the connection."""
+        try:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")  # of what was only read; of a damaged page no COMMIT gets rid
+        finally:
+            self.turn.release()
 
     def __del__(self) -> None:
         self.connection.close()
 
 
-@contextmanager
-def _indexing(connection: Connection) -> Iterator[Connection]:
-    """Run a transaction of what can be done again: nobody need wait for the disk, nor long for others."""
+def identity_of(path: Path) -> Identity | None:
+    """Return the device and inode of the file under a name; None where there is none."""
     try:
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute(f"PRAGMA busy_timeout={INDEXING_SECONDS * 1000:.0f}")
-        connection.execute("BEGIN IMMEDIATE")
-        yield connection
-        connection.execute("COMMIT")
-    finally:
-        try:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        finally:  # whatever came in between: what is acknowledged later must be on the disk
-            connection.execute("PRAGMA synchronous=FULL")
-            connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+_DATABASES: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+class _Fork:
+    """The fork under way, and what it means for this process."""
+
+    suspended: tuple[Database, ...] = ()
+    is_unsafe = False  # a connection was open when this process was forked off: SQLite would trust locks it has not
+
+    @classmethod
+    def begin(cls) -> None:
+        """Close all connections."""
+        cls.suspended = tuple(_DATABASES)
+        deadline = time.monotonic() + FORK_SECONDS
+        for database in cls.suspended:
+            database.suspend(deadline)
+
+    @classmethod
+    def end_in_parent(cls) -> None:
+        """Go on as before; whoever reads or writes next opens a connection."""
+        for database in cls.suspended:
+            database.resume()
+        cls.suspended = ()
+
+    @classmethod
+    def end_in_child(cls) -> None:
+        """Go on with connections of the child's own, unless the parent's were in use."""
+        cls.is_unsafe = cls.is_unsafe or is_any_open()
+        for database in cls.suspended:
+            database.resume_in_child()
+        cls.suspended = ()
+
+
+if hasattr(os, "register_at_fork"):  # where it is not, nobody forks
+    os.register_at_fork(before=_Fork.begin, after_in_parent=_Fork.end_in_parent, after_in_child=_Fork.end_in_child)

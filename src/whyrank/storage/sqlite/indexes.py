@@ -25,11 +25,9 @@ ROWS_PER_STEP = 500  # moved in one transaction; a kill loses no more than that
 
 
 def prepare_index(database: Database, name: str) -> str:
-    """Make the index asked for, and fill it if the file has another one; return the name of the one that answers.
-
-    What has arrived and is in no index yet goes into the one that answers before anything is moved.
-    """
-    current = _meta(database.reader(), "keyword")
+    """Make the index asked for, and fill it if the file has another one; return the name of the one that answers."""
+    with database.connection() as connection:
+        current = _meta(connection, "keyword")
     if current is not None and current not in INDEXES:
         raise _index_unknown()
     if current == name or (current is not None and database.read_only):
@@ -88,7 +86,6 @@ def _step(database: Database, name: str) -> bool:
         current = _meta(connection, "keyword")
         if current is None or current == name:
             return False
-        database.index_arrivals(connection)
         old, new = _made(current), _made(name)
         after = int(_meta(connection, "keyword-moved") or 0)
         rows = connection.execute(

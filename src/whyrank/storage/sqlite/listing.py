@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from heapq import merge
 
 from ...kernel import Kernel
-from ...ports import SortingKey, StoreStatus, sorting_key
+from ...ports import SortingKey, StoreStatus
 from ...types import Memory, Order, Scope, Where
-from . import arrivals
 from .bookkeeping import SEEN, Bookkeeping
 from .connection import LIBRARY, Connection, leniently
 from .filters import Clause, clause_for
@@ -37,38 +35,21 @@ class Listing(Bookkeeping):
     ) -> list[Memory]:
         """Return memories in the order of their content keys, or the latest, weightiest, most recalled first."""
         with self.reading():
-            late = [one for one in self._late(where) if after is None or sorting_key(one, order) > after]
-            # Those that wait stand somewhere between the others.
-            first, most = (0, offset + limit) if late else (offset, limit)
-            found = self._browsed(where, most, first, order, after)
-        return (
-            sorted([*found, *late], key=lambda one: sorting_key(one, order))[offset : offset + limit] if late else found
-        )
-
-    def _browsed(self, where: Where, limit: int, offset: int, order: Order, after: SortingKey | None) -> list[Memory]:
-        clause, key, behind = self._clause(where), SORTING_KEYS[order], ""
-        if after is not None:
-            behind = f" AND ({key}) > ({', '.join('?' * len(after))})"
-        rows = self._read(
-            f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql}{behind} ORDER BY {key} LIMIT ? OFFSET ?",
-            (*clause.parameters, *(after or ()), limit, offset),
-        )
+            clause, key, behind = self._clause(where), SORTING_KEYS[order], ""
+            if after is not None:
+                behind = f" AND ({key}) > ({', '.join('?' * len(after))})"
+            rows = self._read(
+                f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql}{behind} ORDER BY {key} LIMIT ? OFFSET ?",
+                (*clause.parameters, *(after or ()), limit, offset),
+            )
         return [as_far_as_legible(row) for row in rows]
-
-    def _late(self, where: Where) -> list[Memory]:
-        """Return the facts that wait and pass, where they cannot be indexed now; by their words nobody can ask yet."""
-        if not self._database.is_behind or where.matching is not None:
-            return []
-        return [one for one in arrivals.of(self._database.reader(), where.scopes) if where.allows(one)]
 
     def each(self, where: Where) -> Iterator[Memory]:
         """Yield memories in the order of their content keys, without holding them all."""
         clause = clause_for(where)
         query = f"SELECT {SELECT} FROM memories AS m WHERE {clause.sql} ORDER BY {CONTENT_KEY}"
         with self.reading(), leniently(self._database.reader()) as connection:
-            found = map(as_far_as_legible, connection.execute(query, clause.parameters))
-            late = sorted(self._late(where), key=lambda one: one.content_key)
-            yield from merge(found, late, key=lambda one: one.content_key) if late else found
+            yield from map(as_far_as_legible, connection.execute(query, clause.parameters))
 
     def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
         """Count what the store holds, or what of it these scopes see."""
@@ -78,11 +59,7 @@ class Listing(Bookkeeping):
             held = Counter[str]()
             for scope, number in self._read(f"SELECT {_SCOPE}, count(*) FROM memories WHERE {part} GROUP BY 1", theirs):
                 held[scope if isinstance(scope, str) else "?"] += number
-            spaces = Counter(self.spaces() if scopes is None else self._spaces_of(theirs))
-            late = arrivals.counted_by(self._database.reader(), scopes) if self._database.is_behind else []
-            for scope, own, number in late:
-                held[scope] += number
-                spaces += {own: number} if own else {}
+            spaces = self.spaces() if scopes is None else self._spaces_of(theirs)
             return StoreStatus(
                 location=str(self._database.path),
                 schema=count("PRAGMA user_version"),
@@ -91,8 +68,7 @@ class Listing(Bookkeeping):
                 files=count(f"SELECT count(*) FROM files WHERE {part}", *theirs),
                 scopes=dict(sorted(held.items())),
                 spaces=dict(sorted(spaces.items())),
-                without_vector=sum(number for _, own, number in late if own != space)
-                + count(f"SELECT count(*) FROM memories AS m WHERE {_WAITS} AND {part}", space, *theirs)
+                without_vector=count(f"SELECT count(*) FROM memories AS m WHERE {_WAITS} AND {part}", space, *theirs)
                 if space
                 else 0,
                 bytes=count("PRAGMA page_count") * count("PRAGMA page_size") if scopes is None else None,

@@ -7,6 +7,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 
 try:
@@ -18,6 +19,8 @@ else:
     _OPENED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     _AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
 
+# The byte of SQLite's shared memory that every connection to a file in WAL mode holds a lock on (`UNIX_SHM_DMS`).
+_SHARED_BY_ALL = 128
 _POLL_SECONDS = 0.01
 _LOOK_SECONDS = 1.0  # between two looks whether the file is still there; meanwhile SQLite's own lock stands
 
@@ -129,3 +132,33 @@ def locked(path: Path | str, seconds: float) -> Iterator[None]:
         yield
     finally:
         lock.close()
+
+
+def set_log_aside(path: Path) -> bool:
+    """Rename the write-ahead log of a file that is no longer under its name, unless somebody has it open.
+
+    SQLite would apply it to the file that took the name. Tell whether it is out of the way.
+    """
+    log, shared = path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
+    if not HAS_FLOCK:
+        return not log.exists()
+    try:
+        file = os.open(shared, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return not log.exists()
+    try:
+        fcntl.lockf(file, _AT_ONCE, 1, _SHARED_BY_ALL)
+        if log.exists() and log.stat().st_size:
+            log.rename(_free_name(path.with_name(path.name + "-wal.orphaned")))
+        log.unlink(missing_ok=True)
+        shared.unlink(missing_ok=True)
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+    return True
+
+
+def _free_name(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}{number}") for number in chain([""], (f".{i}" for i in count(1))))
+    return next(name for name in names if not name.exists())

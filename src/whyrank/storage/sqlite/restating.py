@@ -1,8 +1,4 @@
-"""Facts whose text was changed: said anew in their rows at once, and indexed by whoever comes next.
-
-A change of text is one row written in place, its vector, and a mark. Whoever reads a fact by its id, lists or exports
-it has the new text; its words, signs and records are made along with those of facts that wait, before anybody searches.
-"""
+"""Facts whose text was changed by an earlier version, which left it to whoever came next to index them."""
 
 from __future__ import annotations
 
@@ -11,17 +7,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from ...analysis.documents import embedded_text
-from ...analysis.entries import content_hash, entry_for
-from ...analysis.text import text_key
+from ...analysis.entries import entry_for
 from ...columns import MemoryId
-from ...errors import StoreChanged
-from ...ports import Changes, Entry
-from ...types import Memory
+from ...ports import Entry
 from .connection import Connection, IntegrityError
 from .past import MISREAD, by_id
 
-BATCH = 64  # as of facts that wait
 _MARK, _PAST_MARKS = "restated ", "restated!"  # keys of `meta` between the two are marks, each with the id of a memory
 MARKED = f"SELECT substr(key, {len(_MARK) + 1}) FROM meta WHERE key > '{_MARK}' AND key < '{_PAST_MARKS}'"
 _ASIDE, _PAST_ASIDE = "unindexed ", "unindexed!"  # the same for those that could not be indexed
@@ -33,16 +24,6 @@ UNFIT = (*MISREAD, LookupError, ArithmeticError, IntegrityError)  # what indexin
 _HASHES = "json_each(iif(json_valid(meta.value), meta.value, '[]'))"
 HASHES_GIVEN = (
     f"SELECT told.value FROM meta, {_HASHES} AS told WHERE meta.key > '{_MARK}' AND meta.key < '{_PAST_MARKS}'"
-)
-# Words and vectors are of one time: what was embedded stays as it was until the words are read.
-_SAY = """
-UPDATE memories SET text = ?1, content_hash = ?2, text_key = ?3
-WHERE id = ?4 AND scope = ?5 AND NOT EXISTS (SELECT 1 FROM arrivals WHERE scope = ?5 AND text_key = ?3 AND entry >= 0)
-"""
-_LEAVE_MARK = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
-# A memory that is changed again and again leaves a vector each time, so each of them counts.
-_WAITING = (
-    "SELECT total(iif(json_valid(value), max(1, json_array_length(value) - 2), 1)) FROM meta WHERE key > ? AND key < ?"
 )
 
 
@@ -73,27 +54,6 @@ class Restated(NamedTuple):
             )
             for space, found in by_space.items()
         ]
-
-
-def say(connection: Connection, changes: Changes) -> int:
-    """Write the new texts of memories into their rows; return how many changes wait to be indexed."""
-    for memory in changes.restated:
-        place = memory.source.content_hash if memory.source is not None else ""
-        said = (memory.text, place, text_key(memory.text), memory.id, str(memory.scope))
-        if not connection.execute(_SAY, said).rowcount:
-            raise StoreChanged(f"{memory.id} is not there any more, or said by another", "nothing was stored")
-        _leave_mark(connection, memory, changes)
-    return int(connection.execute(_WAITING, (_MARK, _PAST_MARKS)).fetchone()[0])
-
-
-def _leave_mark(connection: Connection, memory: Memory, changes: Changes) -> None:
-    """Say that a memory waits, and in which space it has a vector; whoever knows none takes nothing from it."""
-    key = _MARK + memory.id
-    stored = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    known = _Mark("", "", ()) if stored is None else _read(connection, stored[0])
-    given = [text for text in [content_hash(embedded_text(memory))] if text in changes.vectors]
-    told = (changes.space or known.space, changes.language, *known.hashes, *given)
-    connection.execute(_LEAVE_MARK, (key, json.dumps(told)))
 
 
 def _read(connection: Connection, value: object) -> _Mark:

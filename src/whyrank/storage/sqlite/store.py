@@ -30,10 +30,11 @@ from .listing import Listing
 from .masks import Masks
 from .names import NameIndex
 from .notes import Notes
+from .past import take_keys
 from .recent import Placed, Places, RecentMemories, StoredMemories
 from .schema import prepare
 from .vectors import VectorIndex
-from .writing import Writing, read_anew, restate
+from .writing import Writing, read_anew
 
 _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
@@ -64,9 +65,7 @@ class SqliteStore(Listing):
         self._local = threading.local()
         self._read_by: tuple[tuple[int, frozenset[Scope]], Mapping[int, int]] | None = None
         self._is_untidy = False
-        self._has_arrivals = False
         self._catalogue = Catalogue(lambda connection, row: self._index(connection).stored_tokens(connection, row))
-        self._database.index_arrivals = self._index_arrivals
         try:
             self._prepare(path, keyword)
         except BaseException:
@@ -79,76 +78,55 @@ class SqliteStore(Listing):
         with translated(path):
             prepare(self._database)
             prepare_index(self._database, keyword)
-        if not self._database.read_only and purging.is_due(self._database.reader()):
+        if self._database.read_only:
+            return
+        with self._database.connection() as connection:
+            is_purge_due, is_waiting = purging.is_due(connection), arrivals.is_waiting(connection)
+        if is_waiting:
+            self._index_waiting()
+        if is_purge_due:
             # What cannot be done now (a full disk, a reader) keeps nobody from searching; the next opening tries again.
             with suppress(StoreError):
                 purging.purge(self._database)
+
+    def _index_waiting(self) -> None:
+        """Index the facts and texts that an earlier version left to whoever comes next."""
+        with self._database.writing() as connection:
+            read_anew(connection, partial(self._writing, connection), restating.waiting(connection))
+            restating.clear(connection)
+            arrived = arrivals.waiting(connection)
+            self._writing(connection).take_in(arrived)
+            arrivals.clear(connection)
 
     # -- writing ---------------------------------------------------------------------------------------------
 
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
-        if changes.restated:
-            self._restate(changes)
-            return
         with self._database.writing() as connection:
-            self._index_arrivals(connection)
             writing = self._writing(connection)
             writing.apply(changes)
             self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
         if self._is_untidy:
             self._tidy(len(changes.put))
 
-    def _restate(self, changes: Changes) -> None:
-        """Change texts in their rows; whoever comes next indexes them."""
-        with self._database.writing() as connection:
-            if arrivals.among(connection, changes.basis, {str(memory.scope) for memory in changes.restated}):
-                self._index_arrivals(connection)  # what is changed waits itself
-            waiting = restate(connection, self._vectors, changes)
-        self._has_arrivals = True
-        if waiting >= restating.BATCH:
-            with suppress(StoreError):  # the change is stored; whoever comes next does the rest
-                self._database.index_now()
-
     def _writing(self, connection: Connection) -> Writing:
         broken = self._catalogue.broken()
         return Writing(connection, self._index(connection), self._names, self._vectors).mend(broken)
 
     def take_in(self, arrival: Arrival) -> bool:
-        """Store one new fact as a row that waits to be indexed; return only when it is durable."""
-        waiting = arrivals.put(self._database, arrival)
-        if waiting is None:
-            return False
-        self._has_arrivals = True
-        if waiting <= 1 or waiting >= arrivals.BATCH or self._is_untidy:
-            with suppress(StoreError):  # the fact is stored; whoever comes next does the rest
-                self._keep_house(waiting)
-        return True
-
-    def _keep_house(self, waiting: int) -> None:
-        """Index a full batch, or else merge a little: whoever stores one fact does not pay for both."""
-        if waiting >= arrivals.BATCH:
-            self._database.index_now()
-            return
-        if waiting <= 1 and not self._is_untidy:  # a reader has indexed those before, and keeps no house
-            with self._database.alone() as connection:
-                self._is_untidy = self._index(connection).is_due(connection)
+        """Store one new fact; return only when it is durable. False, and nothing is stored, if it is known."""
+        with self._database.writing() as connection:
+            if not arrivals.is_new(connection, arrival):
+                return False
+            writing = self._writing(connection)
+            writing.take_in([arrivals.arrived(arrival)])
+            if arrival.key is not None:
+                take_keys(connection, {(arrival.memory.scope, arrival.key[0]): arrival.key[1]})
+            self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
         if self._is_untidy:
-            self._tidy(0)
-
-    def _index_arrivals(self, connection: Connection) -> None:
-        """Index all facts that wait, inside the transaction at hand."""
-        restated = restating.waiting(connection)
-        if restated:
-            read_anew(connection, partial(self._writing, connection), restated)
-            restating.clear(connection)
-            self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
-        arrived = arrivals.waiting(connection)
-        if arrived:
-            self._writing(connection).take_in(arrived)
-            arrivals.clear(connection)
-            self._is_untidy = self._is_untidy or self._index(connection).is_due(connection)
-        self._has_arrivals = False
+            with suppress(StoreError):  # the fact is stored; whoever comes next does the rest
+                self._tidy(0)
+        return True
 
     def _tidy(self, written: int) -> None:
         """Keep house after a write, off every reader's path and in proportion to what was written."""
@@ -161,7 +139,6 @@ class SqliteStore(Listing):
     def settle(self, scopes: Iterable[Scope]) -> None:
         """Keep house after many writes to these scopes, so that searches need not pay for them."""
         with self._database.writing() as connection:
-            self._index_arrivals(connection)
             index = self._index(connection)
             for scope in scopes:
                 index.settle(connection, str(scope))
@@ -183,14 +160,12 @@ class SqliteStore(Listing):
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""
-        visible, wanted = {str(scope) for scope in scopes}, list(ids)
+        visible = {str(scope) for scope in scopes}
         with self.view() as view:
-            inside = self._recent.places(*view[:2], wanted).inside(visible)
+            inside = self._recent.places(*view[:2], list(ids)).inside(visible)
             memories = self._recent.memories(*view[:2], inside.rows)
             pairs = zip(inside.ids, inside.rows, strict=True)
-            found = {identity: memories[row] for identity, row in pairs if row in memories}
-            # Who knows the id of what waits can have it, indexed or not.
-            return {**found, **arrivals.among(view.connection, wanted, visible)} if self._database.is_behind else found
+            return {identity: memories[row] for identity, row in pairs if row in memories}
 
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> StoredMemories:
         """Return the same as they are stored, each made when somebody looks at it."""
@@ -290,9 +265,8 @@ class SqliteStore(Listing):
         return Run(name, Listed(ids, scores), (*found.notices, *self._left_out(view, where)))
 
     def _left_out(self, view: View, where: Where) -> tuple[Notice, ...]:
-        """Say what a run could not see: because it waits to be indexed and cannot be now, or cannot be read."""
-        is_whole = not (self._database.is_behind or self._database.has_lost)
-        lost = () if is_whole else arrivals.left_out(view.connection, where.scopes)
+        """Say what a run could not see, because it cannot be read any more."""
+        lost = arrivals.left_out(view.connection, where.scopes) if self._database.has_lost else ()
         return (*lost, *view.unlisted(where))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
@@ -365,7 +339,6 @@ class SqliteStore(Listing):
             damaged = self._vectors.damaged(self._database.reader(), space)
         if damaged:
             with self._database.writing() as connection:
-                self._index_arrivals(connection)
                 self._writing(connection).drop_vectors(space, damaged)
         return len(damaged)
 
@@ -374,13 +347,8 @@ class SqliteStore(Listing):
         return purging.purge(self._database)
 
     def close(self) -> None:
-        """Release the store; what waits is indexed first, or by whoever opens it next."""
-        try:
-            if self._has_arrivals:
-                with suppress(StoreError):
-                    self._database.index_now()
-        finally:
-            self._database.close()
+        """Release the store."""
+        self._database.close()
 
     # -- helpers ---------------------------------------------------------------------------------------------
 

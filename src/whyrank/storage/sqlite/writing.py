@@ -75,7 +75,7 @@ class Writing:
         orphans = self._remove([*gone, *pruned, *entries])
         forget_past(connection, gone | pruned, changes.clear)
         restating.forget(connection, [*gone, *pruned, *entries])
-        drop_unread(connection, changes.remove, changes.clear)
+        drop_unread(connection, [*changes.remove, *entries], changes.clear)
         self._insert(put)
         self._speak({entry.language for entry in entries.values()})
         for scope in revise(connection, changes.revised):
@@ -104,7 +104,7 @@ class Writing:
             self._close_gaps()
 
     def take_in(self, arrived: Sequence[Arrived]) -> None:
-        """Index facts that wait: they are new, nothing replaces them, and every check was made when they came."""
+        """Write new facts that nothing replaces; every check was made before."""
         by_space: dict[str, dict[str, Vector]] = {}
         self._insert([entry for entry, _, _ in arrived])
         for entry, space, vector in arrived:
@@ -115,7 +115,6 @@ class Writing:
         for space, vectors in by_space.items():
             if vectors:
                 self._vectors.put(self._connection, space, vectors)
-                put_failures(self._connection, space, dict.fromkeys(vectors))
         self._close({space: list(vectors) for space, vectors in by_space.items()})
         self._close_keyword()
         self._close_gaps()
@@ -242,20 +241,6 @@ class Writing:
             "content_hash = excluded.content_hash",
             ((str(file.scope), file.path, file.size, file.mtime_ns, file.content_hash) for file in changes.files),
         )
-
-
-def restate(connection: Connection, index: VectorIndex, changes: Changes) -> int:
-    """Change the texts of memories in their rows; return how many changes wait to be indexed."""
-    check_basis(connection, changes.basis)
-    check_note(connection, changes.noted)
-    waiting = restating.say(connection, changes)
-    refuse_twins(connection, [memory.id for memory in changes.restated])
-    write_history(connection, changes.history)
-    if changes.vectors:
-        index.put(connection, changes.space, changes.vectors, opens=False)
-        put_failures(connection, changes.space, dict.fromkeys(changes.vectors))
-    raise_generation(connection)
-    return waiting
 
 
 def read_anew(connection: Connection, writing: Callable[[], Writing], restated: Sequence[restating.Restated]) -> None:

@@ -47,7 +47,8 @@ once, with the time; those of the classes {", ".join(name for name in LIFETIMES 
 now, unless their expiry was given.
 
   whyrank recalled m_4f2a… m_81cc… --scope user:42"""
-_PRUNE = """Remove memories that have expired. They were not found any more, so no answer changes.
+_PRUNE = """Remove memories that have expired. They were not found any more; until they are removed they count in the
+term statistics of their scope, so scores may change a little.
 
   whyrank prune --dry-run              say what would go
   whyrank prune --every-scope"""

@@ -1,4 +1,4 @@
-"""A text that is changed stands in its row at once; its index waits for whoever comes next."""
+"""A text that is changed is found by what it says now, whoever else writes, embeds or dies meanwhile."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ import whyrank
 from tests.processes import started
 from whyrank import config
 from whyrank.engine import Engine
-from whyrank.errors import Conflict, ProviderRefused, ProviderUnavailable
+from whyrank.errors import Conflict, ProviderRefused, ProviderUnavailable, StoreDamaged
 from whyrank.ports import Embedder
 from whyrank.serving import Makers
 from whyrank.storage.sqlite import mending
 from whyrank.storage.sqlite.catalogue import BLOCK
-from whyrank.storage.sqlite.restating import BATCH
 from whyrank.storage.sqlite.sealed import unseal
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.embedder import WordDirections
-from whyrank.types import GLOBAL, Memory, Scope, Where
+from whyrank.types import Memory, Scope, Where
 
 MODELS: dict[str, Embedder] = {"small": WordDirections(16, "small"), "large": WordDirections(48, "large")}
 SECRET = "Xyzzyplugh drinks quinoa lemonade"
@@ -62,83 +61,7 @@ def stored(engine: Engine, *texts: str) -> list[Memory]:
     return facts[2:]
 
 
-def marks(path: Path) -> int:
-    """Count what waits to be indexed anew, as it stands in the file."""
-    other = SqliteStore(path)
-    with other._database.reading(latest=False):
-        found: int = (
-            other._database.reader()
-            .execute("SELECT count(*) FROM meta WHERE key > 'restated ' AND key < 'restated!'")
-            .fetchone()[0]
-        )
-    other._database.close()
-    return found
-
-
-def test_a_changed_text_is_there_by_id_and_waits_to_be_indexed(path: Path) -> None:
-    engine = opened(path)
-    [fact] = stored(engine, "Robin drinks tea")
-    changed = engine.update(fact.id, text="Robin drinks milk")
-    assert marks(path) == 1
-    engine.update(fact.id, text="Robin drinks lemonade")
-    assert marks(path) == 1
-    assert [former.was["text"] for former in engine.history(fact.id)] == ["Robin drinks tea", "Robin drinks milk"]
-    assert changed.id == fact.id
-    assert marks(path) == 0  # whoever reads indexes it
-    engine.update(fact.id, text="Robin drinks lemonade with ice")
-    assert engine.search("lemonade")[0].memory.text == "Robin drinks lemonade with ice"
-    assert marks(path) == 0
-    engine.close()
-
-
-def test_who_cannot_write_reads_the_new_text_and_says_that_it_is_not_indexed(path: Path) -> None:
-    engine = opened(path)
-    [fact] = stored(engine, "Robin drinks tea")
-    engine.update(fact.id, text="Robin drinks lemonade")
-    reader = opened(path)
-    reader._store._database.read_only = True  # type: ignore[attr-defined]
-    assert reader.get(fact.id).text == "Robin drinks lemonade"
-    assert "Robin drinks lemonade" in [memory.text for memory in reader.list()]
-    results = reader.search("Robin tea")
-    assert "not-indexed-yet" in [notice.code for notice in results.notices]
-    assert results[0].memory.text == "Robin drinks lemonade"
-    where, model = Where(frozenset({GLOBAL}), now=1_000.0), WordDirections()
-    [nearest] = reader._store.nearest(model.query("Robin drinks tea"), model.fingerprint, where, 1).candidates
-    assert (nearest.id, round(nearest.score, 4)) == (fact.id, 1.0)  # words and vectors are of one time
-    assert reader.doctor().is_sound
-    reader.close()
-    engine.close()
-
-
-def test_the_last_of_a_batch_indexes_them_all(path: Path) -> None:
-    engine = opened(path)
-    facts = stored(engine, *(f"tea number {number}" for number in range(BATCH)))
-    for number, fact in enumerate(facts[:-1]):
-        engine.update(fact.id, text=f"milk number {number}")
-    assert marks(path) == BATCH - 1
-    engine.update(facts[-1].id, text="milk number last")
-    assert marks(path) == 0
-    engine.close()
-
-
-def test_one_fact_that_is_changed_again_and_again_is_indexed_as_often_as_others(path: Path) -> None:
-    engine = opened(path)
-    [fact] = stored(engine, "build number zero")
-
-    def vectors() -> int:
-        with engine._store.reading(latest=False):
-            reader = engine._store._database.reader()  # type: ignore[attr-defined]
-            return int(reader.execute("SELECT count(*) FROM vectors").fetchone()[0])
-
-    for number in range(1, BATCH):
-        engine.update(fact.id, text=f"build number {number}")
-    assert (marks(path), vectors()) == (1, 3 + BATCH - 1)
-    engine.update(fact.id, text="build number last")
-    assert (marks(path), vectors()) == (0, 3)
-    engine.close()
-
-
-def test_a_process_that_dies_with_a_text_waiting_loses_nothing(path: Path) -> None:
+def test_a_process_that_dies_after_a_change_loses_nothing(path: Path) -> None:
     script = """
 import sys, whyrank
 memory = whyrank.open(sys.argv[1], calibration="manual")
@@ -156,7 +79,6 @@ sys.stdin.readline()
         identity = process.stdout.readline().strip()
         process.kill()
         process.wait()
-    assert marks(path) == 1
     with whyrank.open(path, workspace=path.parent, calibration="manual") as engine:
         assert engine.search("lemonade")[0].id == identity
         assert engine.doctor().is_sound
@@ -269,7 +191,6 @@ def test_a_vector_that_a_text_gets_is_that_of_all_who_say_it(path: Path) -> None
     assert near(engine) == set()
     for text in texts[:2]:  # the vector of the first has an owner when the fact says something else again
         quick(engine).update(fact.id, text=text)
-    assert marks(path) == 1
     assert near(engine) == near(modelled(path, "small")) == {one.id for one in others[:2]}
     with engine._store.reading():
         reader = engine._store._database.reader()  # type: ignore[attr-defined]
@@ -284,7 +205,6 @@ def test_who_knows_no_model_changes_a_text_and_leaves_its_vectors_to_those_who_d
     [fact] = stored(engine, "Robin drinks tea")
     quick(engine).update(fact.id, text="Robin drinks milk")
     bare.update(fact.id, text="Robin drinks lemonade")
-    assert marks(path) == 1
     assert [(space.vectors, space.waiting) for space in engine.spaces()] == [(2, 1)]
     assert engine.doctor().is_sound
     bare.close()
@@ -319,7 +239,6 @@ def test_a_vector_ends_what_went_wrong_with_its_text_before(path: Path) -> None:
     assert other.backlog().refused == 1
     model.takes_parcels = True
     quick(engine).update(fact.id, text="the red parcel")
-    assert marks(path) == 1
     assert (engine.backlog().refused, engine.backlog().waiting) == (0, 0)
     engine.close()
     other.close()
@@ -377,56 +296,23 @@ def test_recalls_that_are_no_number_count_as_none(path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["x", b"\xff", -(2**63), 10**6])
-def test_a_row_that_cannot_be_indexed_keeps_nobody_from_the_others(path: Path, number: object) -> None:
+def test_a_row_whose_number_was_damaged_refuses_a_change_and_keeps_nobody_from_the_others(
+    path: Path, number: object
+) -> None:
     engine = opened(path)
     bad, good = stored(engine, "Robin drinks tea", "Kim drinks coffee")
-    other = engine.add("somebody else", scope="user:1")
     damaged(path, "UPDATE memories SET number = ? WHERE id = ?", number, bad.id)
-    quick(engine).update(bad.id, text="Robin drinks milk")
+    with pytest.raises(StoreDamaged, match="which no memory has"):
+        engine.update(bad.id, text="Robin drinks milk")
     engine.update(good.id, text="Kim drinks cocoa")
     assert engine.search("cocoa")[0].id == good.id
-    assert marks(path) == 0
-    assert codes(engine, "cocoa") == ["facts-damaged"]  # and so it is told until it is mended
-    assert engine.get(bad.id).text == "Robin drinks milk"
-    assert engine.update(other.id, text="somebody new", scope="user:1").text == "somebody new"
     engine.close()
-    assert "words" in {finding.code for finding in mending.examined(path, lambda *_: None)}
+    assert mending.examined(path, lambda *_: None)
     mending.mended(path, lambda *_: None)
-    with whyrank.open(path, workspace=path.parent, calibration="manual") as again:
+    with opened(path) as again:
+        again.update(bad.id, text="Robin drinks milk")
         assert again.search("milk")[0].id == bad.id
-        assert "facts-damaged" not in codes(again, "milk")
         assert again.doctor().is_sound
-
-
-def test_a_fact_that_was_set_aside_is_told_of_until_it_is_gone(path: Path) -> None:
-    engine = opened(path)
-    [fact] = stored(engine, "Robin drinks tea")
-    engine.update(fact.id, text="Robin drinks milk")
-    damaged(path, "UPDATE memories SET aliases = '[' WHERE id = ?", fact.id)
-    assert "facts-damaged" in codes(engine, "milk")
-    damaged(path, "UPDATE memories SET aliases = '[]' WHERE id = ?", fact.id)
-    engine.close()
-    engine = opened(path)
-    [told] = [notice.message for notice in engine.search("milk").notices if notice.code == "facts-damaged"]
-    assert told.startswith("1 fact was changed and cannot be indexed")
-    engine.forget(fact.id)
-    assert codes(engine, "milk") == []
-    engine.close()
-
-
-@pytest.mark.parametrize("value", ["", "[", "5", "[5, 6]", '["space"]', b"\xff"])
-def test_a_mark_that_cannot_be_read_says_still_that_its_memory_waits(path: Path, value: object) -> None:
-    engine = opened(path)
-    [fact] = stored(engine, "Robin drinks tea")
-    engine.update(fact.id, text="Robin drinks milk")
-    damaged(path, "UPDATE meta SET value = ? WHERE key > 'restated ' AND key < 'restated!'", value)
-    engine.update(fact.id, text="Robin drinks cocoa")
-    damaged(path, "UPDATE meta SET value = ? WHERE key > 'restated ' AND key < 'restated!'", value)
-    assert engine.search("cocoa")[0].id == fact.id
-    where = Where(frozenset({GLOBAL}), now=1_000.0)
-    assert [one.id for one in engine._store.keyword(["cocoa"], where, 9).candidates] == [fact.id]
-    assert codes(engine, "cocoa") == []  # its vector is known by its text
-    engine.close()
 
 
 @pytest.mark.parametrize("names", ["[1]", '"ab"', '{"a": 1}', "[null]"])
