@@ -20,45 +20,73 @@ class _Table(Protocol):
     def __getitem__(self, place: int, /) -> _Numbers: ...
 
 
-TermValue = tuple[str, float]
+class TermKey(NamedTuple):
+    """A term as the query asks for it, the index field it was found in, and the context whose text holds it.
+
+    Fields are words, pairs, grams, dates and speakers; contexts are own, file and window. A word may equal a gram.
+    """
+
+    term: str
+    field: str
+    context: str
+
+
+class TermValue(NamedTuple):
+    """What one term in one field and one context adds to a raw score; several may have the same term."""
+
+    term: str
+    field: str
+    context: str
+    value: float
+
+    @property
+    def label(self) -> str:
+        """Name it in a text: the term, and in brackets what is not a word or a date of the memory's own text."""
+        if self.field == "speakers":
+            return f"said by {self.term}"
+        field = () if self.field in ("words", "dates") else (self.field,)
+        context = () if self.context == "own" else (self.context,)
+        return f"{self.term} ({', '.join((*field, *context))})" if field or context else self.term
 
 
 class Terms(Sequence[TermValue]):
-    """What each term added to a raw score; made readable only when somebody reads it."""
+    """Per-term contributions to one raw score, as records once they are read; those of 0 are left out."""
 
-    __slots__ = ("_labels", "_values")
+    __slots__ = ("_keys", "_values")
 
-    def __init__(self, labels: Sequence[str], values: _Numbers) -> None:
-        self._labels = labels
+    def __init__(self, keys: Sequence[TermKey], values: _Numbers) -> None:
+        self._keys = keys
         self._values = values
 
-    def _pairs(self) -> tuple[TermValue, ...]:
-        return tuple((label, value) for label, value in zip(self._labels, self._values.tolist(), strict=True) if value)
+    def _records(self) -> tuple[TermValue, ...]:
+        return tuple(
+            TermValue(*key, value) for key, value in zip(self._keys, self._values.tolist(), strict=True) if value
+        )
 
     def __iter__(self) -> Iterator[TermValue]:
-        return iter(self._pairs())
+        return iter(self._records())
 
     def __len__(self) -> int:
-        return len(self._pairs())
+        return len(self._records())
 
     @overload
     def __getitem__(self, index: int) -> TermValue: ...
     @overload
     def __getitem__(self, index: slice) -> tuple[TermValue, ...]: ...
     def __getitem__(self, index: int | slice) -> TermValue | tuple[TermValue, ...]:
-        return self._pairs()[index]
+        return self._records()[index]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._pairs() == tuple(other)
+        return isinstance(other, Sequence) and self._records() == tuple(other)
 
     def __hash__(self) -> int:
-        return hash(self._pairs())
+        return hash(self._records())
 
     def __repr__(self) -> str:
-        return repr(self._pairs())
+        return repr(self._records())
 
     def __reduce__(self) -> tuple[type[tuple[TermValue, ...]], tuple[tuple[TermValue, ...]]]:
-        return tuple, (self._pairs(),)  # a copy is what was to be read
+        return tuple, (self._records(),)  # a copy is what was to be read
 
 
 class Part(NamedTuple):
@@ -76,13 +104,15 @@ class Part(NamedTuple):
 
 
 class TermTable(Mapping[str, Terms]):
-    """What each term added to many raw scores: a label per term, and for each hit what every term gave it.
+    """Per-term contributions to many raw scores: a key per term, and for each hit what every term gave it.
 
-    Instead of labels there may be what makes them when somebody looks.
+    Instead of keys there may be a function that makes them when they are read.
     """
 
-    def __init__(self, labels: Sequence[str] | Callable[[], Sequence[str]], ids: Sequence[str], added: _Table) -> None:
-        self._labels = labels
+    def __init__(
+        self, keys: Sequence[TermKey] | Callable[[], Sequence[TermKey]], ids: Sequence[str], added: _Table
+    ) -> None:
+        self._keys = keys
         self._ids = ids
         self._added = added
         self._places: dict[str, int] | None = None
@@ -90,9 +120,9 @@ class TermTable(Mapping[str, Terms]):
     def __getitem__(self, identity: str) -> Terms:
         if self._places is None:
             self._places = {known: place for place, known in enumerate(self._ids)}
-        if not isinstance(self._labels, Sequence):
-            self._labels = self._labels()
-        return Terms(self._labels, self._added[self._places[identity]])
+        if not isinstance(self._keys, Sequence):
+            self._keys = self._keys()
+        return Terms(self._keys, self._added[self._places[identity]])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._ids)
@@ -235,5 +265,5 @@ def _part_line(part: Part) -> str:
         raw += f" of at best {part.best:.4f}"
     line = f"    {part.signal}: {part.value:.4f} = {part.weight:.3f} × {part.normalised:.4f}  ({place}, {raw})"
     if part.terms:
-        line += "\n        " + " + ".join(f"{term} {value:.3f}" for term, value in part.terms)
+        line += "\n        " + " + ".join(f"{term.label} {term.value:.3f}" for term in part.terms)
     return line

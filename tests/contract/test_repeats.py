@@ -12,6 +12,7 @@ from whyrank.ports import Changes, Store
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
+from whyrank.trail import TermValue
 from whyrank.types import GLOBAL, Run, Scope, Signal, Source, Where
 
 EVERYTHING = Where(now=NOW)
@@ -56,11 +57,14 @@ def test_a_repeated_word_scores_as_often_as_it_is_repeated(store: Store) -> None
     once = scores(store.keyword(["suzi"], EVERYTHING, 9))
     often = scores(store.keyword(["suzi"], EVERYTHING, 9, repeats={"suzi": 12}))
     # Letters inside words count besides, in the index that has them, and once: 12 · words + letters.
-    words = {key: dict(scored_terms(store, key, {})).get("suzi", 0.0) for key in once}
+    words = {
+        key: sum(found.value for found in scored_terms(store, key, {}) if found[:2] == ("suzi", "words"))
+        for key in once
+    }
     assert often == pytest.approx({key: once[key] + 11 * words[key] for key in once})
 
 
-def scored_terms(store: Store, identity: str, repeats: dict[str, int]) -> list[tuple[str, float]]:
+def scored_terms(store: Store, identity: str, repeats: dict[str, int]) -> list[TermValue]:
     return list(scored(store, repeats).terms[identity])
 
 
@@ -68,7 +72,7 @@ def test_repeats_change_the_order_and_say_so(store: Store) -> None:
     assert next(iter(scores(store.keyword(["tea", "suzi"], EVERYTHING, 9, repeats={"tea": 9})))) in ("m_1", "m_3")
     ordered = list(scores(store.keyword(["tea", "suzi"], EVERYTHING, 9, repeats={"suzi": 9})))
     assert ordered[-1] == "m_3"  # all its tea is worth less than one name that counts nine times
-    labels = [label for label, _ in scored_terms(store, "m_1", {"suzi": 9})]
+    labels = [found.label for found in scored_terms(store, "m_1", {"suzi": 9})]
     assert "suzi ×9" in labels
     assert "tea" in labels
 
@@ -77,8 +81,8 @@ def test_what_each_word_adds_still_adds_up(store: Store) -> None:
     signal = scored(store, {"suzi": 7})
     for identity, value in signal.values.items():
         total = 0.0
-        for _, added in signal.terms.get(identity, ()):
-            total += added
+        for found in signal.terms.get(identity, ()):
+            total += found.value
         assert total == value
 
 

@@ -11,7 +11,7 @@ from whyrank.analysis.query import analyse
 from whyrank.hits import Context, Labels
 from whyrank.matches import TermBoost
 from whyrank.ranking.recipes import RECIPES, rank_pool
-from whyrank.trail import Part, Step, render
+from whyrank.trail import Part, Step, TermValue, render
 from whyrank.types import Memory, Query, Signal, Where
 
 NOW = 1_700_000_000.0
@@ -29,10 +29,13 @@ GOLDEN = """\
 score 0.8157 in tier 16"""
 
 
+WORDS = (TermValue("tea", "words", "own", 2.01), TermValue("pot", "words", "own", 2.11))
+
+
 def test_every_kind_of_step_has_its_line() -> None:
     parts = (
         Part("vector", 0.4613, 0.6, 0.7689, raw=0.384, rank=3, best=0.8),
-        Part("keyword", 0.3, 0.4, 0.75, raw=4.12, coverage=0.4, terms=(("tea", 2.01), ("pot", 2.11))),
+        Part("keyword", 0.3, 0.4, 0.75, raw=4.12, coverage=0.4, terms=WORDS),
     )
     trail = (
         Step("fusion", "set", 0.4613 + 0.3, parts=parts),
@@ -43,6 +46,21 @@ def test_every_kind_of_step_has_its_line() -> None:
         Step("top", "drop", why="ranked 7, and results 1 to 6 were asked for"),
     )
     assert render(trail) == GOLDEN
+
+
+@pytest.mark.parametrize(
+    ("field", "context", "label"),
+    [
+        ("words", "own", "tea"),
+        ("words", "file", "tea (file)"),
+        ("grams", "own", "tea (grams)"),
+        ("pairs", "window", "tea (pairs, window)"),
+        ("dates", "own", "tea"),
+        ("speakers", "own", "said by tea"),
+    ],
+)
+def test_a_term_is_named_by_its_field_and_its_context(field: str, context: str, label: str) -> None:
+    assert TermValue("tea", field, context, 1.0).label == label
 
 
 def test_foreign_lists_explain_themselves() -> None:
@@ -95,7 +113,8 @@ def test_the_recipes_of_other_systems_explain_themselves(name: str) -> None:
     boosts = (TermBoost("Remind Me", "remind", 5, 2, 30, 0.7332, 4),) if recipe.plan.entities else ()
     skill = Memory("a", "sets alarms", name="Remind Me", slug="remind-me", summary="Reminders for me", importance=4)
     memories = [replace(skill, date=NOW - 64 * 86_400), Memory("b", "tells of events"), Memory("c", "keeps lists")]
-    words = {"a": ((f"remind{' ×4' if boosts else ''}", 5.0),), "b": (("me", 6.0),)}
+    remind = TermValue("remind ×4" if boosts else "remind", "words", "own", 5.0)
+    words = {"a": (remind,), "b": (TermValue("me", "words", "own", 6.0),)}
     signals = {
         "vector": Signal("vector", {"a": 0.9, "b": 0.6, "c": 0.2}),
         "keyword": Signal("keyword", {"a": 5.0, "b": 6.0, "c": 0.0}, terms=words),

@@ -13,7 +13,6 @@ from typing import Any
 from ..analysis.snippets import Snippet, snippet
 from ..columns import column_of
 from ..errors import BadQuery, ConfigError
-from ..expressions import label_of
 from ..hits import Context
 from ..ranking import normalisers
 from ..ranking.diversity import MMR
@@ -38,13 +37,13 @@ from ..ranking.texts import text_key
 from ..ranking.worth import Importance
 from ..search.evidence import Weighing
 from ..search.pooled import Pooled
-from ..trail import Trail
+from ..trail import TermKey, Trail
 from ..types import Memory, Signal
 from .shapes import FORMAT, moment, notices
 
 MOST_SENT = 5_000  # candidates; about four megabytes
 MOST_COMPARED = 1_000  # candidates; half a million likenesses are about ten megabytes
-SHOWN_DIGITS = 3  # of what a term added, which is shown and never added up
+SHOWN_DIGITS = 3  # of a confidence, which is shown and never added up
 # What settings ask of a ranking, as opposed to a plan: candidates are retrieved already.
 _RANKING = (
     "vector_weight", "alpha", "boost_weight", "k", "name_bonus", "recency_weight", "recency_half_life_days",
@@ -234,15 +233,14 @@ def _signal(name: str, signal: Signal, found: Pooled, context: Context) -> dict[
 
 
 def _terms(signal: Signal, ids: Sequence[str]) -> dict[str, Any]:
-    """Return the terms once, and for each memory which of them added what: term, value, term, value, …"""
-    labels: dict[str, int] = {}
+    """Return the key of each term once, and for each memory which of them added what: key, value, key, value, …"""
+    keys: dict[TermKey, int] = {}
     added: list[list[float]] = []
     for identity in ids:
-        terms = signal.terms.get(identity, ())
         added.append([])
-        for label, value in terms:
-            added[-1] += labels.setdefault(label, len(labels)), round(value, SHOWN_DIGITS)
-    return {"labels": list(map(label_of, labels)), "added": added if labels else []}
+        for *key, value in signal.terms.get(identity, ()):
+            added[-1] += keys.setdefault(TermKey(*key), len(keys)), value
+    return {"keys": [key._asdict() for key in keys], "added": added if keys else []}
 
 
 def _candidates(found: Pooled) -> list[dict[str, Any]]:

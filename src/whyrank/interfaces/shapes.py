@@ -88,7 +88,7 @@ def step(taken: Step) -> dict[str, Any]:
                 "rank": part.rank,
                 "best": part.best,
                 "coverage": part.coverage,
-                "terms": dict(part.terms),
+                "terms": [term._asdict() for term in part.terms],
             }
             for part in taken.parts
         ],

@@ -172,8 +172,8 @@ def _words(case: _Case, upper: MemoryId, lower: MemoryId) -> list[str]:
     signal = case.pool.context.signals.get("keyword")
     if len(asked) < 2 or signal is None:
         return []
-    labels = {label for key in (upper, lower) for label, _ in signal.terms.get(key, ())}
-    theirs = {word for label in labels for word in (label, *label.split(" "))}
+    named = {found.term for key in (upper, lower) for found in signal.terms.get(key, ())}
+    theirs = {word for term in named for word in (term, *term.split(" "))}
     return sorted(asked, key=lambda term: term not in theirs)
 
 

@@ -35,7 +35,7 @@ class Field(NamedTuple):
 # Weights measured over all visible sets; a text has about four times as many letter runs as words.
 WORDS = Field(0, "words", 1.0, LENGTH_PRIOR)
 PAIRS = Field(1, "pairs", 0.3, LENGTH_PRIOR)
-GRAMS = Field(2, "letters", 0.15, 4 * LENGTH_PRIOR)
+GRAMS = Field(2, "grams", 0.15, 4 * LENGTH_PRIOR)
 DATES = Field(3, "dates", 1.0, LENGTH_PRIOR)
 FIELDS = (WORDS, PAIRS, GRAMS, DATES)
 

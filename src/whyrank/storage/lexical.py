@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..expressions import OTHERWISE_COUNTS, label_as, spellings
+from ..trail import TermValue
 from ..types import ONCE, Repeats, Statistics
 
 K1 = 1.2
 B = 0.75
 LENGTH_PRIOR = 20  # keeps a three-word turn from winning by shortness; fades out for long texts
 
-TermScores = tuple[tuple[str, float], ...]
+TermScores = tuple[TermValue, ...]
 
 
 def padded(tokens: Iterable[str]) -> str:
@@ -53,7 +54,7 @@ def term_scores(
             often = repeats.get(term, 1)
             addend = often * statistics.idf(term) * frequency / (frequency + k)
             is_asked = _count(tokens, spellings(term)[0]) > 0
-            scores.append((repeated(label_as(term, is_asked), often), addend))
+            scores.append(TermValue(repeated(label_as(term, is_asked), often), "words", "own", addend))
     return tuple(scores)
 
 
@@ -65,6 +66,6 @@ def repeated(term: str, often: int) -> str:
 def word_score(scores: TermScores) -> float:
     """Add the terms' scores from left to right."""
     value = 0.0
-    for _, score in scores:
-        value += score
+    for score in scores:
+        value += score.value
     return value

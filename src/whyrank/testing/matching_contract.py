@@ -76,7 +76,7 @@ class MatchingContract(StoreContract):
         term = spelled("cafe", ["café"], is_known=True)
         assert store.statistics([term], MINE).frequency == {term: 3}
         [signal] = store.score(["m_0", "m_1", "m_2"], [term], None, "", self.where())
-        told = {key: [name for name, _ in signal.terms[key]] for key in ("m_0", "m_1", "m_2")}
+        told = {key: [found.label for found in signal.terms[key]] for key in ("m_0", "m_1", "m_2")}
         assert told == {"m_0": ["cafe as café"], "m_1": ["cafe"], "m_2": ["cafe as café"]}
         assert signal.values["m_0"] < signal.values["m_1"]
         # Two halves are as much as one whole, in texts of one length.
@@ -161,7 +161,7 @@ class MatchingContract(StoreContract):
         # two of three tokens each, whichever they are
         assert signal.values["m_1"] == signal.values["m_2"] > 0
         assert not signal.values["m_3"]
-        assert dict(signal.terms["m_1"]) == {"tea*": signal.values["m_1"]}
+        assert [*signal.terms["m_1"]] == [("tea*", "words", "own", signal.values["m_1"])]
         assert ids(store.keyword([several("zebra*", [])], self.where(), 10)) == []
 
     def test_a_term_may_stand_for_words_and_phrases(self, tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from ..ports import Entry
 from ..storage.contexts import OWN_WEIGHT, SPEAKER_SHARE, WINDOW_TURNS, Unit
 from ..storage.fields import DATES, FIELDS, WORDS, Field, date_words_in, fields_of, wanted_terms
 from ..storage.lexical import K1, B, repeated
+from ..trail import TermValue
 from ..types import ONCE, Repeats, inverse_frequency
 
-Addends = list[tuple[str, float]]
+Addends = list[TermValue]
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ def addends(entries: Sequence[Entry], terms: Sequence[str], repeats: Repeats = O
     for field, wanted in wanted_terms(terms):
         for term in wanted:
             often = repeats.get(term, 1) if field is WORDS else 1
-            for number, (label, value) in _of_term(entries, field, term):
-                found[number].append((label.replace(term, repeated(term, often), 1), often * value))
+            for number, one in _of_term(entries, field, term):
+                found[number].append(one._replace(term=repeated(one.term, often), value=often * one.value))
     _add_speaker(entries, terms, found)
     return found
 
@@ -73,28 +74,29 @@ def _add_speaker(entries: Sequence[Entry], terms: Sequence[str], found: Sequence
     if len(known) != 1:
         return
     [mark] = known
-    bonus = SPEAKER_SHARE * max(sum(value for _, value in own) for own in found)
+    bonus = SPEAKER_SHARE * max(sum(one.value for one in own) for own in found)
     for entry, own in zip(entries, found, strict=True):
         if own and mark in entry.marks:
-            own.append((f"said by {speaker_of(mark)}", bonus))
+            own.append(TermValue(speaker_of(mark), "speakers", "own", bonus))
 
 
-def _of_term(entries: Sequence[Entry], field: Field, term: str) -> Iterator[tuple[int, tuple[str, float]]]:
+def _of_term(entries: Sequence[Entry], field: Field, term: str) -> Iterator[tuple[int, TermValue]]:
     own = [fields_of(entry)[FIELDS.index(field)] for entry in entries]
     texts = Texts([[text] for text in own], field)
     for number, entry in enumerate(entries):
         if _count(own[number], term):
             weight = field.weight * (1.0 if field is DATES else OWN_WEIGHT[unit_of(entry)])
-            yield number, (_label(term, [own[number]]), weight * texts.score(number, term))
+            name = _name(term, [own[number]])
+            yield number, TermValue(name, field.name, "own", weight * texts.score(number, term))
     if field is DATES:
         return
     yield from _around(entries, own, field, term, Unit.CHUNK, "file")
-    yield from _around(entries, own, field, term, Unit.TURN, "nearby")
+    yield from _around(entries, own, field, term, Unit.TURN, "window")
 
 
 def _around(
-    entries: Sequence[Entry], own: Sequence[Sequence[str]], field: Field, term: str, unit: Unit, name: str
-) -> Iterator[tuple[int, tuple[str, float]]]:
+    entries: Sequence[Entry], own: Sequence[Sequence[str]], field: Field, term: str, unit: Unit, context: str
+) -> Iterator[tuple[int, TermValue]]:
     """Yield what the surroundings of each chunk (its file) or turn (its window) add."""
     members = [number for number, entry in enumerate(entries) if unit_of(entry) == unit]
     around = {number: _surroundings(entries, members, number, unit) for number in members}
@@ -104,7 +106,7 @@ def _around(
         text = distinct.index(around[number]) if unit == Unit.CHUNK else place
         if texts.count(text, term):
             held = [own[other] for other in distinct[text]]
-            yield number, (f"{_label(term, held)} ({name})", field.weight * texts.score(text, term))
+            yield number, TermValue(_name(term, held), field.name, context, field.weight * texts.score(text, term))
 
 
 def _surroundings(entries: Sequence[Entry], members: Sequence[int], number: int, unit: Unit) -> tuple[int, ...]:
@@ -130,7 +132,7 @@ def unit_of(entry: Entry) -> Unit:
     return Unit.CHUNK if entry.memory.kind == "chunk" and entry.memory.source else Unit.FACT
 
 
-def _label(term: str, texts: Sequence[Sequence[str]]) -> str:
+def _name(term: str, texts: Sequence[Sequence[str]]) -> str:
     """Name a term as the trail does: by its other spellings where no text holds it as it was asked for."""
     return label_as(term, any(_count_one(text, one) for text in texts for one in spellings(term)[0]))
 

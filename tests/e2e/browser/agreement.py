@@ -98,7 +98,7 @@ def _are_near(parts: Any, theirs: Any) -> bool:
     pairs = [(one, other) for one, other in zip(parts, theirs, strict=True)]
     numbers = ("value", "weight", "normalised", "raw", "rank", "best", "coverage")
     return all(_near(one[name], other[name]) for one, other in pairs for name in numbers) and all(
-        one["terms"].keys() == other["terms"].keys() for one, other in pairs
+        one["terms"] == other["terms"] for one, other in pairs
     )
 
 

@@ -202,11 +202,11 @@ def test_diversity_without_likeness_is_refused(page: Page, engines: Engines) -> 
 @pytest.mark.parametrize("label", ["__proto__", "constructor"])
 def test_a_term_may_be_called_as_a_property_of_every_object(page: Page, engines: Engines, label: str) -> None:
     pool = pool_shapes.pool(engines.none.pool("podcast studio"))
-    [words] = [signal["terms"]["labels"] for signal in pool["signals"] if "studio" in signal["terms"]["labels"]]
-    words[words.index("studio")] = label
+    keys = [key for signal in pool["signals"] for key in signal["terms"]["keys"] if key["term"] == "studio"]
+    keys[0]["term"] = label
     script = """async (pool) => {
       const { hits } = (await import("/page/rank.js")).rank(JSON.parse(pool), {});
-      return hits.flatMap((hit) => hit.trail.flatMap((step) => step.parts.flatMap((part) => Object.keys(part.terms))));
+      return hits.flatMap((hit) => hit.trail.flatMap((step) => step.parts.flatMap((part) => part.terms.map(({ term }) => term))));
     }"""
     assert label in page.evaluate(script, json.dumps(pool))
 

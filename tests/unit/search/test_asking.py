@@ -81,7 +81,7 @@ def test_in_a_plain_query_operators_are_text() -> None:
 def test_a_beginning_is_one_term_of_the_trail() -> None:
     [hit] = ask("operat* staging")
     keyword = next(part for part in hit.trail[0].parts if part.signal == "keyword")
-    assert {label for label, _ in keyword.terms} >= {"operat*", "stage"}
+    assert {found.label for found in keyword.terms} >= {"operat*", "stage"}
 
 
 def test_rare_words_of_a_beginning_do_not_weigh_more_than_frequent_ones() -> None:

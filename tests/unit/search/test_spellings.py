@@ -98,7 +98,7 @@ def test_the_advanced_syntax_knows_other_spellings(engine: whyrank.Engine, query
 
 def test_the_trail_says_which_spelling_was_found(engine: whyrank.Engine) -> None:
     [exact, other] = engine.search("cafe", recipe="keyword").hits
-    named = [[term for term, _ in hit.trail[0].parts[0].terms] for hit in (exact, other)]
+    named = [[found.label for found in hit.trail[0].parts[0].terms] for hit in (exact, other)]
     assert ([names[0] for names in named], len(named[1])) == (["cafe", "cafe as café"], 1)
 
 

@@ -15,6 +15,7 @@ from whyrank.ports import Changes
 from whyrank.storage.sqlite.postings import addends
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
+from whyrank.trail import TermValue
 from whyrank.types import GLOBAL, Signal, Source, Where
 
 EVERYTHING = Where(frozenset({GLOBAL}), now=NOW)
@@ -36,7 +37,7 @@ def scored(store: SqliteStore) -> Signal:
     return signal
 
 
-def told(signal: Signal) -> dict[str, tuple[tuple[str, float], ...]]:
+def told(signal: Signal) -> dict[str, tuple[TermValue, ...]]:
     return {identity: tuple(found) for identity, found in signal.terms.items()}
 
 

@@ -32,6 +32,7 @@ from whyrank.storage.sqlite.sealed import BrokenSeal, seal, unseal
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
+from whyrank.trail import TermValue
 from whyrank.types import GLOBAL, Memory, Run, Scope, Source, Where
 
 EVERYTHING = Where(now=NOW)
@@ -50,11 +51,11 @@ def told(run: Run) -> dict[str, float]:
     return {candidate.id: candidate.score for candidate in run.candidates}
 
 
-def by_term(addends: Sequence[tuple[str, float]]) -> Mapping[str, float]:
+def by_term(addends: Sequence[TermValue]) -> Mapping[tuple[str, str, str], float]:
     """Add up a term in its own text and in its surroundings, which are one where a file has one chunk."""
-    sums: Counter[str] = Counter()
-    for label, value in addends:
-        sums[label.removesuffix(" (file)")] += value  # type: ignore[assignment]
+    sums: Counter[tuple[str, str, str]] = Counter()
+    for term, field, context, value in addends:
+        sums[term, field, "own" if context == "file" else context] += value  # type: ignore[assignment]
     return sums
 
 
@@ -545,8 +546,8 @@ def test_a_score_is_the_fold_of_its_terms_also_for_one_alone(tmp_path: Path) -> 
     for ids in (["m_3"], ["m_3", "m_4"]):
         [signal] = store.score(ids, terms, None, "", EVERYTHING)
         total = 0.0
-        for _, value in signal.terms["m_3"]:
-            total += value
+        for found in signal.terms["m_3"]:
+            total += found.value
         assert signal.values["m_3"] == total
     store.close()
 
@@ -626,7 +627,7 @@ def test_the_turns_of_the_one_speaker_a_question_names_gain_a_tenth_of_the_best(
     )
     assert named.values["m_a"] == pytest.approx(1.1 * plain.values["m_a"])  # it is itself the best: 1 + 0.1
     assert named.values["m_b"] == plain.values["m_b"]
-    assert dict(named.terms["m_a"])["said by ann"] == pytest.approx(0.1 * plain.values["m_a"])
+    assert named.terms["m_a"][-1] == ("ann", "speakers", "own", pytest.approx(0.1 * plain.values["m_a"]))
     assert both.values == plain.values
     store.close()
 

@@ -16,7 +16,7 @@ from ...ranking.recipes import RECIPES
 from ...ranking.settings import honoured
 from ...search.why import Why
 from ...spaces import Backlog, SpaceState
-from ...trail import Part, Step
+from ...trail import Part, Step, TermValue
 from ...types import Memory, Scope
 from .. import fact_shapes, shapes, space_shapes
 from . import sliding
@@ -33,7 +33,9 @@ MEMORY = Memory(
     created=_CREATED,
     date=_CREATED,
 )
-_STEP = Step("fusion", "set", 1.0, "", (Part("vector", 0.6, 0.6, 1.0, 0.71, 1), Part("keyword", 0.4, 0.4, 1.0, 3.2, 1)))
+_TERMS = (TermValue("tea", "words", "own", 2.1), TermValue("robin", "words", "own", 1.1))
+_KEYWORD = Part("keyword", 0.4, 0.4, 1.0, 3.2, 1, terms=_TERMS)
+_STEP = Step("fusion", "set", 1.0, "", (Part("vector", 0.6, 0.6, 1.0, 0.71, 1), _KEYWORD))
 _HIT = Hit(MEMORY, 0, 1.0, (_STEP,), confidence=0.99)
 
 
@@ -77,7 +79,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "recipes": {"rrf": {"value": repr(RECIPES["rrf"]), "settings": list(honoured(RECIPES["rrf"]))}},
         "format": shapes.FORMAT,
     },
-    **sliding.examples(MEMORY),
+    **sliding.examples(MEMORY, _TERMS),
     "Report": _report(),
     "Health": {"status": "ok", "memories_searchable": True, "format": shapes.FORMAT},
     "Error": {

@@ -60,9 +60,15 @@ _PLACE_AND_TEXT = {
     "date": or_null(MOMENT),
 }
 _TRUST = _name_of(*TRUSTS)
+TERM_KEY = {
+    "term": TEXT,
+    "field": {**TEXT, "description": "words, pairs, grams, dates or speakers"},
+    "context": {**TEXT, "description": "own, file or window"},
+}
+_TERM = record(**TERM_KEY, value=NUMBER)
 _PART = record(
     signal=TEXT, value=NUMBER, weight=or_null(NUMBER), normalised=or_null(NUMBER), raw=or_null(NUMBER),
-    rank=or_null(WHOLE), best=or_null(NUMBER), coverage=or_null(NUMBER), terms=table(NUMBER),
+    rank=or_null(WHOLE), best=or_null(NUMBER), coverage=or_null(NUMBER), terms=listing(named("Term")),
 )  # fmt: skip
 _STEP = record(
     stage=TEXT, op=_name_of("set", "add", "scale", "lift", "note", "drop"), value=NUMBER, why=TEXT,
@@ -132,6 +138,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Notice": record(code=TEXT, message=TEXT),
     "Part": _PART,
+    "Term": _TERM,
     "Step": _STEP,
     "Hit": _HIT,
     "Results": _RESULTS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...analysis.query import analyse
@@ -12,11 +13,26 @@ from ...ranking.recipes import RECIPES
 from ...ranking.settings import Adjustments
 from ...search.evidence import Weighing
 from ...search.pooled import Pooled
+from ...trail import TermValue
 from ...types import Memory, Query, Run, Signal
 from .. import pool_shapes
 from ..door import Door, Values
 from . import answers
-from .schemas import FORMAT, IDENTITY, NUMBER, TEXT, WHOLE, YES_OR_NO, Schema, listing, named, or_null, record, table
+from .schemas import (
+    FORMAT,
+    IDENTITY,
+    NUMBER,
+    TERM_KEY,
+    TEXT,
+    WHOLE,
+    YES_OR_NO,
+    Schema,
+    listing,
+    named,
+    or_null,
+    record,
+    table,
+)
 
 
 def candidates(door: Door, values: Values) -> answers.Answer:
@@ -45,7 +61,10 @@ _STAGE: Schema = {"type": "object", "properties": {"kind": TEXT}, "required": ["
 _SIGNAL = record(
     name=TEXT, raw=listing(or_null(NUMBER)), rank=listing(or_null(WHOLE)),
     coverage=or_null(listing(or_null(NUMBER))), is_evidence=YES_OR_NO,
-    terms=record(labels=listing(TEXT), added=listing(listing(NUMBER))),
+    terms=record(
+        keys=listing(record(**TERM_KEY)),
+        added={**listing(listing(NUMBER)), "description": "key, value, key, value, … of each candidate"},
+    ),
 )  # fmt: skip
 _CANDIDATE = record(
     id=IDENTITY, title=TEXT, headings=listing(TEXT), path=or_null(TEXT), start_line=or_null(WHOLE),
@@ -76,12 +95,12 @@ SCHEMAS: dict[str, Schema] = {
 }  # fmt: skip
 
 
-def examples(memory: Memory) -> dict[str, dict[str, Any]]:
+def examples(memory: Memory, terms: Sequence[TermValue]) -> dict[str, dict[str, Any]]:
     """Return what is answered where one memory is all there is."""
     text, recipe = "which tea does Robin prefer?", RECIPES["default"]
     runs = (Run("keyword", (Candidate(memory.id, 3.2),)), Run("vector", (Candidate(memory.id, 0.71),)))
     signals = {
-        "keyword": Signal("keyword", {memory.id: 3.2}, {memory.id: 0.8}),
+        "keyword": Signal("keyword", {memory.id: 3.2}, {memory.id: 0.8}, {memory.id: terms}),
         "vector": Signal("vector", {memory.id: 0.71}),
     }
     context = Context(Query(text), analyse(text), {memory.id: memory}, signals)

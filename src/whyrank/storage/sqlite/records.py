@@ -25,7 +25,7 @@ RECORD = np.dtype(
         ("unit", "<i1"),
         ("words", "<u4"),
         ("pairs", "<u4"),
-        ("letters", "<u4"),
+        ("grams", "<u4"),
         ("dates", "<u4"),
         ("group", "<u8"),
         ("session", "<u8"),

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 from playwright.sync_api import Browser, Page, expect
 
+from whyrank.trail import TermValue
+
 from .site import Site, ask, ids, opened, panel
 
 QUESTION = "how do I calibrate a microphone"
@@ -23,8 +25,10 @@ def test_a_bar_opens_the_arithmetic_which_is_the_servers(page: Page, site: Site)
         line = table.get_by_role("row", name=re.compile(f"^{part['signal']}"))
         expect(line).to_contain_text(f"{part['weight']:g} weight × {part['normalised']:.4f} normalised")
         expect(line).to_contain_text(f"{part['value']:.4f}")
-        for term, value in part["terms"].items():
-            expect(line).to_contain_text(f"{term}{value:.3f}")
+        for term in part["terms"]:
+            expect(line).to_contain_text(f"{TermValue(**term).label}{term['value']:.3f}")
+        if part["terms"]:
+            expect(line.locator("[data-whole]")).to_have_text(f"together{part['raw']:.3f}")
     expect(table.get_by_role("row", name=re.compile("^fusion"))).to_contain_text(f"= {hit['score']:.4f}")
     second.get_by_role("button", name="show the arithmetic").click()
     expect(table).to_have_count(0)

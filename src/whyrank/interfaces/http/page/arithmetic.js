@@ -6,7 +6,6 @@ import { named } from "./names.js";
 import { apply } from "./ranking/trail.js";
 import { number, short } from "./words.js";
 
-const ROUNDING = 1e-3; // by what a term may be off
 const SIGNS = { set: "=", add: "+", scale: "×", lift: "↑", note: "·", drop: "✗" };
 
 /** Write a trail as a table whose last column is the score so far. */
@@ -49,17 +48,23 @@ function source(part) {
 }
 
 function terms(part) {
-  const each = Object.entries(part.terms ?? {});
-  if (!each.length) return null;
-  const added = each.reduce((sum, [, value]) => sum + value, 0);
-  // The terms are rounded on their way here; where they are all there is, they come to the raw score.
-  const whole = Math.abs(added - part.raw) <= ROUNDING * each.length ? part.raw : added;
+  if (!part.terms.length) return null;
+  const whole = part.terms.reduce((sum, { value }) => sum + value, 0);
   return h(
     "ul",
     { "aria-label": "what each term gave" },
-    ...each.map(([term, value]) => h("li", {}, h("span", {}, term), h("span", {}, number(value)))),
+    ...part.terms.map((term) => h("li", {}, h("span", {}, termLabel(term)), h("span", {}, number(term.value)))),
     h("li", { "data-whole": "" }, h("span", {}, "together"), h("span", {}, number(whole))),
   );
+}
+
+/** Name a term as the text of an explanation does: in brackets what is not a word or a date of the memory's own text. */
+function termLabel({ term, field, context }) {
+  if (field === "speakers") return `said by ${term}`;
+  const found = [];
+  if (field !== "words" && field !== "dates") found.push(field);
+  if (context !== "own") found.push(context);
+  return found.length ? `${term} (${found.join(", ")})` : term;
 }
 
 function amount(step) {

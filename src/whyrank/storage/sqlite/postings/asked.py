@@ -12,6 +12,7 @@ import numpy as np
 
 from ....analysis.speakers import BY, speaker_of
 from ....expressions import as_asked, is_several, label_as, spellings
+from ....trail import TermKey
 from ....types import ONCE, Repeats, inverse_frequency
 from ...fields import DATES, FIELDS, GRAMS, WORDS, Field, wanted_terms
 from ...lexical import repeated
@@ -35,15 +36,14 @@ class Asked(NamedTuple):
     is_asked: bool = True  # or else these texts hold other spellings alone
 
     @property
-    def label(self) -> str:
-        """Return how the trail names it."""
-        return _label(self.term, self.around, self.often, self.is_asked)
+    def key(self) -> TermKey:
+        """Return how the trail identifies it."""
+        return _key(self.term, self.field.name, self.around, self.often, self.is_asked)
 
 
 @lru_cache(maxsize=4_096)  # whoever asks what flips two memories asks for the same terms again and again
-def _label(term: str, around: Around, often: int, is_asked: bool) -> str:
-    name = repeated(label_as(term, is_asked), often)
-    return name if around == "own" else f"{name} ({around})"
+def _key(term: str, field: str, around: Around, often: int, is_asked: bool) -> TermKey:
+    return TermKey(repeated(label_as(term, is_asked), often), field, around)
 
 
 Known = Mapping[tuple[Field, str, int], Sequence[Asked]]
@@ -106,7 +106,7 @@ def _found(
     if library.has_files and not library.is_plain:
         yield from _around(library, term, field, "file", _in_files, own, exact, often)
     if library.has_turns:
-        yield from _around(library, term, field, "nearby", _in_windows, own, exact, often)
+        yield from _around(library, term, field, "window", _in_windows, own, exact, often)
 
 
 def _around(

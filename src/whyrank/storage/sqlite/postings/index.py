@@ -373,7 +373,7 @@ def _left_over(scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], be
         table = np.array(rows).reshape(len(rows), len(ids))
         return _shares(scores, terms, _covered(scores, before.placed, table))
 
-    terms_of = TermTable(lambda: scores.labels, ids, Written(rows))
+    terms_of = TermTable(lambda: scores.keys, ids, Written(rows))
     return Signal("keyword", Column(ids, values.tolist, values), Column(ids, covered), terms_of)
 
 
@@ -395,5 +395,5 @@ def _signal(
         "keyword",
         Column(ids, values.tolist(), values),
         Column(ids, _shares(scores, terms, covered)),
-        TermTable(scores.labels, ids, added),
+        TermTable(scores.keys, ids, added),
     )

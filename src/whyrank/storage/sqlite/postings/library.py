@@ -11,7 +11,7 @@ from ...fields import GRAMS, Field
 from ...lexical import K1, B
 from ..catalogue import Floats, Integers, Shelf
 
-Around = Literal["own", "file", "nearby"]
+Around = Literal["own", "file", "window"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,6 @@ class Library:
             case "file":
                 files = [shelf.files for shelf in self.shelves]
                 return Texts(field, [file.lengths[field.name] for file in files], sum(file.count for file in files))
-            case "nearby":
+            case "window":
                 turns = sum(len(shelf.turns) for shelf in self.shelves)
                 return Texts(field, [shelf.window_lengths(field) for shelf in self.shelves], turns)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....analysis.speakers import BY
 from ....kernel import COMPILED, Kernel
+from ....trail import TermKey
 from ....types import inverse_frequency
 from ...contexts import OWN_WEIGHT, SPEAKER_SHARE
 from ...fields import DATES, WORDS
@@ -159,10 +160,10 @@ class Scores:
         return len(self.terms) + (self.speaker is not None)
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """Return how the trail names each row of the addends."""
-        labels = tuple(asked.label for asked in self.terms)
-        return labels if self.speaker is None else (*labels, f"said by {self.speaker.name}")
+    def keys(self) -> tuple[TermKey, ...]:
+        """Return how the trail identifies each row of the addends."""
+        keys = tuple([asked.key for asked in self.terms])
+        return keys if self.speaker is None else (*keys, TermKey(self.speaker.name, "speakers", "own"))
 
     def of_speaker(self, shelf: int, places: Integers, words: Floats) -> Floats:
         """Return what the named speaker adds to the score of each place that some word speaks for."""

@@ -49,8 +49,8 @@ class Adding:
             wanted = None if able is None else _files_of(home, able)
             files = [asked for asked in terms if asked.around == "file"]
             totals += self._of(shelf, files, home.files.count + 1, wanted)[home.files.of]
-        if "nearby" in around:
-            totals += self._of(shelf, [asked for asked in terms if asked.around == "nearby"], len(home), able)
+        if "window" in around:
+            totals += self._of(shelf, [asked for asked in terms if asked.around == "window"], len(home), able)
         return totals
 
     def _of(self, shelf: int, terms: Sequence[Asked], texts: int, wanted: Flags | None) -> Floats:

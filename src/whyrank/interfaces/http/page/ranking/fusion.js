@@ -108,10 +108,10 @@ function partAt(place, { signal, values, best }, weight) {
   };
 }
 
-/** Return what each term added; they stand as term, value, term, value, … */
-function termsAt(place, { labels, added }) {
-  const terms = Object.create(null); // a term may be called as a property of every object is, "__proto__" say
+/** Return what each term added, as records; they are sent as key, value, key, value, … */
+function termsAt(place, { keys, added }) {
+  const terms = [];
   const own = added[place] ?? [];
-  for (let index = 0; index < own.length; index += 2) terms[labels[own[index]]] = own[index + 1];
+  for (let index = 0; index < own.length; index += 2) terms.push({ ...keys[own[index]], value: own[index + 1] });
   return terms;
 }
