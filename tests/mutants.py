@@ -15,6 +15,7 @@ LAWS = "tests/properties/test_ranking_laws.py"
 SEARCH_LAWS = "tests/properties/test_search_laws.py"
 COUNTERFACTUALS = "tests/unit/ranking/test_counterfactuals.py tests/properties/test_counterfactual_laws.py"
 BROWSER = "tests/e2e/browser/test_ranking_in_the_browser.py"
+EXPLANATIONS = "tests/properties/test_explanation_laws.py"
 CONTRACT = "tests/contract"
 MATCHING = "tests/properties/test_matching_laws.py"
 EXTRACTION = "tests/unit/ingest/test_answers.py tests/unit/ingest/test_extractor.py tests/unit/ingest/test_globs.py"
@@ -227,6 +228,34 @@ MUTANTS = (
         "        value += part.value\n    return value",
         "        value += part.value\n    return value * 1.0000001",
         LAWS,
+    ),
+    Mutant(
+        "terms with one name overwrite each other in JSON",
+        "interfaces/shapes.py",
+        '"terms": [term._asdict() for term in part.terms],',
+        '"terms": [*{term.term: term._asdict() for term in part.terms}.values()],',
+        EXPLANATIONS,
+    ),
+    Mutant(
+        "terms with one name overwrite each other on the page",
+        "interfaces/http/page/ranking/fusion.js",
+        "  return terms;",
+        "  return [...new Map(terms.map((term) => [term.term, term])).values()];",
+        BROWSER,
+    ),
+    Mutant(
+        "terms rounded in the candidates of the page",
+        "interfaces/pool_shapes.py",
+        "added[-1] += keys.setdefault(TermKey(*key), len(keys)), value",
+        "added[-1] += keys.setdefault(TermKey(*key), len(keys)), round(value, 3)",
+        "tests/e2e/test_explained_sums.py",
+    ),
+    Mutant(
+        "a raw score without its terms where a run alone decides",
+        "ranking/fusion.py",
+        "return Signal(run.name, {**listed.values, **scores}, terms=scored.terms)",
+        "return listed",
+        EXPLANATIONS,
     ),
     Mutant(
         "normaliser upside down",

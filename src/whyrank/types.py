@@ -207,12 +207,19 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What one kind of evidence says about the candidates, listed or not; coverage is a share of the possible."""
+    """What one kind of evidence says about the candidates, listed or not; coverage is a share of the possible.
+
+    The terms of a candidate add up to its value, from left to right.
+    """
 
     name: str
     values: Mapping[MemoryId, float]
     coverage: Mapping[MemoryId, float] = field(default_factory=dict)
     terms: Mapping[MemoryId, Sequence[TermValue]] = field(default_factory=dict)
+
+    def terms_of(self, identity: MemoryId) -> Sequence[TermValue]:
+        """Return what each term adds to the value of a candidate; nothing where the value is 0."""
+        return self.terms.get(identity, ()) if self.values.get(identity) else ()
 
 
 def inverse_frequency(total: int, held: int) -> float:

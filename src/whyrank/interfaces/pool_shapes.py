@@ -238,7 +238,7 @@ def _terms(signal: Signal, ids: Sequence[str]) -> dict[str, Any]:
     added: list[list[float]] = []
     for identity in ids:
         added.append([])
-        for *key, value in signal.terms.get(identity, ()):
+        for *key, value in signal.terms_of(identity):
             added[-1] += keys.setdefault(TermKey(*key), len(keys)), value
     return {"keys": [key._asdict() for key in keys], "added": added if keys else []}
 

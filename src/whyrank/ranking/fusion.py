@@ -150,7 +150,7 @@ class Fuse:
         """Return what one signal says of these candidates."""
         run = next((run for run in runs if run.name == vote.signal), None) or Run(vote.signal)
         if self.absent == "zero":
-            signal = as_signal(run, ids, unlisted=0.0)
+            signal = _of_listed(run, ids, context.signals.get(vote.signal))
         else:
             # By rank, what a foreign run did not list has no score at all; by score, it has at most the lowest listed.
             others = () if vote.normaliser.by_rank else ids
@@ -261,7 +261,7 @@ class SignalColumn:
             signal.values.get(identity),
             self.ranks.get(identity),
             signal.coverage.get(identity),
-            signal.terms.get(identity, ()),
+            signal.terms_of(identity),
             self.best,
         )
 
@@ -334,6 +334,15 @@ def as_signal(run: Run, ids: Sequence[MemoryId], unlisted: float | None = None) 
     listed = {candidate.id: candidate.score for candidate in run.candidates}
     other = min(listed.values(), default=0.0) if unlisted is None else unlisted
     return Signal(run.name, {**dict.fromkeys(ids, other), **listed})
+
+
+def _of_listed(run: Run, ids: Sequence[MemoryId], scored: Signal | None) -> Signal:
+    """Make a signal of what a run listed, with the scores that terms add up to if there are; all else counts 0."""
+    listed = as_signal(run, ids, unlisted=0.0)
+    if scored is None:
+        return listed
+    scores = {candidate.id: scored.values.get(candidate.id, candidate.score) for candidate in run.candidates}
+    return Signal(run.name, {**listed.values, **scores}, terms=scored.terms)
 
 
 def share_out(weights: Sequence[float], whole: float = 1.0) -> list[float]:

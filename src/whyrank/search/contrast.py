@@ -172,7 +172,7 @@ def _words(case: _Case, upper: MemoryId, lower: MemoryId) -> list[str]:
     signal = case.pool.context.signals.get("keyword")
     if len(asked) < 2 or signal is None:
         return []
-    named = {found.term for key in (upper, lower) for found in signal.terms.get(key, ())}
+    named = {found.term for key in (upper, lower) for found in signal.terms_of(key)}
     theirs = {word for term in named for word in (term, *term.split(" "))}
     return sorted(asked, key=lambda term: term not in theirs)
 

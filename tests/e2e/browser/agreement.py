@@ -9,6 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, Route
 
+from tests.sums import faults
 from whyrank.hits import Hit, Ranking
 from whyrank.interfaces import pool_shapes, shapes
 from whyrank.interfaces.http.pagefiles import PAGE
@@ -81,6 +82,7 @@ def _between(ours: Hit, other: Any) -> Iterator[str]:
         yield f"its trail folds into {other['key']}, and not into {other['score']!r}"
     if not _near(other["sum"], other["score"]):
         yield f"its pieces add up to {other['sum']!r}, and not to {other['score']!r}"
+    yield from faults(other["trail"])
     trail = [shapes.step(step) for step in ours.trail]
     if [_told(step) for step in trail] != [_told(step) for step in other["trail"]]:
         yield f"steps {[_told(step) for step in trail]}, in the browser {[_told(step) for step in other['trail']]}"

@@ -206,7 +206,8 @@ def test_a_term_may_be_called_as_a_property_of_every_object(page: Page, engines:
     keys[0]["term"] = label
     script = """async (pool) => {
       const { hits } = (await import("/page/rank.js")).rank(JSON.parse(pool), {});
-      return hits.flatMap((hit) => hit.trail.flatMap((step) => step.parts.flatMap((part) => part.terms.map(({ term }) => term))));
+      const parts = hits.flatMap((hit) => hit.trail.flatMap((step) => step.parts));
+      return parts.flatMap((part) => part.terms.map(({ term }) => term));
     }"""
     assert label in page.evaluate(script, json.dumps(pool))
 

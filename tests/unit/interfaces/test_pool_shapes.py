@@ -23,7 +23,7 @@ from whyrank.types import Memory
 EXAMPLES = Path(__file__).parents[3] / "examples"
 QUESTION = "What is Suzy's standard day rate in 2026?"
 Shape = Callable[[Pooled], dict[str, Any]]
-LARGEST = 155_000  # bytes, for 200 candidates; openvault says of each what it is worth, and has the most
+LARGEST = 170_000  # bytes, for 200 candidates; openvault says of each what it is worth, and has the most
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_two_hundred_candidates_are_no_more_than_155_kilobytes(memory: Engine, recipe: str) -> None:
+def test_two_hundred_candidates_are_no_more_than_170_kilobytes(memory: Engine, recipe: str) -> None:
     data = pool_shapes.pool(memory.pool(QUESTION, recipe=recipe))
     size = len(json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode())
     assert size / len(data["candidates"]) * 200 <= LARGEST
