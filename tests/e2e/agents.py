@@ -33,7 +33,9 @@ class Told(NamedTuple):
 @asynccontextmanager
 async def over_stdio(folder: Path, *options: str, mode: str = "auto") -> AsyncIterator[Client]:
     """Start `whyrank mcp` as a client would, and talk to it over its standard input and output."""
-    environment = {key: value for key, value in os.environ.items() if key.startswith(("XDG_", "WHYRANK_"))}
+    environment = {
+        key: value for key, value in os.environ.items() if key.startswith(("XDG_", "WHYRANK_", "PYTHONPATH"))
+    }
     start = StdioServerParameters(command=str(COMMAND), args=["mcp", *options], cwd=folder, env=environment)
     async with Client(start, mode=mode, read_timeout_seconds=SECONDS) as client:
         yield client

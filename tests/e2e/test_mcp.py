@@ -263,14 +263,14 @@ def test_lines_that_are_no_messages_do_not_stop_the_server(workspace: Path) -> N
     assert answer["result"]["structuredContent"]["hits"][0]["path"] == "notes/tea.md"
 
 
-def test_a_line_that_is_no_message_is_answered_under_no_id(workspace: Path) -> None:
+def test_a_line_that_is_no_message_is_answered_under_its_id_or_under_none(workspace: Path) -> None:
     lines = ["{", "", "null", '"text"', "[]", '{"jsonrpc": "2.0", "id": 7}', '{"jsonrpc": "2.0", "id": 7, "method": 5}']
     done = subprocess.run(
         [COMMAND, "mcp"], cwd=workspace, input="\n".join([*lines, ""]), capture_output=True, text=True,
         timeout=SECONDS, check=False,
     )  # fmt: skip
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {answer["id"] for answer in answers} == {None}
+    assert [answer["id"] for answer in answers] == [None, None, None, None, 7, 7]
     # -32700 is the protocol's number for what cannot be parsed, -32600 for what is no message; empty lines are neither.
     assert [answer["error"]["code"] for answer in answers] == [-32700, -32600, -32600, -32600, -32600, -32600]
     ours = [answer["error"]["data"]["error"] for answer in answers]
@@ -515,15 +515,15 @@ def test_http_refuses_bodies_that_are_no_messages_and_lives_on(server: Listening
     assert posted(server.url, kind, content=b"{").status_code == 400
     assert posted(server.url, kind, content=b"\xff\xfe").status_code == 400
     assert posted(server.url, kind, content=b"[" * 100_000).status_code == 400
-    for content, number, code in (
-        (b"{", -32700, "bad-json"),
-        (b"[]", -32600, "batch"),
-        (b'"tea"', -32600, "no-message"),
-        (b'{"jsonrpc": "2.0", "id": 1}', -32600, "no-message"),
+    for content, identity, number, code in (
+        (b"{", None, -32700, "bad-json"),
+        (b"[]", None, -32600, "batch"),
+        (b'"tea"', None, -32600, "no-message"),
+        (b'{"jsonrpc": "2.0", "id": 1}', 1, -32600, "no-message"),
     ):
         refused = posted(server.url, kind, content=content)
         told_us = refused.json()
-        assert (refused.status_code, told_us["id"], told_us["error"]["code"]) == (400, None, number)
+        assert (refused.status_code, told_us["id"], told_us["error"]["code"]) == (400, identity, number)
         assert told_us["error"]["data"]["error"]["code"] == code
     long = posted(server.url, kind, content=b" " * 10_000_000)
     assert (long.status_code, long.json()["error"]["code"]) == (413, "too-long")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import MutableMapping
 from typing import Any, Protocol, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, RequestId, jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from ..characters import whole_characters
 from ..gate import App, Receive, Refusal, Send, refuse
 from ..shapes import FORMAT
 from .unanswered import Closing, Unanswered, Writing
@@ -22,13 +24,20 @@ _TOO_LONG = Refusal(
 _NO_JSON = Refusal(415, "content-type", "the body is not sent as JSON", "send Content-Type: application/json")
 _ONE_MESSAGE = 'send one JSON-RPC message: {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
 _SAID = 200  # characters of what a parser complains of
+MAX_NESTING = 100  # levels of a message; the SDK's parser refuses 200 under no id
+REPAIRED = "whyrank/repaired"  # in `_meta` of a call: its text is not what the client meant to send
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)  # one that is not closed ends with the text
+_IDENTITY = re.compile(r'\s*:\s*("(?:[^"\\]|\\.)*"|-?\d{1,18}(?![\d.eE]))')
 
 
 class Slip(Exception):
     """What came is no message of the protocol: the number the protocol has for that, our own code, and why."""
 
-    def __init__(self, number: int, code: str, message: str) -> None:
+    def __init__(self, number: int, code: str, message: str, identity: RequestId | None = None) -> None:
         super().__init__(message)
+        self.identity = identity
         self.error = ErrorData(
             code=number,
             message=f"{message}; {_ONE_MESSAGE}",
@@ -36,24 +45,79 @@ class Slip(Exception):
         )
 
     def answer(self) -> JSONRPCError:
-        """Return the answer; nobody knows whose question it was, so it is nobody's."""
-        return JSONRPCError(jsonrpc="2.0", id=None, error=self.error)
+        """Return the answer, under the id of the request where one can be read: its client waits for that id."""
+        return JSONRPCError(jsonrpc="2.0", id=self.identity, error=self.error)
 
 
-def slip_in(body: str | bytes) -> Slip | None:
-    """Say what keeps a text from being a message, if something does."""
+def message_in(body: str | bytes) -> bytes | Slip:
+    """Return a message as the SDK can parse it: lone surrogates as U+FFFD, a call that held one marked in `_meta`."""
     try:
-        read = json.loads(body)
+        text = body if isinstance(body, str) else body.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        return Slip(PARSE_ERROR, "bad-json", f"this is no JSON: {error}", identity_in(str(body, "utf-8", "replace")))
+    if (slip := _slip_in(text)) is not None:
+        return slip
+    if not (_ESCAPED_SURROGATE.search(text) or _SURROGATE.search(text)):
+        return text.encode()
+    read = json.loads(text)
+    mended = whole_characters(read)
+    if mended != read and isinstance(params := mended.get("params"), dict):
+        meta = params.get("_meta")
+        params["_meta"] = {**(meta if isinstance(meta, dict) else {}), REPAIRED: True}
+    return json.dumps(mended).encode()
+
+
+def _slip_in(text: str) -> Slip | None:
+    """Say what keeps a text from being a message, if something does."""
+    if _nesting(text) > MAX_NESTING:
+        return Slip(PARSE_ERROR, "bad-json", f"it is nested deeper than {MAX_NESTING} levels", identity_in(text))
+    try:
+        read = json.loads(text)
     except (ValueError, RecursionError) as error:
-        said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:_SAID]
-        return Slip(PARSE_ERROR, "bad-json", f"this is no JSON: {said}")
+        return Slip(PARSE_ERROR, "bad-json", f"this is no JSON: {str(error)[:_SAID]}", identity_in(text))
     if isinstance(read, list):
         return Slip(INVALID_REQUEST, "batch", "several messages at once are not understood")
+    identity = read.get("id") if isinstance(read, dict) else None
+    known = identity if isinstance(identity, str | int) and not isinstance(identity, bool) else None
+    if isinstance(known, str) and _SURROGATE.search(known):
+        known = None
     if not isinstance(read, dict) or read.get("jsonrpc") != "2.0":
-        return Slip(INVALID_REQUEST, "no-message", "this is no JSON-RPC message")
+        return Slip(INVALID_REQUEST, "no-message", "this is no JSON-RPC message", known)
     if not {"method", "result", "error"} & read.keys():
-        return Slip(INVALID_REQUEST, "no-message", "this JSON-RPC message asks for nothing and answers nothing")
+        told = "this JSON-RPC message asks for nothing and answers nothing"
+        return Slip(INVALID_REQUEST, "no-message", told, known)
+    if identity is not None and known is None:
+        return Slip(INVALID_REQUEST, "no-message", "the id of this message is neither a text nor a whole number")
+    if not isinstance(read.get("method", ""), str) or not isinstance(read.get("params"), dict | None):
+        return Slip(INVALID_REQUEST, "no-message", "the method is no text, or its params are no object", known)
     return None
+
+
+def identity_in(text: str) -> RequestId | None:
+    """Return the id of a message that does not parse, read from its top level alone, in linear time."""
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in ("{", "["):
+            depth += 1
+        elif token[0] in ("}", "]"):
+            depth -= 1
+        elif depth == 1 and token[0] == '"id"' and (found := _IDENTITY.match(text, token.end())) is not None:
+            try:
+                read = json.loads(found[1])
+            except ValueError:
+                return None
+            return None if isinstance(read, str) and _SURROGATE.search(read) else read
+    return None
+
+
+def _nesting(text: str) -> int:
+    if text.count("{") + text.count("[") <= MAX_NESTING:
+        return 0
+    depth = deepest = 0
+    for token in _TOKEN.finditer(text):
+        depth += (token[0] in ("{", "[")) - (token[0] in ("}", "]"))
+        deepest = max(deepest, depth)
+    return deepest
 
 
 # -- over HTTP -------------------------------------------------------------------------------------------------------
@@ -75,10 +139,10 @@ def understood(app: App) -> App:
         body = None if is_long else await _whole(receive)
         if body is None:
             await refuse(_TOO_LONG, send)
-        elif (slip := slip_in(body)) is not None:
-            await _answer(slip, send)
+        elif isinstance(read := message_in(body), Slip):
+            await _answer(read, send)
         else:
-            await app(scope, _again(body, receive), send)
+            await app(scope, _again(read, receive), send)
 
     return ask
 
@@ -126,7 +190,7 @@ class Reading(Protocol):
 
 
 class Understood(Closing):
-    """The messages of a client; to a line that is none it is said so at once, as JSON-RPC wants it, under no id.
+    """The messages of a client; a line that is none is refused at once, under its id where one can be read.
 
     Their end comes when what was asked is answered: whoever runs the session drops what is open when it comes.
     """
@@ -145,9 +209,12 @@ class Understood(Closing):
         """Return the next message."""
         try:
             while isinstance(item := await self._reading.receive(), Exception):
-                slip = _slip_of(item)
-                if slip is not None:
-                    await self._writing.send(SessionMessage(slip.answer()))
+                read = _read_again(item)
+                if isinstance(read, SessionMessage):
+                    item = read
+                    break
+                if read is not None:
+                    await self._writing.send(SessionMessage(read.answer()))
         except anyio.EndOfStream:
             await self._unanswered.settled()
             raise
@@ -168,13 +235,23 @@ class Understood(Closing):
             raise StopAsyncIteration from None
 
 
-def _slip_of(error: Exception) -> Slip | None:
-    """Say what was wrong with a line, by the error that holds it or what was read from it; an empty one is nothing."""
+def _read_again(error: Exception) -> SessionMessage | Slip | None:
+    """Read a line the SDK could not, by the error that holds it: as a mended message, or what is wrong with it."""
     unread = Slip(INVALID_REQUEST, "no-message", "this is no message that can be read")
     if not isinstance(error, ValidationError):
         return unread
-    first = error.errors(include_url=False)[0]
-    given = first["input"]
-    if first["type"] != "json_invalid":
-        return slip_in(json.dumps(given, default=str)) or unread
-    return (slip_in(given) or unread) if given.strip() else None
+    told = error.errors(include_url=False)
+    given = told[0]["input"]
+    if told[0]["type"] != "json_invalid":
+        # An error about one field holds that field alone; the kinds of message that miss one hold all of it.
+        given = json.dumps(next((one["input"] for one in told if one["type"] == "missing"), given), default=str)
+    elif not given.strip():
+        return None  # an empty line
+    read = message_in(given)
+    if isinstance(read, Slip):
+        return read
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(read, by_name=False))
+    except ValidationError:
+        unread.identity = identity_in(read.decode())
+        return unread

@@ -34,11 +34,13 @@ from ... import __version__
 from ...errors import ConfigError, NotFound, WhyrankError
 from ...types import Notice
 from .. import shapes
+from ..characters import whole_characters
 from ..door import Door
 from ..failures import AT_MCP, at_door, failure_of, hint_at, notices_at
 from ..forgiving import schema_of, understood
 from . import resources, texts
 from .calls import Answer
+from .messages import REPAIRED
 from .tools import SCOPE, Tool, offered
 
 NAME = "whyrank"
@@ -143,16 +145,29 @@ async def _called(door: Door, known: dict[str, Tool], context: Context, asked: C
         tool = known.get(asked.name)
         if tool is None:
             raise ConfigError(f"there is no tool {asked.name[:100]!r}", f"the tools are {', '.join(known)}")
-        read = understood(tool.name, tool.arguments, asked.arguments or {}, _FIXED_SCOPE)
+        given, notices = _whole(asked, writes=not tool.reads_only)
+        read = understood(tool.name, tool.arguments, given, _FIXED_SCOPE)
         answer = await _awaited(
             context, asked.name, door.desk.task(lambda: tool.call(door, read.values), writes=not tool.reads_only)
         )
-        return _result(answer, read.notices)
+        return _result(answer, (*notices, *read.notices))
     except WhyrankError as error:
         return _failed(error)
     except Exception as error:
         _log.exception("%s failed", asked.name)
         return _failed(WhyrankError(f"this failed inside whyrank: {type(error).__name__}", "the server's log has more"))
+
+
+def _whole(asked: CallToolRequestParams, *, writes: bool) -> tuple[dict[str, Any], tuple[Notice, ...]]:
+    """Return the arguments without lone surrogates; a write that held one is refused, since it would store U+FFFD."""
+    given = asked.arguments or {}
+    whole: dict[str, Any] = whole_characters(given)
+    if whole == given and REPAIRED not in (asked.meta or {}):
+        return given, ()
+    if writes:
+        hint = "send the whole character as UTF-8 or as its two escapes, or leave it out; nothing was changed"
+        raise ConfigError("the arguments hold half of a surrogate pair, such as a cut emoji", hint)
+    return whole, (Notice("text-repaired", "half of a surrogate pair in the arguments was read as U+FFFD"),)
 
 
 async def _awaited(context: Context, name: str, task: asyncio.Future[Done]) -> Done:
