@@ -14,7 +14,7 @@ from .ranking.normalisers import K_RANGE
 from .ranking.recipes import LENGTHS, recipe_named
 from .ranking.settings import AS_THE_RECIPE_SAYS, CALIBRATED, SCALED
 from .storage.pools import CHUNKS_PER_SOURCE
-from .transport.endpoint import checked_url
+from .transport.endpoint import checked_url, masked_url
 
 STORE_FOLDER = ".whyrank"
 DEFAULT_STORE = f"{STORE_FOLDER}/memory.db"
@@ -283,9 +283,10 @@ def setting_named(key: str, origin: str = "") -> Setting:
 def read(key: str, raw: Any, origin: str) -> Any:
     """Read what was given for a setting; what makes no sense is an error that says where it came from."""
     setting = setting_named(key, origin)
+    shown = repr(masked_url(str(raw)) if setting.read is _optional_url else raw)
     try:
         return setting.read(raw)
     except ConfigError as error:
-        raise ConfigError(f"{key} = {raw!r} from {origin}: {error.message}", error.hint) from error
+        raise ConfigError(f"{key} = {shown} from {origin}: {error.message}", error.hint) from error
     except (ValueError, TypeError) as error:
-        raise ConfigError(f"{key} = {raw!r} from {origin}: {error}", f"{key} is {setting.meaning}") from error
+        raise ConfigError(f"{key} = {shown} from {origin}: {error}", f"{key} is {setting.meaning}") from error

@@ -16,7 +16,8 @@ from ..errors import ConfigError
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _EVERYWHERE = frozenset({"", "0.0.0.0", "::"})  # addresses to listen on, but not names anybody asks for
 _TOKEN_BYTES = 32
-_PLACE = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d{1,5})?", re.ASCII)
+_PLACE = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(?P<port>\d{1,5}))?", re.ASCII)
+_PORTS = {"http": 80, "https": 443}  # that a browser leaves out of Host and Origin
 _ONCE = (b"host", b"origin", b"authorization")  # headers that say who asks, and by which name
 LEAST_TOKEN_CHARACTERS = 16  # below that it can be tried out
 
@@ -49,7 +50,7 @@ class Gate:
         """Say why nobody who asks by this name, or from this page, is heard, if so."""
         if _name(host or "") not in self.hosts:
             return Refusal(421, "foreign-host", "this server does not answer to that Host", "ask for it by its address")
-        if origin is not None and not self._knows(origin):
+        if origin is not None and not self._is_own(origin, host or ""):
             return Refusal(403, "foreign-origin", "pages of that Origin may not ask this server", "leave Origin out")
         return None
 
@@ -62,9 +63,16 @@ class Gate:
             return Refusal(401, "token", "the token is missing or wrong", "send Authorization: Bearer TOKEN")
         return None
 
-    def _knows(self, origin: str) -> bool:
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Compare scheme, name and port of a page to those it asks: another port is another program's page.
+
+        The server speaks http; https is a proxy's before it, under a name that is not this machine's own.
+        """
         scheme, _, place = origin.partition("://")
-        return scheme in ("http", "https") and _name(place) in self.hosts
+        name = _name(host)
+        if scheme not in _PORTS or (scheme == "https" and name in LOOPBACK):
+            return False
+        return _name(place) == name and _port(place, scheme) == _port(host, scheme)
 
 
 def gate_for(host: str, others: Iterable[str], token: str | None) -> Gate:
@@ -117,6 +125,11 @@ def _name(place: str) -> str | None:
     """Return the name in `name:port`; nothing but a name and a port may stand there."""
     found = _PLACE.fullmatch(place)
     return found["name"].strip("[]").lower() if found else None
+
+
+def _port(place: str, scheme: str) -> int:
+    found = _PLACE.fullmatch(place)
+    return int(found["port"]) if found and found["port"] else _PORTS[scheme]
 
 
 class Token(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from ..errors import ProviderError, ProviderGarbage, ProviderRefused, ProviderTimeout, ProviderUnavailable
-from .endpoint import Endpoint, Patience
+from .endpoint import Endpoint, Patience, without_users
 from .line import Answer, Exchange, Hurry, Late, Lines, Lost, TooLarge
 
 # 64 vectors of 4096 dimensions, each number written with 20 letters, six times over.
@@ -165,7 +165,7 @@ class Transport:
 
     def _quoted(self, text: str) -> str:
         """Return foreign words fit to be shown: without the key, on one line, not too long."""
-        hidden = self.endpoint.key.hidden_in(text) if self.endpoint.key else text
+        hidden = without_users(self.endpoint.key.hidden_in(text) if self.endpoint.key else text)
         line = " ".join("".join(letter if letter.isprintable() else " " for letter in hidden).split())
         return line if len(line) <= MOST_QUOTED else f"{line[: MOST_QUOTED - 1]}…"
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from ..errors import ConfigError
 
 _MOST_DOUBLINGS = 32  # a pause is longer than a century by then
+# Up to the last @: a password may hold any sign, and who mistypes a URL may not have escaped it.
+_USER = re.compile(r"\A(\s*[\w+.-]*://)?.*@", re.DOTALL)
+_QUERY = re.compile(r"[?#].*", re.DOTALL)
+_NO_PORT = re.compile(r"(\A\s*(?:[\w+.-]*://)?(?:\[[^\]]*\]|[^/:\[]*):)(?!//|\d{1,5}(?:/|\Z))[^/]+")
+_USER_IN_TEXT = re.compile(r"(?<=://)[^/\s@]*@")
 
 
 class Key:
@@ -41,14 +47,17 @@ class Endpoint:
     settings: str
     key: Key | None = None
 
+    def __repr__(self) -> str:
+        return f"Endpoint({masked_url(self.url)!r}, {self.settings!r}, {self.key!r})"
+
     def at(self, path: str) -> str:
         """Return the address of one service."""
         return f"{self.url}/{path}"
 
     @property
     def host(self) -> str:
-        """Return the host, as errors name it."""
-        return urlsplit(self.url).netloc
+        """Return the host, as errors name it, without a user or password."""
+        return urlsplit(self.url).netloc.rpartition("@")[2]
 
 
 @dataclass(frozen=True)
@@ -78,8 +87,9 @@ def checked_url(given: str) -> str:
     try:
         parts = urlsplit(given.strip())
         port = parts.port
-    except ValueError as error:
-        raise ValueError(f"must be a URL ({error})") from error
+    except ValueError:
+        # Python's own words quote what it took for a host or a port, which may be a password.
+        raise ValueError("must be a URL like http://localhost:11434/v1") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not given.strip().isprintable():
         raise ValueError("must be a URL like http://localhost:11434/v1")
     if parts.username is not None or parts.password is not None:
@@ -87,3 +97,13 @@ def checked_url(given: str) -> str:
     if parts.query or parts.fragment:
         raise ValueError("must end with the path, for instance /v1")
     return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/') or '/v1'}"
+
+
+def masked_url(text: str) -> str:
+    """Return what was given for a URL without what may be a user, a password or a key in it."""
+    return _NO_PORT.sub(r"\1…", _QUERY.sub("?…", _USER.sub(r"\1…@", text)))
+
+
+def without_users(text: str) -> str:
+    """Return a text of somebody else without the users and passwords of URLs it quotes."""
+    return _USER_IN_TEXT.sub("…@", text)

@@ -49,13 +49,30 @@ def test_it_does_not_answer_to_others(host: str | None) -> None:
     assert status(host) == 421
 
 
-@pytest.mark.parametrize(("origin", "expected"), [
-    ("http://localhost:3000", 200), ("https://memory.example", 200), ("http://evil.example", 403), ("null", 403),
-    ("", 403), ("file://localhost", 403), ("http://localhost.evil.example", 403), ("http://[", 403),
-    ("http://evil@localhost", 403), ("javascript://localhost", 403),
+@pytest.mark.parametrize(("host", "origin"), [
+    ("127.0.0.1:8642", "http://127.0.0.1:8642"), ("localhost:8642", "http://LOCALHOST:8642"),
+    ("[::1]:8642", "http://[::1]:8642"), ("localhost", "http://localhost"), ("localhost", "http://localhost:80"),
+    ("localhost:80", "http://localhost"), ("memory.example", "https://memory.example"),
+    ("memory.example:443", "https://memory.example"), ("memory.example:8443", "https://memory.example:8443"),
 ])  # fmt: skip
-def test_only_pages_of_its_own_names_may_ask(origin: str, expected: int) -> None:
-    assert status(origin=origin) == expected
+def test_its_own_pages_may_ask(host: str, origin: str) -> None:
+    assert status(host, origin) == 200
+
+
+@pytest.mark.parametrize("origin", [
+    "http://localhost:3000",  # another program on this machine
+    "http://localhost", "https://localhost:8642", "http://127.0.0.1:8642", "http://[::1]:8642",
+    "http://memory.example:8642", "http://evil.example:8642", "null", "", "file://localhost:8642",
+    "http://localhost.evil.example:8642", "http://[", "http://evil@localhost:8642", "javascript://localhost:8642",
+    "http://localhost:8642/", "http://localhost:8642#", "http://localhost:8642 ",
+    "HTTP://localhost:8642", "http:localhost:8642", "ws://localhost:8642", "http://localhost:864200",
+])  # fmt: skip
+def test_pages_of_another_scheme_name_or_port_may_not(origin: str) -> None:
+    assert status("localhost:8642", origin) == 403
+
+
+def test_a_page_of_another_port_may_not_ask_through_a_proxy_either() -> None:
+    assert status("memory.example", "https://memory.example:8443") == 403
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from whyrank.errors import (
 )
 from whyrank.testing.faulty_server import Fault, FaultyServer
 from whyrank.transport.asking import Transport
-from whyrank.transport.endpoint import Endpoint, Key, Patience, checked_url
+from whyrank.transport.endpoint import Endpoint, Key, Patience, checked_url, masked_url, without_users
 
 SECRET = "sk-very-secret-0123456789"
 PATIENCE = Patience(total_s=10.0)
@@ -235,3 +235,40 @@ def test_a_url_has_one_form(given: str, meant: str) -> None:
 def test_what_is_no_url_is_refused(given: str) -> None:
     with pytest.raises(ValueError, match="must"):
         checked_url(given)
+
+
+@pytest.mark.parametrize(("given", "shown"), [
+    ("http://user:hunter2@localhost:1/v1", "http://…@localhost:1/v1"),
+    ("http://hunter2@localhost/v1", "http://…@localhost/v1"),
+    ("user:hunter2@host", "…@host"),
+    ("http://user:hun@ter2@host/v1", "http://…@host/v1"),
+    ("http://user:hun/ter2@host/v1", "http://…@host/v1"),
+    ("http://user:hunter2", "http://user:…"),
+    ("http://host/v1?api_key=hunter2", "http://host/v1?…"),
+    ("http://host/v1#hunter2", "http://host/v1?…"),
+    ("['http://user:hunter2@host']", "…@host']"),
+    ("http://localhost:11434/v1", "http://localhost:11434/v1"),
+    ("http://[::1]:11434/v1", "http://[::1]:11434/v1"),
+    ("ftp://host", "ftp://host"),
+])  # fmt: skip
+def test_a_url_is_shown_without_what_may_be_secret(given: str, shown: str) -> None:
+    assert masked_url(given) == shown
+
+
+def test_an_endpoint_shows_no_password_in_its_repr_or_host() -> None:
+    endpoint = Endpoint("http://user:hunter2@localhost:1/v1", "llm")
+    assert "hunter2" not in repr(Transport(endpoint)) + endpoint.host
+
+
+@pytest.mark.parametrize(
+    "given", ["http://user:hunter2", "http://user:hunter2@[x", "http://u:hunter2@h\u2100st/", "http://u:hunter2@h"]
+)
+def test_why_a_url_is_none_is_said_without_quoting_it(given: str) -> None:
+    with pytest.raises(ValueError, match="must") as caught:
+        checked_url(given)
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value)).split("ValueError")[-1]
+    assert caught.value.__cause__ is None
+
+
+def test_urls_in_the_words_of_others_lose_their_users() -> None:
+    assert without_users("see http://u:hunter2@proxy:3128/ first") == "see http://…@proxy:3128/ first"
