@@ -289,3 +289,14 @@ def test_a_thousand_connections_at_once_are_all_answered(workspace: Path, worker
             assert searched(server, "green tea").status_code == 200
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_purges_are_limited_and_all_else_goes_on(server: Serving) -> None:
+    path = "/v1/memories/m_aaaaaaaaaaaaaaaa"
+    statuses = [server.client.delete(path, params={"purge": True}).status_code for _ in range(12)]
+    assert statuses == [404] * 10 + [429] * 2
+    late = server.client.delete(path, params={"purge": True})
+    assert (late.status_code, code_of(late)) == (429, "too-many")
+    assert 0 < int(late.headers["retry-after"]) <= 60
+    assert server.client.delete(path).status_code == 404
+    assert searched(server, "tea tin").status_code == 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from whyrank.config import load
 from whyrank.embedding.wordllama import WordLlama
 from whyrank.engine import Engine, open_store
 from whyrank.errors import StoreDamaged
-from whyrank.interfaces.desk import Desk
+from whyrank.interfaces.desk import Desk, OpenStores
 from whyrank.opening import open_engine
+from whyrank.testing.faulty_server import FaultyServer
 
 
 @pytest.fixture
@@ -88,3 +90,131 @@ def test_a_server_that_was_warmed_has_its_model_loaded(tmp_path: Path) -> None:
         time.sleep(0.01)
     desk.close()
     assert {"_tokenizer", "_table"} <= vars(embedder).keys()
+
+
+@pytest.mark.parametrize("ask", [Desk.warm, lambda desk: desk.probe("health", limit=1)])
+def test_our_own_questions_ask_no_language_model_and_no_served_embedder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Callable[[Desk], None]
+) -> None:
+    with FaultyServer(reply=lambda messages: "a hull") as server:
+        for name in ("EMBEDDER", "LLM"):
+            monkeypatch.setenv(f"WHYRANK_{name}_URL", server.url)
+            monkeypatch.setenv(f"WHYRANK_{name}_MODEL", "m")
+        monkeypatch.setenv("WHYRANK_QUERY_EXPANSION_ENABLED", "true")
+        desk = Desk(tmp_path / "memory.db", partial(open_engine, workspace=tmp_path, embedding="openai"))
+        desk.writing().add("Robin drinks tea")
+        before = len(server.requests)
+        assert before  # the fact was embedded
+        ask(desk)
+        desk.close()  # what has begun comes to its end first
+        assert len(server.requests) == before
+
+
+class Tenants:
+    """Desks of several stores that are opened by the leave of one another."""
+
+    def __init__(self, folder: Path, count: int, most: int) -> None:
+        self.open: list[str] = []
+        self.among = OpenStores(most)
+        self.desks = [Desk(folder / f"{number}.db", self._opened, self.among) for number in range(count)]
+
+    def _opened(self, path: Path) -> Engine:
+        engine = open_engine(path, workspace=path.parent, embedding="none")
+        close = engine.close
+
+        def closed() -> None:
+            self.open.remove(path.stem)
+            close()
+
+        engine.close = closed  # type: ignore[method-assign]
+        self.open.append(path.stem)
+        return engine
+
+    async def used(self, number: int) -> None:
+        desk = self.desks[number]
+        await desk.task(lambda: desk.writing().add(f"tea number {number}"), writes=True)
+
+    def close(self) -> None:
+        for desk in self.desks:
+            desk.close()
+
+
+def test_of_many_tenants_the_one_that_was_idle_longest_is_closed(tmp_path: Path) -> None:
+    tenants = Tenants(tmp_path, 4, most=2)
+
+    async def story() -> None:
+        for number in (0, 1, 0, 2):
+            await tenants.used(number)
+        assert tenants.open == ["0", "2"]
+        await tenants.used(1)  # comes back, and finds what it stored
+        assert tenants.open == ["2", "1"]
+
+    asyncio.run(story())
+    assert [hit.memory.text for hit in tenants.desks[1].reading().search("tea number")] == ["tea number 1"]
+    tenants.close()
+    assert tenants.open == []
+
+
+def test_a_tenant_in_use_is_never_closed(tmp_path: Path) -> None:
+    tenants = Tenants(tmp_path, 3, most=2)
+    may_end = threading.Event()
+
+    async def story() -> None:
+        first = tenants.desks[0]
+
+        def slow() -> int:
+            engine = first.writing()
+            may_end.wait(60)
+            engine.add("still open")
+            return engine.status().memories
+
+        task = first.task(slow, writes=True)
+        while "0" not in tenants.open:
+            await asyncio.sleep(0.01)
+        await tenants.used(1)
+        await tenants.used(2)
+        assert tenants.open == ["0", "2"]
+        may_end.set()
+        assert await task == 1
+
+    asyncio.run(story())
+    tenants.close()
+
+
+def test_a_tenant_waits_for_room_where_all_are_in_use(tmp_path: Path) -> None:
+    tenants = Tenants(tmp_path, 2, most=1)
+    may_end = threading.Event()
+
+    async def story() -> None:
+        first = tenants.desks[0]
+        task = first.task(lambda: (first.writing(), may_end.wait(60)), writes=True)
+        while "0" not in tenants.open:
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(tenants.used(1))
+        await asyncio.sleep(0.1)
+        assert tenants.open == ["0"]
+        may_end.set()
+        await asyncio.gather(task, second)
+        assert tenants.open == ["1"]
+
+    asyncio.run(story())
+    tenants.close()
+
+
+def test_work_that_is_taken_back_before_it_begins_keeps_no_store_open(tmp_path: Path) -> None:
+    tenants = Tenants(tmp_path, 2, most=1)
+    may_end = threading.Event()
+
+    async def story() -> None:
+        first = tenants.desks[0]
+        running = first.task(lambda: (first.writing(), may_end.wait(60)), writes=True)
+        waiting = first.task(lambda: first.writing(), writes=True)
+        waiting.cancel()
+        await asyncio.sleep(0)
+        may_end.set()
+        await running
+        await tenants.used(1)
+        assert tenants.open == ["1"]
+
+    asyncio.run(story())
+    tenants.close()

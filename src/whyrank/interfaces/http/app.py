@@ -35,7 +35,7 @@ from .ingesting import News, until
 from .logs import Log
 from .openapi import document
 from .pagefiles import page_file
-from .refusals import JSON, refused, told
+from .refusals import JSON, RateLimit, refused, told
 from .routes import IDEMPOTENCY_KEY, Operation, by_path
 from .status import held_for
 from .tickets import Ticket, is_good
@@ -49,6 +49,9 @@ _LEFT = 499  # as proxies write down a client that has gone
 _NOWHERE = "none"  # the route of what no route answers
 _GUARDED = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 _NOT_KEPT = (b"cache-control", b"no-store")
+# A purge holds the lock of writers for as long as it overwrites what it frees.
+MOST_PURGES, PURGE_SECONDS = 10, 60.0  # of one tenant, in one process
+_PURGE_LATER = "wait, or purge on the command line with `whyrank forget --purge`; without purge it is forgotten at once"
 _TICKET = (Argument("ticket", TEXT, "What the browser was opened with", required=True),)
 _log = logging.getLogger(__name__)
 
@@ -97,6 +100,7 @@ class Site:
         self._tracing = tracing
         self._ticket = ticket
         self._metrics = metrics.Metrics()
+        self._purges = {seat.name: RateLimit(MOST_PURGES, PURGE_SECONDS) for seat in seats}
         self._healthy: tuple[float, bool] = (0.0, False)
         self._checking: asyncio.Task[bool] | None = None
         multi_scope = any(seat.door.is_multi_scope for seat in seats)
@@ -210,6 +214,8 @@ class Site:
         if operation.writes and door.is_read_only:
             raise Refused(403, "read-only", "this server only reads", "ask whoever looks after it")
         values = operation.read(door, await _given(operation, request)) | request.path_params
+        if values.get("purge") and visit.seat is not None:
+            self._purges[visit.seat.name].check("purges", _PURGE_LATER)
         if operation.takes_long:
             return await self._streamed(operation, request, values)
         work = partial(_rendered, partial(operation.call, door, values), visit)
@@ -239,9 +245,12 @@ class Site:
         return Response(json.dumps(data), 200 if well else 503, media_type=JSON)
 
     async def _checked(self) -> bool:
-        """Run a real query at every door."""
+        """Run a real query at every door whose store is open or failed to open; to open those of all tenants would
+        close what is in use.
+        """
         try:
-            asked = [seat.door.desk.task(partial(_searchable, seat.door)) for seat in self._seats]
+            doors = [seat.door for seat in self._seats if len(self._seats) == 1 or not seat.door.desk.is_resting]
+            asked = [door.desk.task(partial(_searchable, door)) for door in doors]
             well = all(done is True for done in await asyncio.gather(*asked, return_exceptions=True))
             self._healthy = (time.monotonic(), well)
             return well
@@ -276,7 +285,7 @@ def _known(error: BaseException, visit: Visit) -> WhyrankError:
 
 
 def _searchable(door: Door) -> bool:
-    door.desk.reading().search("health", limit=1, expand=False)
+    door.desk.probe("health", limit=1)
     return True
 
 

@@ -18,10 +18,11 @@ _LINGER_BYTES = 64 * 1_048_576
 class Refused(WhyrankError):
     """A request that is none, with the status it is answered with."""
 
-    def __init__(self, status: int, code: str, message: str, hint: str) -> None:
+    def __init__(self, status: int, code: str, message: str, hint: str, retry_after_s: float | None = None) -> None:
         super().__init__(message, hint)
         self.status = status
         self.code = code
+        self.retry_after_s = retry_after_s
 
 
 class Left(Exception):

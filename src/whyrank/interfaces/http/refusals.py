@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
@@ -47,10 +50,30 @@ def refused(error: WhyrankError, identity: str, headers: Mapping[str, str] | Non
 def _advice(error: WhyrankError, status: int) -> dict[str, str]:
     if status == 401:
         return {"www-authenticate": "Bearer"}
-    if isinstance(error, ProviderUnavailable) and error.retry_after_s is not None:
-        return {"retry-after": str(max(1, round(error.retry_after_s)))}
+    if isinstance(error, ProviderUnavailable | Refused) and error.retry_after_s is not None:
+        return {"retry-after": str(max(1, math.ceil(error.retry_after_s)))}
     is_passing = isinstance(error, StoreLocked) or (isinstance(error, Refused) and error.code == "stopping")
     return {"retry-after": str(_RETRY_SECONDS)} if is_passing else {}
+
+
+class RateLimit:
+    """Lets so many requests through in any span of so many seconds; the clock may be given."""
+
+    def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._clock = clock
+        self._let_through: deque[float] = deque()
+
+    def check(self, what: str, hint: str) -> None:
+        """Count one request; raise 429 with the time to wait where there were too many."""
+        now = self._clock()
+        while self._let_through and self._let_through[0] <= now - self._seconds:
+            self._let_through.popleft()
+        if len(self._let_through) >= self._most:
+            message = f"there were {self._most} {what} within {self._seconds:.0f} seconds"
+            raise Refused(429, "too-many", message, hint, self._let_through[0] + self._seconds - now)
+        self._let_through.append(now)
 
 
 class _Closing(Response):

@@ -14,7 +14,7 @@ from typing import Any
 from ... import config as settings
 from ...opening import open_engine
 from ..connections import Connection, Host, allow_many_files, host_for
-from ..desk import Desk
+from ..desk import Desk, OpenStores, most_open_stores
 from ..door import Door
 from ..gate import gate_for
 from ..tenants import Tenant
@@ -82,7 +82,8 @@ def hosted(
     """Return a server for a plan; what it opened is released with the stack."""
     log = _logging(plan, stack)
     leaving = threading.Event()
-    seats = [_seat(plan, tenant, stack) for tenant in plan.tenants]
+    among = OpenStores(most_open_stores())
+    seats = [_seat(plan, tenant, stack, among) for tenant in plan.tenants]
     if len(seats) == 1:
         seats[0].door.desk.warm()
     spans = tracing(settings.exports_spans())
@@ -100,8 +101,8 @@ def _logging(plan: Plan, stack: ExitStack) -> Log:
     return Log(outlet, as_json=plan.log_json)
 
 
-def _seat(plan: Plan, tenant: Tenant, stack: ExitStack) -> Seat:
-    desk = Desk(tenant.store, partial(open_engine, workspace=plan.workspace, embedding=plan.embedding))
+def _seat(plan: Plan, tenant: Tenant, stack: ExitStack, among: OpenStores) -> Seat:
+    desk = Desk(tenant.store, partial(open_engine, workspace=plan.workspace, embedding=plan.embedding), among)
     stack.callback(desk.close)
     files = tenant.files if tenant.name else Path(plan.workspace)
     door = Door(desk, tenant.scopes, tenant.is_multi_scope, tenant.is_read_only, files)

@@ -14,7 +14,7 @@ from ...arguments import scope_of
 from ...errors import ConfigError, MissingExtra
 from ...opening import open_engine
 from ...wording import which
-from ..desk import Desk
+from ..desk import Desk, OpenStores, most_open_stores
 from ..door import Door
 from ..failures import OK
 from ..gate import gate_for
@@ -58,8 +58,8 @@ def _check_place(asked: argparse.Namespace) -> None:
     asked.host, asked.port = host if asked.host is None else asked.host, port if asked.port is None else asked.port
 
 
-def _desk(asked: argparse.Namespace, store: Path, stack: ExitStack) -> Desk:
-    desk = Desk(store, partial(open_engine, workspace=asked.workspace, embedding=asked.embedding))
+def _desk(asked: argparse.Namespace, store: Path, stack: ExitStack, among: OpenStores | None = None) -> Desk:
+    desk = Desk(store, partial(open_engine, workspace=asked.workspace, embedding=asked.embedding), among)
     stack.callback(desk.close)
     return desk
 
@@ -78,7 +78,7 @@ def _served_over_stdio(door: Door) -> int:
 
 def _served_over_http(asked: argparse.Namespace, stack: ExitStack) -> int:
     """Serve each tenant from a store of its own; which one it is, its token says."""
-    from ..connections import ending_in_order
+    from ..connections import allow_many_files, ending_in_order
     from . import transports
     from .server import server_for
 
@@ -98,9 +98,10 @@ def _served_over_http(asked: argparse.Namespace, stack: ExitStack) -> int:
             print(json.dumps({"url": url, "token": token, "format": FORMAT}), flush=True)
 
     stack.enter_context(ending_in_order())
-    servers = []
+    allow_many_files()
+    servers, among = [], OpenStores(most_open_stores())
     for one in tenants:
-        desk = _desk(asked, one.store, stack)
+        desk = _desk(asked, one.store, stack, among)
         if asked.tenants is None:
             desk.warm()
         door = Door(desk, one.scopes, one.is_multi_scope, one.is_read_only)

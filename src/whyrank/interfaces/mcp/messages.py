@@ -54,7 +54,8 @@ def message_in(body: str | bytes) -> bytes | Slip:
     try:
         text = body if isinstance(body, str) else body.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
-        return Slip(PARSE_ERROR, "bad-json", f"this is no JSON: {error}", identity_in(str(body, "utf-8", "replace")))
+        identity = identity_in(error.object.decode("utf-8", "replace"))
+        return Slip(PARSE_ERROR, "bad-json", f"this is no JSON: {error}", identity)
     if (slip := _slip_in(text)) is not None:
         return slip
     if not (_ESCAPED_SURROGATE.search(text) or _SURROGATE.search(text)):

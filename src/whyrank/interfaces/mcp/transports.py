@@ -17,7 +17,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 
-from ..connections import allow_many_files, fault_in, host_for
+from ..connections import fault_in, host_for
 from ..gate import App, Gate, Receive, Refusal, Send, guarded, refuse
 from .messages import Understood, understood
 from .sessions import Sessions
@@ -78,7 +78,6 @@ def over_http(servers: Sequence[tuple[Gate, Server[Any]]], listening: socket.soc
         else:
             await inside(scope, receive, send)
 
-    allow_many_files()
     ready()  # the socket listens: whoever comes now waits for us
     host_for(app, lambda: None, leave_seconds=_SECONDS_TO_LEAVE, has_lifespan=True).run(sockets=[listening])
 
