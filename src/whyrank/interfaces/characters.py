@@ -1,24 +1,73 @@
-"""What text may do to whoever it is shown to: nothing."""
+"""What text may do to whoever it is shown to: nothing. Characters that nobody sees are shown by their numbers.
+
+The page has the same table (`http/page/characters.js`), and a test that compares the two.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-_REPLACED = {code: "\ufffd" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code not in (0x09, 0x0A)}
-_REPLACED |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))  # text that reorders what is shown
-
-# Letters nobody sees and a model reads: the whole block of tags, made for languages, used for smuggling.
-_UNSEEN = dict.fromkeys(range(0xE0000, 0xE0080))
-
-
-def printable(text: str) -> str:
-    """Replace control characters, so that a memory cannot drive the terminal it is shown on."""
-    return text.translate(_REPLACED)
+# Controls but tab and newline, soft hyphen, fillers, joiners, zero widths, marks and overrides of direction, separators
+# of lines, variation selectors, lone surrogates, tags: what drives a terminal, reorders a line, or is read by a model
+# and seen by no person. Signs of Arabic that are format characters to Unicode (U+0600) can be seen, and stay.
+HIDDEN = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    r"\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+EMOJI = r"\xa9\xae\u203c-\u2bff\u3030-\u3299\U0001f000-\U0001faff"
+# Scripts whose spelling needs joiners: Arabic, Syriac, the Indic ones, Sinhala, Myanmar, Khmer, Mongolian.
+JOINING = r"\u0620-\u074f\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff\u1820-\u18ff"
+# What of these belongs to a character that is seen: of an emoji, of a keycap, of a word, of the flags of three nations.
+_KEPT = (
+    rf"(?<=[{JOINING}])[\u200c\u200d](?=[{JOINING}])"
+    rf"|(?<=[{EMOJI}\ufe0f])\u200d(?=[{EMOJI}])"
+    rf"|(?<=[{EMOJI}])[\ufe0e\ufe0f](?![\ufe00-\ufe0f\U000e0000-\U000e0fff])"
+    r"|(?<=[0-9#*])\ufe0f(?=\u20e3)"
+    r"|(?<=\U0001f3f4)\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
+    r"|\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
+_ONE_HIDDEN = re.compile(f"[{HIDDEN}]")
+_KEPT_OR_HIDDEN = re.compile(f"{_KEPT}|([{HIDDEN}]+)")
+_MOST_SHOWN = 4  # of hidden characters in a row; a hidden message may have thousands
 
 
 def visible(text: str) -> str:
-    """Do the same, and take out what only machines would read."""
-    return printable(text).translate(_UNSEEN)
+    """Write hidden characters as ⟨U+202E⟩, a long run of them by its first and their number."""
+    if _ONE_HIDDEN.search(text) is None:
+        return text
+    return _KEPT_OR_HIDDEN.sub(_shown, text.replace("\r\n", "\n"))
+
+
+def _shown(found: re.Match[str]) -> str:
+    run = found[1]
+    if run is None:
+        return found[0]
+    if len(run) <= _MOST_SHOWN:
+        return "".join(f"⟨U+{ord(letter):04X}⟩" for letter in run)
+    return f"⟨U+{ord(run[0]):04X} and {len(run) - 1:,} more hidden characters⟩"
+
+
+def visible_data(value: Any) -> Any:
+    """Return plain data with every text in it visible; its keys are ours."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, list):
+        return [visible_data(one) for one in value]
+    if isinstance(value, dict):
+        return {key: visible_data(one) for key, one in value.items()}
+    return value
+
+
+def visible_json(text: str) -> str:
+    """Return JSON that says the same, with hidden characters as its own escapes."""
+    return _ONE_HIDDEN.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
 
 def whole_characters(value: Any) -> Any:

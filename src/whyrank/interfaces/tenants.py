@@ -15,6 +15,7 @@ from ..arguments import scope_of
 from ..engine import check_store
 from ..errors import ConfigError, StoreError
 from ..places import settled
+from .characters import visible
 from .gate import token_from
 
 _KEYS = ("store", "token_file", "scopes", "multi_scope", "read_only")
@@ -67,7 +68,7 @@ def check_stores(whom: Served) -> None:
         except StoreError as error:
             if not one.name:
                 raise
-            print(f"whyrank: {one.name} cannot be served: {error}", file=sys.stderr, flush=True)
+            print(visible(f"whyrank: {one.name} cannot be served: {error}"), file=sys.stderr, flush=True)
 
 
 def _make_folder(place: Path) -> None:

@@ -16,7 +16,7 @@ from ...search.calibration import Calibration
 from ...spaces import Backlog, SpaceState
 from ...types import Memory, Notice
 from ...wording import counted, on_one_line
-from ..characters import printable
+from ..characters import visible, visible_json
 from ..shapes import UNREMARKABLE, moment
 
 _DROPPED_SHOWN = 10
@@ -34,23 +34,23 @@ def coloured() -> bool:
 
 def say(text: str = "") -> None:
     """Print a line; what a terminal would obey is shown instead, but for our own few styles."""
-    print(_styled(text) if coloured() else printable(text))
+    print(_styled(text) if coloured() else visible(text))
 
 
 def say_json(data: dict[str, Any]) -> None:
-    """Print one JSON object."""
-    print(json.dumps(data, ensure_ascii=False, indent=2))
+    """Print one JSON object; what a terminal would obey or hide is escaped as JSON escapes it."""
+    print(visible_json(json.dumps(data, ensure_ascii=False, indent=2)))
 
 
 def complain(text: str) -> None:
     """Print one line to standard error, whatever it names."""
-    print(on_one_line(text), file=sys.stderr)
+    print(visible(on_one_line(text)), file=sys.stderr)
 
 
 def _styled(text: str) -> str:
     """Replace every control sequence but those that make text bold, faint or coloured."""
     pieces = _STYLES.split(text)
-    return "".join(piece if _STYLES.fullmatch(piece) else printable(piece) for piece in pieces)
+    return "".join(piece if _STYLES.fullmatch(piece) else visible(piece) for piece in pieces)
 
 
 def style(text: str, code: str) -> str:
@@ -96,7 +96,7 @@ def _show_hit(rank: int, hit: Hit, terms: tuple[str, ...], explain: bool) -> Non
     day = (moment(hit.memory.date) or "")[:10]
     say("    " + dim(" · ".join(part for part in (place(hit.memory), day, hit.id) if part)))
     before, after = (_BOLD, _RESET) if coloured() else ("**", "**")
-    say("    " + snippet(printable(hit.memory.text), terms).marked(before, after))
+    say("    " + snippet(visible(hit.memory.text), terms).marked(before, after))
     if explain:
         for line in hit.explain().splitlines():
             say("      " + dim(line))
@@ -107,7 +107,7 @@ def heading(memory: Memory) -> str:
     """Return what a memory is called: its title, and the heading it stands under."""
     last = memory.headings[-1] if memory.headings else ""
     called = " › ".join(dict.fromkeys(part for part in (memory.title, last) if part)) or memory.text[:60]
-    return " ".join(printable(called).split())  # a name must not look like a line of ours
+    return " ".join(visible(called).split())  # a name must not look like a line of ours
 
 
 def glimpse(memory: Memory) -> str:
@@ -119,7 +119,7 @@ def glimpse(memory: Memory) -> str:
         said = said[1:]
     if len(said) > 1 and set(said[1]) in _UNDERLINES:
         said = said[2:]
-    begin = " ".join(printable(" ".join(said)[:_GLIMPSE]).split())
+    begin = " ".join(visible(" ".join(said)[:_GLIMPSE]).split())
     return f"{begin}…" if len(" ".join(said)) > _GLIMPSE else begin
 
 
@@ -195,7 +195,7 @@ def progress(label: str, *, quiet: bool, unit: str = "") -> Iterator[Callable[[i
 
         def tick(done: int, total: int, name: str) -> None:
             bar.total = total
-            bar.set_postfix_str(on_one_line(name)[-40:], refresh=False)
+            bar.set_postfix_str(visible(on_one_line(name)[-40:]), refresh=False)
             bar.update(done - bar.n)
 
         yield tick

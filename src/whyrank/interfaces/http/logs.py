@@ -7,7 +7,7 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from ..characters import printable
+from ..characters import visible
 from .outlet import Written
 
 _SHOWN_BYTES = 200  # of a path
@@ -22,7 +22,7 @@ class Log:
 
     def request(self, method: str, path: bytes, status: int, seconds: float, identity: str) -> None:
         """Say how a request ended."""
-        shown = printable("".join(path[:_SHOWN_BYTES].decode("ascii", errors="backslashreplace").split()))
+        shown = visible("".join(path[:_SHOWN_BYTES].decode("ascii", errors="backslashreplace").split()))
         told = {"method": method, "path": shown, "status": status, "ms": round(seconds * 1000, 1)}
         if self._as_json:
             self._say(json.dumps({**_stamped("info"), "event": "request", **told, "request_id": identity}))

@@ -34,7 +34,7 @@ from ... import __version__
 from ...errors import ConfigError, NotFound, WhyrankError
 from ...types import Notice
 from .. import shapes
-from ..characters import whole_characters
+from ..characters import visible, visible_data, whole_characters
 from ..door import Door
 from ..failures import AT_MCP, at_door, failure_of, hint_at, notices_at
 from ..forgiving import schema_of, understood
@@ -184,7 +184,7 @@ async def _awaited(context: Context, name: str, task: asyncio.Future[Done]) -> D
 
 def _result(answer: Answer, notices: tuple[Notice, ...]) -> CallToolResult:
     said = [*answer.data.get("notices", ()), *shapes.notices(notices)]
-    data = notices_at(AT_MCP, {**answer.data, "notices": said})
+    data = visible_data(notices_at(AT_MCP, {**answer.data, "notices": said}))
     shown = [Notice(one["code"], one["message"]) for one in data["notices"]]
     return CallToolResult(
         content=[TextContent(type="text", text=texts.with_notices(answer.text, shown))], structured_content=data
@@ -193,7 +193,7 @@ def _result(answer: Answer, notices: tuple[Notice, ...]) -> CallToolResult:
 
 def _failed(error: WhyrankError) -> CallToolResult:
     hint = _WHERE_IDS_ARE if isinstance(error, NotFound) else hint_at(AT_MCP, error.hint)
-    message = error.message[:_MESSAGE_CHARACTERS]
+    message, hint = visible(error.message[:_MESSAGE_CHARACTERS]), visible(hint)
     data = {"error": {"code": failure_of(error).code, "message": message, "hint": hint}, "format": shapes.FORMAT}
     text = f"{message}\nWhat to do: {hint}" if hint else message
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=data, is_error=True)
@@ -204,4 +204,4 @@ async def _resource(context: Context, door: Door, work: Callable[[], Done]) -> D
     try:
         return await _awaited(context, context.method, door.desk.task(work))
     except WhyrankError as error:
-        raise MCPError(INVALID_PARAMS, at_door(AT_MCP, str(error))[:_MESSAGE_CHARACTERS]) from error
+        raise MCPError(INVALID_PARAMS, visible(at_door(AT_MCP, str(error))[:_MESSAGE_CHARACTERS])) from error

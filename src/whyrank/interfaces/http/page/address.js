@@ -1,5 +1,6 @@
 // The question stands in the address, so that it can be kept, shared and gone back to.
 
+import { visible } from "./characters.js";
 import { now } from "./state.js";
 
 let isKept = true; // whether the question of the present address was meant, and should be gone back to
@@ -21,5 +22,5 @@ export function writeAddress(isMeant) {
     isKept = false;
   }
   isKept ||= isMeant;
-  document.title = query ? `${query} · whyrank` : "whyrank";
+  document.title = query ? `${visible(query)} · whyrank` : "whyrank";
 }

@@ -1,12 +1,17 @@
 // Elements made of values. Text goes in as text and nowhere else: nothing here, or in the page, reads markup.
 
+import { visible } from "./characters.js";
 import { sentence } from "./words.js";
+
+const READ = ["title", "aria-label", "placeholder", "aria-description"]; // attributes that people read
 
 /** Make an element: `on…` are listeners, true and false set or leave out an attribute, children nodes or texts. */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) put(element, name, value);
-  element.append(...children.flat().filter(isShown));
+  // What is edited stays as it is.
+  const shown = children.flat().filter(isShown);
+  element.append(...(tag === "textarea" ? shown : shown.map(text)));
   return element;
 }
 
@@ -16,15 +21,19 @@ const SVG = "http://www.w3.org/2000/svg";
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children.filter(isShown));
+  element.append(...children.filter(isShown).map(text));
   return element;
+}
+
+function text(child) {
+  return typeof child === "string" ? visible(child) : child;
 }
 
 function put(element, name, value) {
   if (value === false || value === null || value === undefined) return;
   if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
   else if (name.startsWith("--")) element.style.setProperty(name, value);
-  else element.setAttribute(name, value === true ? "" : value);
+  else element.setAttribute(name, value === true ? "" : READ.includes(name) ? visible(String(value)) : value);
 }
 
 function isShown(child) {
@@ -33,7 +42,7 @@ function isShown(child) {
 
 /** Put these children in the place of whatever an element holds. */
 export function fill(element, ...children) {
-  element.replaceChildren(...children.flat().filter(isShown));
+  element.replaceChildren(...children.flat().filter(isShown).map(text));
   return element;
 }
 
