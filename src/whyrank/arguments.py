@@ -21,6 +21,8 @@ MAX_LISTED = 1_000_000
 MAX_FACT_CHARACTERS = 50_000  # a long article; what is longer is a file, which is cut into chunks
 MAX_NAME_CHARACTERS = 1_000  # also of a tag or an entity
 MAX_NAMES = 200
+MAX_SCOPES = 1_000  # of one question; each is a part of the index of its own
+MAX_IDS = 1_000  # of one request
 _BYTE = re.compile("[\udc80-\udcff]")  # half characters that stand for bytes of a command line (PEP 383)
 _SCOPES = "write global, user:NAME, agent:NAME or session:NAME"
 _ONE_EACH = "give each on its own (--scope user:1 --scope user:2, or a list of them) where several can be asked for"
@@ -64,7 +66,7 @@ class Filters:
         return Where(
             scopes=visible(scopes_of(self.scope)),
             kinds=frozenset({self.kind} if self.kind else ()),
-            tags=frozenset(clean(tag).text for tag in _several(self.tags)),
+            tags=frozenset(clean(tag).text for tag in _few("tag", _several(self.tags))),
             path=None if self.path is None else clean(self.path).text,
             since=moment("since", self.since),
             before=moment("before", self.before),
@@ -112,7 +114,9 @@ def scope_of(scope: str | Scope) -> Scope:
     if isinstance(scope, Scope):
         return scope
     try:
-        if _FURTHER_SCOPE.search(storable("scope", scope)):
+        if len(storable("scope", scope)) > MAX_NAME_CHARACTERS:
+            raise ConfigError(f"the scope has {len(scope):,} characters", f"give at most {MAX_NAME_CHARACTERS}")
+        if _FURTHER_SCOPE.search(scope):
             raise ConfigError(f"{scope!r} is more than one scope", _ONE_EACH)
         return Scope.parse(scope)
     except ValueError as error:
@@ -127,7 +131,10 @@ def scopes_of(scopes: Scopes) -> list[Scope]:
         return [scope_of(scopes)]
     if not isinstance(scopes, Iterable):
         raise ConfigError(f"{scopes!r:.60} is no scope", _SCOPES)
-    return [scope_of(scope) for scope in scopes]
+    given = list(scopes)
+    if len(given) > MAX_SCOPES:
+        raise ConfigError(f"there are {len(given):,} scopes", f"give at most {MAX_SCOPES:,}")
+    return [scope_of(scope) for scope in given]
 
 
 def share_of(scopes: Scopes) -> frozenset[Scope] | None:
@@ -227,10 +234,18 @@ def name_of(name: str, value: str) -> str:
 
 def tags_of(tags: str | Sequence[str], name: str = "tag") -> tuple[str, ...]:
     """Read tags, or other names; a single one may be given as it is."""
-    given = _several(tags)
+    given = _few(name, _several(tags))
+    return tuple(dict.fromkeys(read for tag in given if (read := name_of(name, tag))))
+
+
+def _few(name: str, given: Sequence[str]) -> Sequence[str]:
+    """Refuse too many names, or one that is too long: SQLite takes no expression of a thousand parts."""
     if len(given) > MAX_NAMES:
         raise ConfigError(f"there are {len(given)} of {name}", f"give at most {MAX_NAMES}")
-    return tuple(dict.fromkeys(read for tag in given if (read := name_of(name, tag))))
+    longest = max(map(len, given), default=0)
+    if longest > MAX_NAME_CHARACTERS:
+        raise ConfigError(f"the {name} has {longest} characters", f"give at most {MAX_NAME_CHARACTERS}")
+    return given
 
 
 def _several(texts: str | Sequence[str]) -> Sequence[str]:

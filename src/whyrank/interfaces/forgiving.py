@@ -12,6 +12,7 @@ from ..errors import ConfigError
 from ..types import Notice
 
 _SHOWN = 60  # characters of a value that makes no sense, and
+_MOST_ARGUMENTS = 10_000  # of one call, those that nobody knows counted
 _NAMED = 5  # unknown arguments that are repeated in the answer
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
@@ -45,6 +46,8 @@ def understood(
     place: str, arguments: Sequence[Argument], given: Mapping[str, object], fixed: Mapping[str, str] | None = None
 ) -> Understood:
     """Read what was given to a place; `fixed` names arguments that are not the caller's to choose, with the reason."""
+    if len(given) > _MOST_ARGUMENTS:
+        raise ConfigError(f"there are {len(given):,} arguments", f"{place} takes {len(arguments)}")
     values, taken, notices, unknown = dict[str, Any](), dict[str, str](), list[Notice](), list[str]()
     for key, argument in _known(arguments, given):
         value = given[key]

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from ...arguments import MAX_FACT_CHARACTERS
 from ...engine import Engine
 from ...errors import ConfigError
 from ...facts import Added
@@ -19,6 +20,7 @@ from .verbs import open_existing, open_or_make, suggesting
 
 STANDARD_INPUT = "-"
 _NOTHING = "none"
+_MOST_BYTES = 4 * MAX_FACT_CHARACTERS  # of one fact in UTF-8
 _BYTES_FROM = 0xDC00  # where half characters stand for bytes (PEP 383)
 _TOLD = {
     "known": "it was stored already",
@@ -65,7 +67,11 @@ def update(asked: argparse.Namespace) -> int:
     """Change a fact."""
     text = asked.text
     if text == STANDARD_INPUT:
-        text = sys.stdin.buffer.read().decode("utf-8", errors="surrogateescape")
+        given = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        if len(given) > _MOST_BYTES:
+            told = f"standard input holds more than {MAX_FACT_CHARACTERS:,} characters"
+            raise ConfigError(told, "write it into a file and ingest that; nothing was changed")
+        text = given.decode("utf-8", errors="surrogateescape")
         if (wrong := _undecoded(text)) is not None:
             raise ConfigError(f"standard input cannot be read: {wrong}", "nothing was changed")
     with open_existing(asked) as engine:
@@ -98,7 +104,10 @@ def _from_lines(
     engine: Engine, asked: argparse.Namespace, fields: dict[str, Any], refused: list[Refused]
 ) -> Iterator[Added]:
     # Bytes that are no UTF-8 are refused with their line, not with all lines.
-    for number, line in enumerate(sys.stdin.buffer, 1):
+    for number, line in enumerate(_lines(), 1):
+        if len(line) > _MOST_BYTES:
+            refused.append(Refused(number, f"it has more than {MAX_FACT_CHARACTERS:,} characters, and is no fact"))
+            continue
         text = line.decode("utf-8", errors="surrogateescape").strip()
         if not text:
             continue
@@ -109,6 +118,14 @@ def _from_lines(
             yield _added(engine, asked, text, fields)
         except ConfigError as error:
             refused.append(Refused(number, error.message))
+
+
+def _lines() -> Iterator[bytes]:
+    """Yield the lines of standard input; of one that is too long its beginning, so that no line fills the memory."""
+    while line := sys.stdin.buffer.readline(_MOST_BYTES + 1):
+        yield line
+        while len(line) > _MOST_BYTES and not line.endswith(b"\n"):
+            line = sys.stdin.buffer.readline(_MOST_BYTES + 1)
 
 
 def _undecoded(text: str) -> str | None:

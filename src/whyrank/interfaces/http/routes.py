@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...arguments import MAX_IDS
 from ...lifetimes import LIFETIMES
 from ...ranking.recipes import RECIPES
 from ...types import CATEGORIES, KINDS, ORDERS, SYNTAXES, TRUSTS
@@ -21,7 +22,6 @@ Example = Mapping[str, Any]
 MOST_HITS = 1_000  # of one answer, and of one page of a list
 _FARTHEST = 1_000_000
 _MOST_TOKENS = 10_000_000
-_MOST_IDS = 1_000
 _FIXED = "whose memories are asked is settled at this server, and not its callers' to choose"
 
 
@@ -158,12 +158,12 @@ OPERATIONS = (
               writes=True, failures=(403, 404, 409, 422, 429, 503, 507)),
     Operation("POST", "/v1/recalled", "recalled", "Count that memories were of use", answers.recalled, "Recalled",
               (Argument("ids", fields.kind({"type": "array", "items": REFERENCE.schema, "minItems": 1,
-                                            "maxItems": _MOST_IDS}), "Their ids", required=True),),
+                                            "maxItems": MAX_IDS}), "Their ids", required=True),),
               {"ids": [_ID]}, writes=True, failures=(403, 404, 422, 503, 507)),
     Operation("POST", "/v1/ingest", "ingest", "Index files and folders of the workspace; with Accept: text/event-stream"
               " the answer is events: progress {done, total, what}, then report, or error", answers.ingested, "Report",
               (Argument("paths", fields.kind({"type": "array", "items": REFERENCE.schema, "minItems": 1,
-                                              "maxItems": _MOST_IDS}), "Files and folders below the workspace",
+                                              "maxItems": MAX_IDS}), "Files and folders below the workspace",
                         required=True),
                Argument("dry_run", YES_OR_NO, "Say what would happen, change nothing")),
               {"paths": ["notes"], "dry_run": True},

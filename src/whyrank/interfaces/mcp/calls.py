@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...analysis.text import CHARACTERS_PER_TOKEN, estimated_tokens
-from ...arguments import MAX_PATTERN_CHARACTERS
+from ...arguments import MAX_IDS, MAX_PATTERN_CHARACTERS
 from ...engine import Engine
 from ...errors import ConfigError, NotFound
 from ...places import literally
@@ -68,6 +68,8 @@ def add(door: Door, values: Values) -> Answer:
 def forget(door: Door, values: Values) -> Answer:
     """Remove memories by their exact ids, all of them or none; only what is the caller's own."""
     engine, seen = door.desk.reading(), door.seen(values)
+    if len(values["ids"]) > MAX_IDS:
+        raise ConfigError(f"there are {len(values['ids']):,} ids", f"give at most {MAX_IDS:,} at once")
     memories = [engine.get(one, scope=seen) for one in dict.fromkeys(map(_identity, values["ids"]))]
     if not memories:
         raise ConfigError("no memory was named", "give ids as memory_search shows them")
