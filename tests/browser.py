@@ -58,13 +58,13 @@ def brought() -> Path:
 
 
 @contextmanager
-def launched() -> Iterator[Browser]:
-    """Start the browser, without a window."""
+def launched(*options: str) -> Iterator[Browser]:
+    """Start the browser, without a window; options are its own."""
     place = found()
     if place is None:
         raise RuntimeError("there is no browser; `make test` brings one, or `python -m tests.browser`")
     # Root, as in a container, may not have Chromium's sandbox.
-    arguments = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    arguments = [*(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []), *options]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=place, args=arguments)
         try:

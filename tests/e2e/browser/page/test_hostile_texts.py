@@ -34,6 +34,108 @@ javascript:window.ran=1 {{{{constructor.constructor('window.ran=1')()}}}}
 """
 
 
+# One payload a line: by tags, attributes, addresses, styles, drawings, templates and broken markup.
+PAYLOADS = tuple("""
+<script>window.ran=1</script>
+<ScRiPt src=//evil.example/x.js></sCrIpT>
+<img src=x onerror=window.ran=1>
+<img src=`x`onerror=window.ran=1>
+<svg onload=window.ran=1>
+<svg><script>window.ran=1</script></svg>
+<svg><animate onbegin=window.ran=1 attributeName=x dur=1s>
+<math><mtext></form><form><mglyph><style></math><img src onerror=window.ran=1>
+<iframe srcdoc="<script>parent.ran=1</script>"></iframe>
+<iframe src=javascript:parent.ran=1></iframe>
+<object data=javascript:window.ran=1></object>
+<embed src=javascript:window.ran=1>
+<a href=javascript:window.ran=1>click</a>
+<a href="data:text/html,<script>window.ran=1</script>">click</a>
+<form action=javascript:window.ran=1><button>go</button></form>
+<button formaction=javascript:window.ran=1>go</button>
+<input autofocus onfocus=window.ran=1>
+<details open ontoggle=window.ran=1>
+<video><source onerror=window.ran=1></video>
+<audio src=x onerror=window.ran=1>
+<body onload=window.ran=1>
+<marquee onstart=window.ran=1>
+<style>@import '//evil.example/x.css';*{background:url(//evil.example/x.png)}</style>
+<link rel=stylesheet href=//evil.example/x.css>
+<meta http-equiv=refresh content="0;url=javascript:window.ran=1">
+<base href=//evil.example/>
+<template><script>window.ran=1</script></template>
+<noscript><p title="</noscript><img src=x onerror=window.ran=1>">
+</title></textarea></style></script><script>window.ran=1</script>
+"><script>window.ran=1</script>
+' onmouseover='window.ran=1
+javascript:window.ran=1
+{{constructor.constructor('window.ran=1')()}}
+${window.ran=1}
+<!--><script>window.ran=1</script>-->
+<![CDATA[<script>window.ran=1</script>]]>
+""".strip().splitlines())  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def armed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Serve a store with every payload in the text and the tags of a fact, and some as names, titles and headings."""
+    folder = tmp_path_factory.mktemp("armed")
+    (folder / "notes").mkdir()
+    with whyrank.open(folder / STORE, workspace=folder, embedding="none") as memory:
+        for begin in range(0, len(PAYLOADS), 12):
+            some = PAYLOADS[begin : begin + 12]
+            memory.add(f"gribble {begin} {' '.join(some)}", name=some[0], tags=some, entities=some)
+            note = f"---\ntitle: {json.dumps(some[1])}\n---\n\n# {some[2]}\n\ngribble note: {' '.join(some)}\n"
+            (folder / "notes" / f"note-{begin}.md").write_text(note, encoding="utf-8")
+        memory.ingest(folder / "notes")
+    with serving(folder, "--embedding", "none") as started:
+        yield started
+
+
+def test_no_payload_runs_as_text_name_tag_title_or_heading(browser: Browser, armed: Site) -> None:
+    assert len(PAYLOADS) >= 30
+    with opened(browser, armed, may_fail=True) as page:
+        ask(page, "gribble")
+        shown = page.locator("#hits").inner_text()
+        missing = [payload for payload in PAYLOADS if payload not in shown]
+        assert not missing, missing
+        for title in page.locator("#hits h2 button").all():
+            title.click()
+            expect(page.locator("#memory [data-text]")).to_be_visible()
+        page.wait_for_timeout(100)
+        assert page.evaluate("() => window.ran") is None
+        assert page.locator(FOREIGN).count() == 0
+
+
+def test_no_payload_runs_as_a_question(browser: Browser, armed: Site) -> None:
+    with opened(browser, armed, may_fail=True) as page:
+        for payload in PAYLOADS:
+            page.get_by_role("searchbox").fill(f"gribble {payload}")
+            page.locator("#hits:not([aria-busy])").wait_for()
+        page.wait_for_timeout(300)
+        assert page.evaluate("() => window.ran") is None
+        assert page.locator(FOREIGN).count() == 0
+
+
+# Elements and attributes the page itself never makes inside its main part.
+FOREIGN = (
+    "main :is(script, img, a[href], link, iframe, object, embed, video, audio, style, meta, base, template, marquee,"
+    " math), [onload], [onerror], [onfocus], [onmouseover], [ontoggle], [onbegin], [srcdoc]"
+)
+
+
+def test_hidden_characters_are_shown_in_texts_names_tags_and_titles(browser: Browser, tmp_path: Path) -> None:
+    hidden = "\u202egnp.exe\u2066 zero\u200bwidth " + "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    with whyrank.open(tmp_path / STORE, workspace=tmp_path, embedding="none") as memory:
+        memory.add(f"gribble {hidden}", name=f"name{hidden}", tags=[f"tag{hidden}"])
+    with serving(tmp_path, "--embedding", "none") as site, opened(browser, site) as page:
+        ask(page, "gribble")
+        page.locator("#hits h2 button").first.click()
+        expect(page.locator("#memory [data-text]")).to_be_visible()
+        shown = page.evaluate("() => document.documentElement.innerText + document.title")
+        assert "⟨U+202E⟩gnp.exe⟨U+2066⟩ zero⟨U+200B⟩width ⟨U+E006F⟩⟨U+E0062⟩⟨U+E0065⟩⟨U+E0079⟩" in shown
+        assert not re.search("[\u202e\u2066\u200b\U000e0000-\U000e007f]", shown)
+
+
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Serve a store full of markup."""
