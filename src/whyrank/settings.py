@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from .transport.endpoint import checked_url, masked_url
 STORE_FOLDER = ".whyrank"
 DEFAULT_STORE = f"{STORE_FOLDER}/memory.db"
 PREFIX = "WHYRANK_"
+_KEY = re.compile(r"[A-Za-z0-9_-]{20,}", re.ASCII)
 # What a workspace file may not set: it comes with somebody's workspace, and texts and keys are the user's.
 USERS_OWN = ("embedder.url", "embedder.key_file", "llm.url", "llm.key_file")
 
@@ -54,6 +56,17 @@ def _optional_text(value: Any) -> str | None:
 
 def _optional_url(value: Any) -> str | None:
     return None if value in (None, "", "none") else checked_url(_text(value))
+
+
+def _optional_key_file(value: Any) -> str | None:
+    if _looks_like_key(value):
+        raise ValueError("looks like a key itself; put it into a file and name that")
+    return _optional_text(value)
+
+
+def _looks_like_key(value: Any) -> bool:
+    """Tell a key that was pasted from a path: paths have separators, suffixes, or are short."""
+    return isinstance(value, str) and _KEY.fullmatch(value.strip()) is not None
 
 
 def _optional_whole(low: int, high: int) -> Callable[[Any], int | None]:
@@ -135,7 +148,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("model.threads", 1, _whole(1, 256), "how many threads a model may take"),
         Setting("embedder.url", None, _optional_url, "where an OpenAI-compatible embedder listens, up to and with /v1"),
         Setting("embedder.model", None, _optional_text, "what that server calls the model"),
-        Setting("embedder.key_file", None, _optional_text, "a file with its key; unset: WHYRANK_EMBEDDER_KEY"),
+        Setting("embedder.key_file", None, _optional_key_file, "a file with its key; unset: WHYRANK_EMBEDDER_KEY"),
         Setting(
             "embedder.dimension",
             None,
@@ -148,7 +161,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("embedder.timeout_s", 30.0, _number(0.1, 3_600), "how many seconds one request may take"),
         Setting("llm.url", None, _optional_url, "where an OpenAI-compatible language model listens, with /v1"),
         Setting("llm.model", None, _optional_text, "what that server calls the model"),
-        Setting("llm.key_file", None, _optional_text, "a file with its key; unset: WHYRANK_LLM_KEY"),
+        Setting("llm.key_file", None, _optional_key_file, "a file with its key; unset: WHYRANK_LLM_KEY"),
         Setting("llm.timeout_s", 120.0, _number(0.1, 3_600), "how many seconds one answer may take"),
         Setting("keyword", "postings", _one_of("postings", "fts5"), "the keyword index; a store is switched in place"),
         Setting(
@@ -280,10 +293,17 @@ def setting_named(key: str, origin: str = "") -> Setting:
     raise ConfigError(f"there is no setting {key!r}" + (f" ({origin})" if origin else ""), meant)
 
 
+def _shown(setting: Setting, raw: Any) -> Any:
+    """Return what was given for a setting as errors quote it: without what may be secret in it."""
+    if setting.read is _optional_url:
+        return masked_url(str(raw))
+    return f"{raw.strip()[:3]}…" if setting.read is _optional_key_file and _looks_like_key(raw) else raw
+
+
 def read(key: str, raw: Any, origin: str) -> Any:
     """Read what was given for a setting; what makes no sense is an error that says where it came from."""
     setting = setting_named(key, origin)
-    shown = repr(masked_url(str(raw)) if setting.read is _optional_url else raw)
+    shown = repr(_shown(setting, raw))
     try:
         return setting.read(raw)
     except ConfigError as error:
