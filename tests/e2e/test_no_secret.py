@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whyrank.interfaces.cli.main import _VERBS
-from whyrank.testing.faulty_server import FaultyServer
+from whyrank.testing.faulty_server import Fault, FaultyServer
 
 from .agents import listening
 from .conftest import STORE, Run
@@ -79,7 +79,7 @@ def test_every_verb_has_its_line() -> None:
 
 
 @pytest.mark.parametrize("faults", [(), ("401",) * 500, ("500",) * 500], ids=["well", "refused", "failing"])
-def test_no_command_shows_a_key(call: Run, workspace: Path, tmp_path: Path, faults: tuple[str, ...]) -> None:
+def test_no_command_shows_a_key(call: Run, workspace: Path, tmp_path: Path, faults: tuple[Fault, ...]) -> None:
     with FaultyServer(faults, reply=lambda messages: "a tin") as server:
         known = environment(server.url)
         if not faults:

@@ -44,7 +44,14 @@ ATTACK = """async (identity) => {
 def test_a_name_that_was_rebound_reads_and_writes_nothing(tmp_path: Path) -> None:
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as memory:
         identity = memory.add(SECRET).id
-    serve = [Path(sys.executable).with_name("whyrank"), "serve", "--port", "0", "--json", "--no-token"]
+    serve: list[str | Path] = [
+        Path(sys.executable).with_name("whyrank"),
+        "serve",
+        "--port",
+        "0",
+        "--json",
+        "--no-token",
+    ]
     with (
         processes.serving(
             [*serve, "--store", "memory.db", "--embedding", "none"],
