@@ -87,6 +87,11 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         """Return the settings this engine was opened with."""
         return self._config
 
+    @property
+    def is_current(self) -> bool:
+        """Tell whether the store that was opened is still the one under its name; if not, every call is refused."""
+        return self._store.is_current
+
     def ingest(
         self,
         *paths: str | Path,

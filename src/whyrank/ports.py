@@ -173,6 +173,10 @@ class Store(Protocol):
     def reading(self) -> AbstractContextManager[None]:
         """Hold one consistent view for all reads inside the block."""
 
+    @property
+    def is_current(self) -> bool:
+        """Tell whether what was opened is still what stands under its name; if not, every call is refused."""
+
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact; return only when it is durable, and every later read finds it.
 

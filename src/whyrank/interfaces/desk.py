@@ -133,6 +133,7 @@ class Desk:
     def reading(self) -> Engine:
         """Return the engine; as long as there is no store, one that holds nothing, because a question makes none."""
         with self._turn:
+            self._close_replaced()
             if self._engine is None and os.path.lexists(self._store):
                 self._engine = self._opened(self._store)
             return self._engine or self._empty()
@@ -140,9 +141,16 @@ class Desk:
     def writing(self) -> Engine:
         """Return the engine; the store is made if it is not there."""
         with self._turn:
+            self._close_replaced()
             if self._engine is None:
                 self._engine = self._opened(self._store)
             return self._engine
+
+    def _close_replaced(self) -> None:
+        """Close an engine whose file was replaced, so that the new one is opened; a deleted one may come back."""
+        if self._engine is not None and not self._engine.is_current and os.path.lexists(self._store):
+            engine, self._engine = self._engine, None
+            engine.close()
 
     def _opened(self, store: Path) -> Engine:
         if self._among is not None:

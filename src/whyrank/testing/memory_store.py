@@ -56,6 +56,11 @@ class MemoryStore(MemoryReaders):
         """Hold one view; nothing changes here while anybody reads."""
         yield
 
+    @property
+    def is_current(self) -> bool:
+        """Tell that nobody can replace it."""
+        return True
+
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact, if nothing of it is known."""
         changes = changes_of(arrival, self._entries, self)

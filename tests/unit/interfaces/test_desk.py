@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -11,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+import whyrank
 from whyrank.config import load
 from whyrank.embedding.wordllama import WordLlama
 from whyrank.engine import Engine, open_store
-from whyrank.errors import StoreDamaged
+from whyrank.errors import StoreDamaged, StoreUnavailable
 from whyrank.interfaces.desk import Desk, OpenStores
 from whyrank.opening import open_engine
 from whyrank.testing.faulty_server import FaultyServer
@@ -57,6 +59,23 @@ def test_a_damaged_store_is_an_error_every_time_and_none_once_it_is_mended(tmp_p
     file.unlink()
     assert len(desk.reading().search("tea")) == 0
     desk.close()
+
+
+def test_a_store_that_was_replaced_is_opened_and_one_that_was_deleted_is_missed(tmp_path: Path, desk: Desk) -> None:
+    path = desk.store
+    desk.writing().add("of the first file")
+    kept = tmp_path / "kept.db"
+    with whyrank.open(kept, embedding="none") as other:
+        other.add("of the second file")
+    os.replace(kept, path)
+    assert [memory.text for memory in desk.reading().list()] == ["of the second file"]
+    assert desk.writing().add("stored into it").text in {memory.text for memory in desk.reading().list()}
+    aside = path.rename(tmp_path / "aside.db")
+    with pytest.raises(StoreUnavailable, match="was deleted"):
+        desk.writing().add("into nowhere")
+    assert not path.exists()
+    aside.rename(path)
+    assert len(desk.reading().list()) == 2
 
 
 def test_work_keeps_nobody_else_waiting_and_comes_to_its_end(desk: Desk) -> None:

@@ -27,6 +27,11 @@ class Bookkeeping:
         """Hold one consistent view for all reads inside the block."""
         return self._database.reading()
 
+    @property
+    def is_current(self) -> bool:
+        """Tell whether the file that was opened is still the one under its name."""
+        return self._database.is_current
+
     def with_text(self, text: str, scope: Scope) -> list[Memory]:
         """Return the facts of one scope that say the same: case and white space aside."""
         with self.reading():

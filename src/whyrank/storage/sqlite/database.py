@@ -99,12 +99,16 @@ class Database:
             self.check_identity()
         return connection
 
+    @property
+    def is_current(self) -> bool:
+        """Tell whether the file that is open is the one under its name."""
+        return self._identity in (None, identity_of(self.path))
+
     def check_identity(self) -> None:
         """Refuse to go on if the file that is open is no longer the one under its name."""
-        found = identity_of(self.path)
-        if self._identity is None or found == self._identity:
+        if self.is_current:
             return
-        if found is None:
+        if identity_of(self.path) is None:
             raise StoreUnavailable(
                 f"{self.path} was deleted while it was open", "put it back (`whyrank restore FILE`) and open it again"
             )
@@ -291,7 +295,7 @@ class Database:
     def _is_orphaned(self) -> bool:
         """Tell whether the file that was open has lost its name, and nobody in this process has another by it open."""
         alike = [one for one in _DATABASES if one is not self and one.file == self.file and not one._is_closed]
-        return self._identity not in (None, identity_of(self.path)) and not alike
+        return not (self.is_current or alike)
 
     def _all_held(self) -> list[_Held]:
         with self._opening:
