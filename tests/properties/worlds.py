@@ -46,6 +46,7 @@ from whyrank.ranking.stages import (
 from whyrank.ranking.worth import Base, Importance
 from whyrank.testing.embedder import WordDirections
 from whyrank.testing.reranker import SharedWords
+from whyrank.trail import TermValue
 from whyrank.types import GLOBAL, Memory, Query, Run, Scope, Signal, Source, Statistics, Where
 
 NOW = 1_700_000_000.0
@@ -146,7 +147,9 @@ def _signal(draw: st.DrawFn, name: str, ids: list[str], low: float, high: float)
     # Few distinct values, so that ties are common.
     values = st.one_of(st.floats(low, high), st.sampled_from([low, (low + high) / 2, high]))
     scores = {identity: draw(values) for identity in ids}
-    return Signal(name, scores, {identity: max(0.0, score) / high for identity, score in scores.items()})
+    coverage = {identity: max(0.0, score) / high for identity, score in scores.items()}
+    words = {identity: [TermValue("tea", "words", "own", score)] for identity, score in scores.items()}
+    return Signal(name, scores, coverage, words if name == "keyword" else {})
 
 
 def _run(draw: st.DrawFn, signal: Signal) -> Run:
