@@ -116,6 +116,8 @@ class Extractor:
             self._read.add(name)
             if cleaned.replaced or content.replaced:
                 report.remarks.append((name, "characters that cannot be stored were replaced"))
+            if content.remark:
+                report.remarks.append((name, content.remark))
             yield from (Part(name, window, date_in_name(name)) for window in windows(cleaned.text, settings.size))
 
     def _name(self, file: Found) -> str:

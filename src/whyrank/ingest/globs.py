@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 
 from ..errors import ConfigError
@@ -73,7 +73,12 @@ def _of_pattern(workspace: Path, pattern: str) -> Iterator[Found | Skipped]:
         below = f"`{pattern.rstrip('/')}/**/*.md` means the markdown below it"
         yield Skipped(str(root), f"is a folder; {below}", failed=True)
     else:
-        yield from walk(root, wanted=lambda path: is_match(Path(path).relative_to(workspace).as_posix(), pattern))
+        wanted = partial(_is_match_below, workspace, pattern)
+        yield from walk(root, wanted, below=workspace)
+
+
+def _is_match_below(workspace: Path, pattern: str, path: str) -> bool:
+    return is_match(Path(path).relative_to(workspace).as_posix(), pattern)
 
 
 def _astray(path: Path, workspace: Path) -> Skipped | None:

@@ -246,8 +246,8 @@ class Ingestor:
         if known and known.content_hash == record.content_hash:
             return FilePlan(name, "touched", record)
         parsed = memories_in(content.text, name, scope, file.mtime_ns / _NANOSECONDS, self.settings.size)
-        remarks = [*parsed.remarks, *(["bytes that are no UTF-8 were replaced"] if content.replaced else [])]
-        report.remarks += [(name, remark) for remark in remarks]
+        replaced = "bytes that are no UTF-8 were replaced" if content.replaced else ""
+        report.remarks += [(name, remark) for remark in (*parsed.remarks, content.remark, replaced) if remark]
         remove = tuple(self.store.chunks_of(scope, name)) if known else ()
         return FilePlan(name, "changed" if known else "new", record, parsed.memories, remove)
 

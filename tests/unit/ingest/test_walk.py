@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from whyrank.ingest.walk import Content, Found, Skipped, read, walk
+from whyrank.ingest.walk import HAS_DIR_FD, Content, Found, Root, Skipped, open_below, read, walk
 
 CAP = 1_000
+RACES = 20_000 if os.environ.get("SOAK") else 400
 
 
 def put(root: Path, *names: str, text: str = "words\n") -> None:
@@ -44,7 +48,7 @@ def test_a_found_file_carries_its_size_and_time(tmp_path: Path) -> None:
     put(tmp_path, "a.md", text="12345")
     os.utime(tmp_path / "a.md", ns=(7, 7))
 
-    assert list(walk(tmp_path)) == [Found(str(tmp_path / "a.md"), 5, 7)]
+    assert [item[:3] for item in walk(tmp_path)] == [(str(tmp_path / "a.md"), 5, 7)]
 
 
 def test_a_single_file_is_found_whatever_it_is_called(tmp_path: Path) -> None:
@@ -227,3 +231,207 @@ def test_a_binary_file_is_skipped(tmp_path: Path) -> None:
 )
 def test_bytes_become_text(tmp_path: Path, data: bytes, text: str, replaced: bool) -> None:
     assert content(tmp_path / "a.md", data) == Content(text, data, replaced)
+
+
+SECRET = "the combination is 4711"
+
+
+def swap(path: Path, target: Path) -> None:
+    """Put a link where a file or folder is, at once, and what was there aside."""
+    link = path.with_name(f"{path.name}.link")
+    link.symlink_to(target)
+    os.rename(path, path.with_name(f"{path.name}.before"))
+    os.rename(link, path)
+
+
+def read_all(items: list[Found | Skipped]) -> dict[str, Content | Skipped]:
+    return {Path(item.path).name: read(item, CAP) for item in items if isinstance(item, Found)}
+
+
+def test_a_file_that_became_a_link_out_since_it_was_found_is_not_read(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    put(root, "a.md", "b.md")
+    put(tmp_path, "outside/a.md", text=SECRET)
+    items = list(walk(root))
+    swap(root / "a.md", tmp_path / "outside" / "a.md")
+
+    contents = read_all(items)
+
+    reason = "it or a folder on the way to it has become a link that leads out"
+    assert contents["a.md"] == Skipped(str(root / "a.md"), reason)
+    assert isinstance(contents["b.md"], Content)
+
+
+@pytest.mark.parametrize("folder", ["sub", "sub/deep"])
+def test_a_file_below_a_folder_that_became_a_link_out_since_it_was_found_is_not_read(
+    tmp_path: Path, folder: str
+) -> None:
+    root = tmp_path / "root"
+    put(root, "sub/deep/a.md")
+    put(tmp_path, "outside/a.md", "outside/deep/a.md", text=SECRET)
+    items = list(walk(root))
+    swap(root / folder, tmp_path / "outside")
+
+    item = read_all(items)["a.md"]
+
+    assert isinstance(item, Skipped)
+    assert "leads out" in item.reason
+
+
+def test_a_root_that_became_a_link_since_it_was_walked_is_not_read(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    put(root, "a.md")
+    put(tmp_path, "outside/a.md", text=SECRET)
+    items = list(walk(root))
+    swap(root, tmp_path / "outside")
+
+    assert isinstance(read_all(items)["a.md"], Skipped)
+
+
+def test_a_link_that_leads_elsewhere_since_it_was_found_is_not_read(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    put(root, "a.md")
+    put(tmp_path, "outside.md", text=SECRET)
+    (root / "link.md").symlink_to("a.md")
+    items = list(walk(root))
+    swap(root / "link.md", tmp_path / "outside.md")
+
+    contents = read_all(items)
+
+    assert isinstance(contents["link.md"], Skipped)
+    assert isinstance(contents["a.md"], Content)
+
+
+def test_a_link_inside_the_root_is_read_where_it_leads(tmp_path: Path) -> None:
+    put(tmp_path, "sub/a.md", text="words")
+    (tmp_path / "link.md").symlink_to("sub/a.md")
+
+    item = read_all(list(walk(tmp_path)))["link.md"]
+
+    assert isinstance(item, Content)
+    assert item.text == "words"
+
+
+def test_an_ignore_file_of_a_folder_that_became_a_link_does_not_rule(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    put(root, "a/1.md", "b/2.md")
+    put(outside, "2.md", ".gitignore", text=SECRET)
+    items = walk(root)
+    next(items)
+    swap(root / "b", outside)
+
+    (item,) = items
+
+    assert item == Skipped(str(root / "b"), "a link to a folder; links are not followed")
+
+
+@pytest.mark.parametrize("has_dir_fd", [HAS_DIR_FD, False])
+@pytest.mark.parametrize("path", ["a.md", "sub/a.md"])
+def test_what_is_opened_lies_below_the_root_with_descriptors_of_folders_and_without(
+    tmp_path: Path, has_dir_fd: bool, path: str
+) -> None:
+    root = tmp_path / "root"
+    put(root, path)
+    put(tmp_path, "outside/a.md", text=SECRET)
+    os.close(open_below(Root(str(root)), str(root / path), has_dir_fd=has_dir_fd))
+    outside = tmp_path / "outside"
+    swap((root / path).parent if "/" in path else root / path, outside if "/" in path else outside / "a.md")
+
+    with pytest.raises(OSError, match="leads out"):
+        open_below(Root(str(root)), str(root / path), has_dir_fd=has_dir_fd)
+
+
+SWAPS = """
+import os, sys
+root, outside = sys.argv[1:]
+os.symlink(outside, root + "/.folder")
+os.symlink(outside + "/0.md", root + "/.file")
+print("ready", flush=True)
+while True:
+    for path, link in ((root + "/sub", root + "/.folder"), (root + "/sub2/0.md", root + "/.file")):
+        os.rename(path, path + ".aside")
+        os.rename(link, path)
+        os.rename(path, link)
+        os.rename(path + ".aside", path)
+"""
+
+
+def test_whoever_swaps_files_and_folders_for_links_meanwhile_gets_nothing_from_outside_read(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    put(root, *(f"{folder}/{number}.md" for folder in ("sub", "sub2") for number in range(4)))
+    put(outside, *(f"{number}.md" for number in range(4)), text=SECRET)
+    process = subprocess.Popen([sys.executable, "-c", SWAPS, str(root), str(outside)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        process.stdout.readline()
+        texts, met = set[str](), 0
+        for _ in range(RACES):
+            contents = read_all(list(walk(root)))
+            texts |= {item.text for item in contents.values() if isinstance(item, Content)}
+            met += any(isinstance(item, Skipped) for item in contents.values())
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+    assert texts == {"words\n"}
+    assert met, "no swap fell between a look and a read"
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+@pytest.mark.parametrize(
+    ("data", "text", "replaced"),
+    [
+        (b"The boats are red.", "The boats are red.", False),
+        (b"The boats are red", "The boats are red", False),
+        ("Die Boote sind grün.".encode(), "Die Boote sind grün.", False),
+        ("Лодки красные.".encode(), "Лодки красные.", False),
+        ("Die Boote sind grün".encode("latin-1"), "Die Boote sind gr\ufffdn", True),
+    ],
+)
+def test_a_mark_of_utf_16_before_something_else_is_named_and_not_believed(
+    tmp_path: Path, mark: bytes, data: bytes, text: str, replaced: bool
+) -> None:
+    item = content(tmp_path / "a.md", mark + data)
+
+    assert isinstance(item, Content)
+    said = f"begins with the mark of UTF-16 ({mark.hex(' ').upper()}) and is none: read as UTF-8"
+    assert (item.text, item.replaced, item.remark) == (text, replaced, said)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", ["The boats are red.\n", "漢字文章のテキスト。", "Лодки красные", "", "中文"])
+def test_utf_16_is_read_as_such(tmp_path: Path, encoding: str, text: str) -> None:
+    item = content(tmp_path / "a.md", f"\ufeff{text}".encode(encoding))
+
+    assert isinstance(item, Content)
+    assert (item.text, item.replaced, item.remark) == (text, False, "")
+
+
+def test_utf_16_that_was_cut_in_the_middle_of_a_letter_is_read_to_there(tmp_path: Path) -> None:
+    item = content(tmp_path / "a.md", "red boats".encode("utf-16")[:-1])
+
+    assert isinstance(item, Content)
+    assert (item.text, item.replaced) == ("red boat\ufffd", True)
+
+
+def test_random_bytes_behind_a_mark_of_utf_16_are_a_binary_file(tmp_path: Path) -> None:
+    data = b"\xff\xfe" + random.Random(1).randbytes(998)
+
+    assert content(tmp_path / "a.md", data) == Skipped(str(tmp_path / "a.md"), "a binary file")
+
+
+def test_an_ignore_rule_that_would_take_long_to_match_is_named_and_passed_over(tmp_path: Path) -> None:
+    put(tmp_path, f"{'a' * 200}.md", "b.md")
+    (tmp_path / ".gitignore").write_text("a*a*a*a*a*a*a*a*a*c\nb.md\n", encoding="utf-8")
+
+    assert found(tmp_path) == [f"{'a' * 200}.md"]
+    assert "more than 3 stars" in skipped(tmp_path)[".gitignore:1"].reason
+
+
+def test_an_ignore_file_over_a_megabyte_is_named(tmp_path: Path) -> None:
+    put(tmp_path, "a.md")
+    (tmp_path / ".gitignore").write_text("a.md\n" * 250_000, encoding="utf-8")
+
+    assert found(tmp_path) == ["a.md"]
+    assert "over the cap" in skipped(tmp_path)[".gitignore"].reason
