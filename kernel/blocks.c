@@ -476,7 +476,15 @@ static Py_ssize_t table(File *file, Py_ssize_t start)
         return UNCERTAIN;
     while (last < file->end && begins_with(line_at(file, last), "|"))
         last++;
-    return bars * (last - start) > MOST_CELLS ? UNCERTAIN : if_blank(file, last);
+    Py_ssize_t missing = 0; /* at most, from rows with fewer cells than the head */
+    for (Py_ssize_t row = start + 2; row < last && missing <= MOST_CELLS; row++) {
+        Line line = line_at(file, row);
+        Py_ssize_t own = count_of(line, '|');
+        for (Py_ssize_t i = 1; i < line.size; i++)
+            own -= line.text[i] == '|' && line.text[i - 1] == '\\';
+        missing += own < bars ? bars - own : 0;
+    }
+    return missing > MOST_CELLS ? UNCERTAIN : if_blank(file, last);
 }
 
 static Py_ssize_t quote(File *file, Py_ssize_t start)

@@ -60,9 +60,9 @@ def told_dates(text: str, moment: float, language: str = DEFAULT_LANGUAGE) -> tu
 
 def _named(said: str, today: date, away: dict[str, int]) -> Iterator[str]:
     """Yield what single words name, and "the day before yesterday", which names another day than its last word."""
-    for match in _TWO_AWAY.finditer(said) if "day " in said else ():
-        yield from _day(today, -2 if match["side"].startswith("before") else 2)
-        said = said.replace(match[0], "")
+    for match in dict.fromkeys(_TWO_AWAY.findall(said)) if "day " in said else ():
+        yield from _day(today, -2 if match.startswith("before") else 2)
+        said = said.replace(f"day {match}", "")
     if _mentions(said, away):
         for word in _WORD.findall(said):
             if word in away:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from .patterns import pattern
 
@@ -22,6 +22,12 @@ _MAY_BE_UNSPACED = re.compile(
     "[\u0e00-\u11ff\u1780-\u19ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffff"
     "\U00010000-\U0001efff\U0001f200-\U0001f2ff\U00020000-\U0003ffff]"
 )
+
+# Marks on one letter beyond which a text is normalised in parts: `unicodedata` sorts them by insertion. The
+# Stream-Safe Text Format (UAX #15) allows 30; nobody's writing has more, drawings made of marks do.
+_MOST_MARKS = 128
+_MANY_MARKS = pattern(rf"\p{{M}}{{{_MOST_MARKS}}}(?=\p{{M}})")
+_GRAPHEME_JOINER = "\u034f"  # invisible, and of no combining class: marks are not sorted across it
 
 CHARACTERS_PER_TOKEN = 4  # English prose; the usual estimate, good enough to size a chunk
 
@@ -55,7 +61,7 @@ def fold(text: str) -> str:
     """Bring text to the form it is matched in: compatibility-composed and case-folded."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return normalized("NFKC", normalized("NFKC", text).casefold())
 
 
 def same_text(text: str) -> str:
@@ -70,7 +76,7 @@ def same_bytes(text: str) -> bytes:
         if b"  " not in said and len(said.translate(None, _ODD_SPACES)) == len(said):
             return said
     # Letters that are put together of several (as of some file systems) are the same letters.
-    composed = unicodedata.normalize("NFC", text)
+    composed = normalized("NFC", text)
     return " ".join(composed.casefold().split()).encode("utf-8", errors="replace")
 
 
@@ -83,7 +89,14 @@ def compose(text: str) -> str:
     """Bring text to one composed form with straight apostrophes; its case stays, so that camelCase can be seen."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", text).replace("’", "'")
+    return normalized("NFKC", text).replace("’", "'")
+
+
+def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
+    """Return a normal form of Unicode in time linear in the text; runs of over 128 marks are parted by joiners."""
+    if any(map(unicodedata.combining, text[_MOST_MARKS // 2 :: _MOST_MARKS // 2])):  # no longer run is between these
+        text = _MANY_MARKS.sub(rf"\g<0>{_GRAPHEME_JOINER}", text)
+    return unicodedata.normalize(form, text)
 
 
 def unspaced_letters(text: str) -> int:

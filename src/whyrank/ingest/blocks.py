@@ -26,7 +26,7 @@ _DRAWN = frozenset("-:|=_* \t")
 _RULE = re.compile(r"(?:-{3,}|\*{3,}|_{3,})[ \t]*\Z")
 _TABLE_HEAD = re.compile(r"\|[^\\]*\|[ \t]*\Z")
 _TABLE_RULE = re.compile(r"\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\Z")
-_MOST_CELLS = 0x10000  # the parser makes no more of one table
+_MOST_CELLS = 0x10000  # the parser adds no more of them to rows of one table that have too few
 _DEFINED = re.compile(r"\[(?:.*\]:|(?:[^\]\\]|\\.)*\\?\Z)")  # a link, whose label may go on in the next line
 # The same where it is certain: a label that is seen, an address without escapes or entities, by no other protocol than
 # that of pages.
@@ -190,8 +190,11 @@ def _table(lines: Sequence[str], start: int, end: int) -> Block | None:
     while last < end and lines[last].startswith("|"):
         last += 1
     _check_blank(lines, last, end)
-    if rule.count("|") * (last - start) > _MOST_CELLS:
-        raise _Uncertain
+    bars = rule.count("|")
+    if bars * (last - start) > _MOST_CELLS:
+        fewest = (line.count("|") - line.count("\\|") for line in lines[start + 2 : last])
+        if sum(max(0, bars - own) for own in fewest) > _MOST_CELLS:
+            raise _Uncertain
     return Block(start, last, is_whole=True)
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, filterfalse
+from functools import cached_property
+from itertools import accumulate, filterfalse, pairwise
 from typing import NamedTuple
 
-from ..analysis.text import estimated_tokens, tokens_in_letters, unspaced_letters
+from ..analysis.text import CHARACTERS_PER_TOKEN, estimated_tokens, tokens_in_letters, unspaced_letters
 from ..errors import ConfigError
 from ..kernel import COMPILED, Kernel
 from .blocks import Block
-from .markdown import ParsedText
+from .markdown import MOST_OF_A_HEADING, ParsedText
 from .markers import Mark
 
 # Raised whenever the same file would give other chunks of the same words, or another date: files are then read anew,
@@ -69,6 +70,15 @@ class _Sizes:
     def __init__(self, lines: Sequence[str], is_spaced: bool) -> None:
         self._letters = [0, *accumulate(map(len, lines))]
         self._unspaced = None if is_spaced else [0, *accumulate(map(unspaced_letters, lines))]
+
+    def written(self, start: int, end: int) -> tuple[int, int]:
+        """Return lines without the empty ones before and behind them; the last of lines that are all empty."""
+        low, high = bisect_left(self._written, start), bisect_left(self._written, end)
+        return (end - 1, end) if low == high else (self._written[low], self._written[high - 1] + 1)
+
+    @cached_property
+    def _written(self) -> list[int]:
+        return [number for number, (before, after) in enumerate(pairwise(self._letters)) if before < after]
 
     def tokens(self, start: int, end: int) -> int:
         """Estimate lines from one to before another, of which there is at least one."""
@@ -132,10 +142,10 @@ class _Packer:
 
     def add(self, piece: _Piece) -> None:
         """Add a piece; what is marked is not mixed with what is not."""
-        if self._pieces and self._pieces[-1].marks != piece.marks:
+        if self._pieces and self._pieces[-1].marks is not piece.marks:  # one tuple for all pieces of a section
             self.flush()
         if piece.part_of_line:
-            if all(waiting.is_heading and waiting.headings == piece.headings for waiting in self._pieces):
+            if all(self._is_told_by(waiting, piece.headings) for waiting in self._pieces):
                 self._pieces = []  # the heading stands in the trail; a chunk of it alone says nothing
             self.flush()
             self.chunks.append(Chunk(piece.part_of_line, piece.start + 1, piece.end, piece.headings, piece.marks))
@@ -146,6 +156,11 @@ class _Packer:
         elif self._pieces and tokens + piece.tokens > self.size.tokens:
             self._overflow(self.size.tokens - piece.tokens)
         self._pieces.append(piece)
+
+    def _is_told_by(self, waiting: _Piece, headings: tuple[str, ...]) -> bool:
+        """Tell whether headings say all that a piece does; of a long one they have the beginning."""
+        is_short = waiting.tokens * CHARACTERS_PER_TOKEN <= MOST_OF_A_HEADING
+        return waiting.is_heading and waiting.headings == headings and is_short
 
     def flush(self) -> None:
         """Close the chunk."""
@@ -183,8 +198,7 @@ class _Packer:
             return 0
         start, end = self._pieces[0].start, self._pieces[-1].end
         if not (self.lines[start] and self.lines[end - 1]):
-            first, end = _lines_of(self.lines, start, end)
-            start = first - 1
+            start, end = self.sizes.written(start, end)
         return self.sizes.tokens(start, end)
 
 
@@ -196,10 +210,11 @@ def _pieces(document: ParsedText, sizes: _Sizes, size: ChunkSize) -> Iterator[_P
 
 def _marked(document: ParsedText, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
     heads = [block.start for block in document.blocks if block.level]
+    lines = [mark.line for mark in document.marks]
+    borders = [bisect_left(lines, line) for line in (0, *heads, len(document.lines))]
+    sections = [document.marks[start:end] for start, end in pairwise(borders)]
     for piece in pieces:
-        place = bisect_right(heads, piece.start)
-        begin, end = ([0, *heads][place], [*heads, len(document.lines)][place])
-        yield piece._replace(marks=tuple(mark for mark in document.marks if begin <= mark.line < end))
+        yield piece._replace(marks=sections[bisect_right(heads, piece.start)])
 
 
 def _unmarked_pieces(document: ParsedText, sizes: _Sizes, size: ChunkSize) -> Iterator[_Piece]:

@@ -17,10 +17,12 @@ from .dates import date_in_name, is_evergreen, parse_date
 from .entries import content_hash, id_for, occurrences
 from .frontmatter import FrontMatter
 from .markdown import ParsedText, parse_markdown, parse_plain
-from .markers import FRONT, FileFields, file_fields, lasting, scalar, section_fields
+from .markers import FRONT, FileFields, Mark, file_fields, lasting, scalar, section_fields
 from .walk import LOGS, MARKDOWN
 
 SKILL_FILE = "SKILL.md"
+MOST_OF_A_NAME = 500  # characters: every chunk of a file is embedded and found by its name
+MOST_REMARKS = 50  # of one file that are told one by one
 
 _TEXT_KEYS = ("text", "content", "message")
 _SPEAKER_KEYS = ("speaker", "role", "author", "from", "name")
@@ -47,8 +49,32 @@ def memories_in(text: str, path: str, scope: Scope, mtime: float, size: ChunkSiz
     whole = file_fields(document.front.fields, document.front.places)
     memories = tuple(_chunk_memories(document, whole, path, scope, mtime, size))
     problem = document.front.problem or ("" if memories else "it holds no text")
-    said = (problem, *whole.problems, _scope_said(document.front, scope), *section_fields(document.marks).problems)
-    return Read(memories, (*remarks, *dict.fromkeys(filter(None, said))))
+    said = (
+        problem,
+        *whole.problems,
+        _scope_said(document.front, scope),
+        *_cut_names(document.front),
+        _unparsed(document),
+    )
+    told = [*dict.fromkeys(filter(None, (*said, *section_fields(document.marks).problems)))]
+    if len(told) > MOST_REMARKS:
+        told[MOST_REMARKS:] = [f"and {len(told) - MOST_REMARKS:,} more of the kind"]
+    return Read(memories, (*remarks, *told))
+
+
+def _unparsed(document: ParsedText) -> str:
+    """Say from which line on a file was too much for the parser."""
+    if document.plain_from is None:
+        return ""
+    return f"from line {document.plain_from + 1:,} on it is read as paragraphs: more than the parser is given"
+
+
+def _cut_names(front: FrontMatter) -> Iterator[str]:
+    """Say which names in front matter are too long to stand with every chunk."""
+    for key in ("title", "name", "slug"):
+        if (length := len(scalar(front.fields.get(key)))) > MOST_OF_A_NAME:
+            place = front.places.get(key, FRONT)
+            yield f"{place}: {key} has {length:,} characters, the first {MOST_OF_A_NAME} are kept"
 
 
 def _scope_said(front: FrontMatter, scope: Scope) -> str:
@@ -65,13 +91,16 @@ def _chunk_memories(
     fields = document.front.fields
     place = stored_place(path)
     is_skill = place.name == SKILL_FILE
-    name = _text(fields, *(("name", "title") if is_skill else ("title", "name"))) or _top_heading(document)
+    named = _text(fields, *(("name", "title") if is_skill else ("title", "name")))[:MOST_OF_A_NAME].rstrip()
+    name = named or _top_heading(document)
     summary = _text(fields, "description", "summary")
-    slug = _text(fields, "slug") or (place.folders[-1] if is_skill and place.folders else "")
+    slug = _text(fields, "slug")[:MOST_OF_A_NAME].rstrip() or (place.folders[-1] if is_skill and place.folders else "")
     dated = whole.values.get("date", date_in_name(path))
     evergreen = is_evergreen(path, dated is not None)
     chunks = chunk(document, size) or _summary_only(summary or name)
     numbered = occurrences(piece.text for piece in chunks)
+    marks: tuple[Mark, ...] = ()
+    marked = whole.values
     for number, (piece, (text, occurrence)) in enumerate(zip(chunks, numbered, strict=True)):
         draft = Draft(
             id=id_for(scope, path, text, occurrence),
@@ -90,8 +119,10 @@ def _chunk_memories(
             trust="ingested",
         )
         memory = finished(draft)
-        if piece.marks or whole.values:
-            memory = replace(memory, **lasting(section_fields(piece.marks).over(whole.values), mtime))
+        if piece.marks is not marks:
+            marks, marked = piece.marks, section_fields(piece.marks).over(whole.values)
+        if marked:
+            memory = replace(memory, **lasting(marked, mtime))
         yield memory
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from .blocks import Block, blocks_by_lines
@@ -16,16 +17,24 @@ if TYPE_CHECKING:
 
 _CODE = frozenset({"fence", "code_block"})
 _WHOLE = _CODE | {"table_open"}
-LINES_PARSED = 64  # at a time, where it is not certain what lines are; four times as many if they are all one block
+# At a time, where it is not certain what lines are; twice as much if they are all one block.
+LINES_PARSED = 64
+# What the parser may be given of one file, again and again if need be, in microseconds as it takes them on a usual
+# machine: one for a character, and some more for a line.
+MOST_PARSED = 4_000_000
+_OF_A_LINE = 50
+# Characters of a heading that stand above every chunk of its section; its own chunk has all of them.
+MOST_OF_A_HEADING = 500
 
 
 class ParsedText(NamedTuple):
-    """A parsed file: its lines, its blocks, its front matter and its markers."""
+    """A parsed file: its lines, its blocks, its front matter, its markers, and from where on it was not parsed."""
 
     lines: tuple[str, ...]
     blocks: tuple[Block, ...]
     front: FrontMatter
     marks: tuple[Mark, ...] = ()
+    plain_from: int | None = None
 
 
 @lru_cache(maxsize=1)
@@ -38,12 +47,18 @@ def _parser() -> MarkdownIt:
 
 def parse_markdown(text: str) -> ParsedText:
     """Read a markdown file."""
+    if "\r" in text:  # which the parser takes for the end of a line
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     lines = tuple(text.split("\n"))
     front = front_matter(lines)
-    # What the parser takes for the end of a line, or puts something else for, is left to it.
-    is_usual = "\r" not in text and "\0" not in text
-    blocks = blocks_of(lines, front.body_start) if is_usual else parsed_blocks(lines, front.body_start)
-    document = ParsedText(lines, blocks, front)
+    # What the parser puts something else for is left to it.
+    if "\0" in text:
+        blocks, plain_from = parsed_blocks(lines, front.body_start), None
+    else:
+        blocks, plain_from = bounded_blocks(lines, front.body_start)
+    if any(len(block.title) > MOST_OF_A_HEADING for block in blocks):
+        blocks = tuple(block._replace(title=block.title[:MOST_OF_A_HEADING]) for block in blocks)
+    document = ParsedText(lines, blocks, front, plain_from=plain_from)
     return _unmarked(document) if "whyrank:" in text else document
 
 
@@ -54,33 +69,67 @@ def parsed_blocks(lines: Sequence[str], body_start: int) -> tuple[Block, ...]:
 
 def blocks_of(lines: Sequence[str], body_start: int, parsed: int = LINES_PARSED) -> tuple[Block, ...]:
     """Return the same blocks, and ask the parser only where it is not certain what lines are."""
+    return bounded_blocks(lines, body_start, parsed)[0]
+
+
+def bounded_blocks(
+    lines: Sequence[str], body_start: int, parsed: int = LINES_PARSED, room: int = MOST_PARSED
+) -> tuple[tuple[Block, ...], int | None]:
+    """Return the blocks, and the line from which on they are paragraphs, as the parser had read enough; or None."""
     blocks, place = blocks_by_lines(lines, body_start)
-    while place < len(lines) and (found := _next_blocks(lines, place, parsed)):
+    while place < len(lines):
+        found, room = _next_blocks(lines, place, parsed, room)
+        if room < 0:
+            blocks += _paragraphs(lines, place)
+            return tuple(_without_gaps(lines, body_start, blocks)), place
+        if not found:
+            break
         told, place = blocks_by_lines(lines, found[-1].end)
         blocks += found + told
-    return tuple(_without_gaps(lines, body_start, blocks))
+    return tuple(_without_gaps(lines, body_start, blocks)), None
 
 
-def _next_blocks(lines: Sequence[str], start: int, size: int) -> list[Block]:
-    """Return the blocks of the next lines, without those that may go on behind them; none at the end of the file."""
-    while start + size < len(lines):
+def _next_blocks(lines: Sequence[str], start: int, size: int, room: int) -> tuple[list[Block], int]:
+    """Return the blocks of the next lines, without those that may go on behind them; none at the end of the file.
+
+    And how much may still be parsed: below 0 these were not.
+    """
+    stop = min(start + size, len(lines))
+    cost = sum(map(_cost, lines[start:stop]))
+    while True:
+        room -= cost
+        if room < 0:
+            return [], room
+        found = [*_blocks(lines, start, stop)]
+        if stop == len(lines):
+            return found, room
         # A block that another one follows has ended, and what it is depends on nothing behind a blank line.
-        blank = max((number for number in range(start, start + size) if not lines[number].strip(" \t")), default=start)
-        ended = [block for block in [*_blocks(lines, start, start + size)][:-1] if block.end <= blank]
+        blank = max((number for number in range(start, stop) if not lines[number].strip(" \t")), default=start)
+        ended = [block for block in found[:-1] if block.end <= blank]
         if ended:
-            return ended
-        size *= 4
-    return [*_blocks(lines, start, len(lines))]
+            return ended, room
+        wanted = 2 * cost
+        while cost < wanted and stop < len(lines):
+            cost += _cost(lines[stop])
+            stop += 1
+
+
+def _cost(line: str) -> int:
+    return len(line) + _OF_A_LINE
 
 
 def _unmarked(document: ParsedText) -> ParsedText:
     """Take the markers out of what is neither code nor table."""
     lines, marks, code = list(document.lines), list[Mark](), _code_in(document)
+    stop = _parsed_to(document)
     for block in document.blocks:
-        for number in range(block.start, 0 if block.is_whole else block.end):
+        for number in range(block.start, 0 if block.is_whole else min(block.end, stop)):
             if number not in code:
                 lines[number], mark = taken_out(lines[number], number)
                 marks += [mark] if mark is not None else []
+    if any("whyrank:" in line for line in lines[stop:]):
+        said = f"line {stop + 1}: markers from here on are left as text: more than the parser is given"
+        marks.append(Mark(stop, {}, (said,)))
     blocks = tuple(block._replace(title=without_markers(block.title)) for block in document.blocks)
     return document._replace(lines=tuple(lines), blocks=blocks, marks=tuple(marks))
 
@@ -95,23 +144,34 @@ def _tokens(text: str) -> list[Token]:
 def _code_in(document: ParsedText) -> set[int]:
     """Return the lines of code, in lists and quotes as well."""
     first = document.front.body_start
-    tokens = _tokens("\n".join(document.lines[first:]))
+    tokens = _tokens("\n".join(document.lines[first : _parsed_to(document)]))
     spans = [token.map for token in tokens if token.type in _CODE and token.map is not None]
     return {first + number for start, end in spans for number in range(start, end)}
+
+
+def _parsed_to(document: ParsedText) -> int:
+    """Return the line behind the last one that the parser may read to tell code from text: markers behind it stay."""
+    costs = accumulate(map(_cost, document.lines[document.front.body_start :]))
+    return document.front.body_start + sum(1 for _ in takewhile(lambda cost: cost <= MOST_PARSED, costs))
 
 
 def parse_plain(text: str) -> ParsedText:
     """Read a plain text file: paragraphs are its blocks."""
     lines = tuple(text.split("\n"))
-    blocks: list[Block] = []
+    return ParsedText(lines, tuple(_paragraphs(lines, 0)), FrontMatter())
+
+
+def _paragraphs(lines: Sequence[str], first: int) -> Iterator[Block]:
+    """Yield the paragraphs from a line on."""
     start: int | None = None
-    for number, line in enumerate((*lines, "")):
-        if line.strip() and start is None:
-            start = number
-        elif not line.strip() and start is not None:
-            blocks.append(Block(start, number))
+    for number in range(first, len(lines)):
+        if lines[number].strip():
+            start = number if start is None else start
+        elif start is not None:
+            yield Block(start, number)
             start = None
-    return ParsedText(lines, tuple(blocks), FrontMatter())
+    if start is not None:
+        yield Block(start, len(lines))
 
 
 def _blocks(lines: Sequence[str], first: int, stop: int) -> Iterator[Block]:

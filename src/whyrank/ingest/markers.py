@@ -20,9 +20,11 @@ from ..lifetimes import LIFETIMES, expiry
 from ..types import CATEGORIES
 from .dates import parse_date
 
-_MARKER = re.compile(r"[ \t]*(?<!\\)<!--\s*whyrank:(.*?)-->")
-_UNCLOSED = re.compile(r"(?<!\\)<!--\s*whyrank:(?!.*-->)")
-_CODE = re.compile(r"(?<![`\\])(`+)(?!`).+?(?<!`)\1(?!`)")
+_OPENING = re.compile(r"(?<!\\)<!--\s*whyrank:")
+_CLOSING = "-->"
+_BACKTICKS = re.compile("`+")
+_MOST_IN_A_MARKER = 4_000  # characters; `shlex` takes four times as long for twice as many
+_MOST_NAMES = 100  # of a list: every chunk of the file has them all
 _LARGEST_NUMBER = 10**18
 _LONGEST = 200  # characters of a tag or an entity
 _ALIKE = 0.8  # of difflib: what looks so much like one of our keys in front matter is a slip, other keys are others'
@@ -53,14 +55,13 @@ class FileFields(NamedTuple):
 
 def taken_out(line: str, number: int) -> tuple[str, Mark | None]:
     """Return a line without its markers, and what they say."""
-    found = _markers_in(line)
-    if not found:
-        unclosed = _UNCLOSED.search(_without_code(line)) is not None
-        return line, Mark(number, {}, (f"line {number + 1}: a marker must end on its line",)) if unclosed else None
+    found, is_closed = _markers_in(line)
+    if is_closed and not found:
+        return line, None
     said: dict[str, Any] = {}
-    problems: list[str] = []
+    problems = [] if is_closed else [f"line {number + 1}: a marker must end on its line"]
     for marker in found:
-        fields, wrong = _assignments(line[slice(*marker.span(1))], number + 1)
+        fields, wrong = _assignments(line[marker.inside], number + 1)
         said |= fields
         problems += wrong
     return _without(line, found), Mark(number, said, tuple(problems))
@@ -68,26 +69,62 @@ def taken_out(line: str, number: int) -> tuple[str, Mark | None]:
 
 def without_markers(text: str) -> str:
     """Return a text, for instance a heading, without its markers."""
-    return _without(text, _markers_in(text)).strip()
+    return _without(text, _markers_in(text)[0]).strip()
 
 
-def _markers_in(line: str) -> list[re.Match[str]]:
-    """Find markers, but not those that somebody writes of."""
-    return [*_MARKER.finditer(_without_code(line))]
+class _Marker(NamedTuple):
+    """Where a marker stands in a line, with the spaces before it, and what it holds."""
+
+    start: int
+    end: int
+    inside: slice
+
+
+def _markers_in(line: str) -> tuple[list[_Marker], bool]:
+    """Find markers, but not those that somebody writes of, and tell whether all of them end on the line."""
+    read, markers, place = _without_code(line), list[_Marker](), 0
+    while (opening := _OPENING.search(read, place)) is not None:
+        closing = read.find(_CLOSING, opening.end())
+        if closing < 0:
+            return markers, False
+        start = place + len(read[place : opening.start()].rstrip(" \t"))
+        place = closing + len(_CLOSING)
+        markers.append(_Marker(start, place, slice(opening.end(), closing)))
+    return markers, True
 
 
 def _without_code(line: str) -> str:
-    """Return a line with something else, as long, for what stands between backticks."""
-    return _CODE.sub(lambda code: "`" * len(code[0]), line)
+    """Return a line with something else, as long, for what stands between as many backticks before as behind it."""
+    runs = [found.span() for found in _BACKTICKS.finditer(line)]
+    if not runs:
+        return line
+    following: dict[int, int] = {}
+    closed_by: list[int | None] = []
+    for number in reversed(range(len(runs))):
+        length = runs[number][1] - runs[number][0]
+        closed_by.append(following.get(length))
+        following[length] = number
+    closed_by.reverse()
+    parts, place, number = list[str](), 0, 0
+    while number < len(runs):
+        start, closing = runs[number][0], closed_by[number]
+        if closing is not None and not line.startswith("\\", start - 1 if start else 0):
+            end = runs[closing][1]
+            parts += (line[place:start], "`" * (end - start))
+            place, number = end, closing
+        number += 1
+    return "".join([*parts, line[place:]])
 
 
-def _without(line: str, markers: Sequence[re.Match[str]]) -> str:
-    for marker in reversed(markers):
-        line = line[: marker.start()] + line[marker.end() :]
-    return line
+def _without(line: str, markers: Sequence[_Marker]) -> str:
+    ends = [0, *(marker.end for marker in markers)]
+    starts = [*(marker.start for marker in markers), len(line)]
+    return "".join(line[end:start] for end, start in zip(ends, starts, strict=True))
 
 
 def _assignments(marker: str, line: int) -> tuple[dict[str, Any], list[str]]:
+    if len(marker) > _MOST_IN_A_MARKER:
+        return {}, [f"line {line}: a marker of {len(marker):,} characters, over the limit of {_MOST_IN_A_MARKER:,}"]
     try:
         words = shlex.split(marker)
     except ValueError as error:
@@ -108,6 +145,9 @@ def file_fields(said: Mapping[str, Any], places: Mapping[str, str], whole: str =
         elif value not in (None, "", []):
             try:
                 values[key] = READERS[key](value)
+                if isinstance(values[key], tuple) and len(values[key]) > _MOST_NAMES:
+                    problems.append(f"{place}: {len(values[key]):,} {key}, the first {_MOST_NAMES} are kept")
+                    values[key] = values[key][:_MOST_NAMES]
             except ValueError as error:
                 problems.append(f"{place}: {given[:60]} = {scalar(value)[:60]!r}: {error}")
     if values.get("valid_from", 0.0) >= values.get("valid_until", float("inf")):
@@ -118,11 +158,17 @@ def file_fields(said: Mapping[str, Any], places: Mapping[str, str], whole: str =
 
 def section_fields(marks: Iterable[Mark]) -> FileFields:
     """Read what the markers of one section say, the later over the earlier."""
-    together = FileFields()
+    values: dict[str, Any] = {}
+    problems: list[str] = []
     for mark in marks:
         read = file_fields(mark.said, {}, f"line {mark.line + 1}")
-        together = FileFields(read.over(together.values), (*together.problems, *mark.problems, *read.problems))
-    return together
+        values = read.over(values)
+        problems += (*mark.problems, *read.problems)
+        for key, names in values.items():
+            if isinstance(names, tuple) and len(names) > _MOST_NAMES:
+                values[key] = names[:_MOST_NAMES]
+                problems.append(f"line {mark.line + 1}: over the limit of {_MOST_NAMES} {key} for a section")
+    return FileFields(values, tuple(problems))
 
 
 def lasting(values: Mapping[str, Any], written: float) -> dict[str, Any]:

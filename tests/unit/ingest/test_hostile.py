@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from whyrank.errors import IngestError
+from whyrank.ingest.blocks import Block
 from whyrank.ingest.chunks import ChunkSize, chunk
 from whyrank.ingest.files import Read, memories_in
 from whyrank.ingest.ingestor import Ingestor, Settings
-from whyrank.ingest.markdown import parse_markdown
+from whyrank.ingest.markdown import bounded_blocks, parse_markdown
 from whyrank.ingest.walk import Found, Skipped, walk
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.types import GLOBAL
@@ -192,3 +193,102 @@ def test_a_name_that_is_no_unicode_is_passed_over(tmp_path: Path) -> None:
     report = ingestor(tmp_path).ingest([tmp_path], GLOBAL)
     assert report.files == {"new": 1}
     assert [item.reason for item in report.skipped] == ["its name is no valid Unicode"]
+
+
+def test_front_matter_over_the_limit_is_named_and_stays_text() -> None:
+    lines = [f"title: Boats\nnote{number}: {'x' * 1_000}" for number in range(70)]  # some 71,000 characters
+    found = read("---\n" + "\n".join(lines) + "\n---\nThe body.")
+    assert found.remarks[0].startswith("front matter could not be read: it has 71,")
+    assert found.remarks[0].endswith("over the limit of 65,536")
+    assert "note69: xxx" in "".join(memory.text for memory in found.memories)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("a: &a b\n" + "\n".join(f"k{n}: *a" for n in range(101)), "more than 100 aliases"),
+        ("a: " + "[" * 101 + "]" * 101, "nested deeper than 100 levels"),
+        ("\n".join(f"k{n}: b" for n in range(4_000)), "more than 10,000 tokens"),  # three of them a line
+    ],
+)
+def test_front_matter_that_costs_too_much_is_named_and_its_fields_are_read_one_by_one(lines: str, said: str) -> None:
+    found = read(f"---\ntitle: Boats\n{lines}\n---\nThe body.")
+    assert f"front matter could not be read: {said} in line" in found.remarks[0]
+    assert {memory.title for memory in found.memories} == {"Boats"}
+    assert found.memories[-1].text.endswith("The body.")
+
+
+def test_a_hundred_aliases_and_merge_keys_are_read() -> None:
+    aliases = "\n".join(f"k{number}: *a" for number in range(99))
+    found = read(f"---\na: &a {{title: Boats}}\n{aliases}\n<<: *a\n---\nThe body.")
+    assert [memory.title for memory in found.memories] == ["Boats"]
+    assert found.remarks == ()
+
+
+def test_a_number_with_many_colons_is_text() -> None:
+    [memory] = read("---\ntitle: " + "59:" * 20 + "59\n---\nThe body.").memories
+    assert memory.title == "59:" * 20 + "59"
+
+
+def test_a_long_name_is_cut_and_named_as_every_chunk_has_it() -> None:
+    found = read(f"---\ntitle: {'a' * 600}\n---\nThe body.")
+    assert found.memories[0].title == "a" * 500
+    assert found.remarks == ("front matter, line 2: title has 600 characters, the first 500 are kept",)
+
+
+def test_a_long_heading_is_cut_above_its_chunks_and_whole_in_its_own() -> None:
+    heading = "word " * 200
+    found = read(f"# {heading}\n\n" + "The boats are red. " * 200)
+    assert heading.strip() in found.memories[0].text
+    assert all(memory.headings == (heading[:500],) for memory in found.memories)
+
+
+def test_names_over_the_limit_are_left_out_and_named() -> None:
+    found = read(f"---\ntags: [{', '.join(f't{number}' for number in range(150))}]\n---\nThe body.")
+    assert found.memories[0].tags == tuple(f"t{number}" for number in range(100))
+    assert found.remarks == ("front matter, line 2: 150 tags, the first 100 are kept",)
+
+
+def test_tags_of_the_markers_of_one_section_have_the_same_limit() -> None:
+    found = read("The body.\n\n" + "\n\n".join(f"<!-- whyrank: tags=t{number} -->" for number in range(101)))
+    assert len(found.memories[0].tags) == 100
+    assert found.remarks == ("line 203: over the limit of 100 tags for a section",)
+
+
+def test_a_marker_over_the_limit_is_named() -> None:
+    found = read(f"The body. <!-- whyrank: tags={'a' * 4_000} -->")
+    assert found.memories[0].tags == ()
+    assert found.remarks == ("line 1: a marker of 4,007 characters, over the limit of 4,000",)
+
+
+def test_remarks_over_fifty_are_counted() -> None:
+    found = read("\n\n".join(f"Text. <!-- whyrank: bad{number} -->" for number in range(60)))
+    assert len(found.remarks) == 51
+    assert found.remarks[-1] == "and 10 more of the kind"
+
+
+def test_what_is_too_much_for_the_parser_is_read_as_paragraphs() -> None:
+    lines = [*["- a", "b"] * 500, "", "The end."]  # 500 items, whose second lines only the parser can tell of
+    blocks, plain_from = bounded_blocks(lines, 0, room=20_000)
+    assert plain_from == 0
+    assert blocks == (Block(0, 1_000), Block(1_001, 1_002))
+
+
+def test_a_file_too_much_for_the_parser_is_named() -> None:
+    found = read("# Boats\n\n<x\n" + "tea " * 1_000_001 + "\n\nThe end.")  # a tag that does not end in its line
+    assert found.remarks == ("from line 3 on it is read as paragraphs: more than the parser is given",)
+    assert found.memories[-1].headings == ("Boats",)
+    assert found.memories[-1].text.endswith("The end.")
+
+
+def test_the_ends_of_lines_of_other_systems_are_ends_of_lines() -> None:
+    document = parse_markdown("# Boats\r\rred\r\nblue")
+    assert document.lines == ("# Boats", "", "red", "blue")
+    assert [block.title for block in document.blocks] == ["Boats", ""]
+
+
+def test_a_mark_of_utf_16_that_is_none_is_a_remark_of_the_report(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(b"\xff\xfeThe boats are red.")
+    report = ingestor(tmp_path).ingest([tmp_path], GLOBAL)
+    said = "begins with the mark of UTF-16 (FF FE) and is none: read as UTF-8"
+    assert report.remarks == [("a.md", said)]
