@@ -18,6 +18,8 @@ BROWSER = "tests/e2e/browser/test_ranking_in_the_browser.py"
 EXPLANATIONS = "tests/properties/test_explanation_laws.py"
 CONTRACT = "tests/contract"
 MATCHING = "tests/properties/test_matching_laws.py"
+WALK = "tests/unit/ingest/test_walk.py"
+HOSTILE = "tests/unit/ingest/test_hostile.py"
 EXTRACTION = "tests/unit/ingest/test_answers.py tests/unit/ingest/test_extractor.py tests/unit/ingest/test_globs.py"
 
 
@@ -32,6 +34,55 @@ class Mutant(NamedTuple):
 
 
 MUTANTS = (
+    Mutant(
+        "a file that became a link is followed",
+        "ingest/walk.py",
+        "return os.open(last, flags | _NO_LINK, dir_fd=descriptor)",
+        "return os.open(last, flags, dir_fd=descriptor)",
+        WALK,
+    ),
+    Mutant(
+        "a folder that became a link is followed",
+        "ingest/walk.py",
+        "inner = os.open(folder, _FOLDER | _NO_LINK, dir_fd=descriptor)",
+        "inner = os.open(folder, _FOLDER, dir_fd=descriptor)",
+        WALK,
+    ),
+    Mutant(
+        "what was opened is not compared",
+        "ingest/walk.py",
+        "there, opened = os.lstat(_resolved(root, path)), os.fstat(descriptor)",
+        "there = opened = os.fstat(descriptor)",
+        WALK,
+    ),
+    Mutant(
+        "front matter of any length",
+        "ingest/frontmatter.py",
+        "    if size > MOST_CHARACTERS:",
+        "    if size < 0:",
+        HOSTILE,
+    ),
+    Mutant(
+        "aliases without an end",
+        "ingest/frontmatter.py",
+        "            if self._aliases > MOST_ALIASES:",
+        "            if self._aliases < 0:",
+        HOSTILE,
+    ),
+    Mutant(
+        "marks of one letter sorted by insertion",
+        "analysis/text.py",
+        "        text = _MANY_MARKS.sub(",
+        "        _MANY_MARKS.sub(",
+        "tests/unit/ingest/test_growth.py -k combining",
+    ),
+    Mutant(
+        "a long heading above every chunk",
+        "ingest/markdown.py",
+        "title=block.title[:MOST_OF_A_HEADING])",
+        "title=block.title)",
+        HOSTILE,
+    ),
     Mutant(
         "relevance from zero in the browser",
         "interfaces/http/page/ranking/normalisers.js",
