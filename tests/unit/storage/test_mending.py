@@ -6,7 +6,7 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from filelock import Timeout
@@ -16,8 +16,8 @@ from tests.damage import PAGE_BYTES, ask, cut, flip, pages_of, told, zero
 from whyrank.checkups import Checkup, Finding, listed
 from whyrank.engine import Engine
 from whyrank.errors import StoreDamaged, StoreError, StoreFull
+from whyrank.storage.sqlite import copying
 from whyrank.storage.sqlite import database as databases
-from whyrank.storage.sqlite import rebuilding
 from whyrank.storage.sqlite.connection import Connection, connect
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.locking import locked
@@ -317,12 +317,12 @@ def test_a_repair_that_finds_no_room_changes_nothing(path: Path, monkeypatch: py
     zero(path, pages_of(path, "names")[0])
     before = path.read_bytes()
 
-    def small(place: str) -> Connection:
-        connection = connect(place)
+    def small(place: str, **options: Any) -> Connection:
+        connection = connect(place, **options)
         connection.execute("PRAGMA max_page_count=5")
         return connection
 
-    monkeypatch.setattr(rebuilding, "connect", small)
+    monkeypatch.setattr(copying, "connect", small)
     with pytest.raises(StoreFull, match="no room left"):
         doctor(path, repair=True)
     assert path.read_bytes() == before

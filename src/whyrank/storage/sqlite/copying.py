@@ -1,22 +1,106 @@
-"""A copy of a store, for trying things out that must not touch it."""
+"""Whole copies of a database: written aside, synced and renamed, so that a kill leaves no half of one in its place."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from glob import escape
+from itertools import chain, count
 from pathlib import Path
 
-from .connection import connect, translated
+from .connection import Connection, connect, translated
 from .database import Database
+
+_ASIDE = ".part"
+# The header of a database, https://www.sqlite.org/fileformat.html: how it is written, and how it is read.
+_MAGIC = b"SQLite format 3\0"
+_VERSIONS_AT, _ROLLBACK_JOURNAL = 18, b"\1\1"
+_AT_ONCE = 1_000  # pages between two looks at the progress: 4 MB
+
+Tick = Callable[[int, int, str], None]
 
 
 def copy_store(path: Path, to: Path) -> None:
-    """Copy a store as it stands at this moment, while others read and write it."""
-    database = Database(path)
+    """Copy a store as it stands at this moment, while others read and write it; a copy that is only tried out."""
+    with closing(Database(path)) as database, translated(path), closing(connect(to)) as target:
+        database.reader().backup(target)
+
+
+def back_up(source: Connection, target: Path, tick: Tick = lambda *_: None) -> None:
+    """Copy a database to a file of its own: one moment of it, whole or not there, readable by its owner alone.
+
+    Through SQLite, never through the file system: a plain copy misses the log, and closing it drops SQLite's locks.
+    """
+    with staged(target) as place:
+        copy_into(source, place, tick)
+
+
+def copy_into(source: Connection, place: Path, tick: Tick = lambda *_: None) -> None:
+    """Copy a database into an empty file, which needs no log beside it afterwards.
+
+    Between two steps of a copy other connections may write, which begins it anew; not if the source holds a moment.
+    """
+
+    def told(_: int, remaining: int, total: int) -> None:
+        tick(total - remaining, total, "pages")
+
+    with translated(place), closing(connect(str(place), isolation_level=None)) as copy:
+        copy.execute("PRAGMA synchronous=OFF")  # it is synced as a whole
+        source.backup(copy, pages=_AT_ONCE if source.in_transaction else -1, progress=told)
+    _unlogged(place)
+
+
+def _unlogged(place: Path) -> None:
+    """Say in the header of a database that it has no log: by a pragma SQLite would read its tables, damaged or not."""
+    with place.open("r+b") as file:
+        if file.read(len(_MAGIC)) == _MAGIC:
+            file.seek(_VERSIONS_AT)
+            file.write(_ROLLBACK_JOURNAL)
+
+
+@contextmanager
+def staged(target: Path) -> Iterator[Path]:
+    """Give an empty file beside a target; it takes that place, synced, when the block is done."""
+    import tempfile  # of no use to a search, which should not wait for it
+
+    number, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=_ASIDE, dir=target.parent)
+    os.close(number)
+    place = Path(name)
     try:
-        with translated(path):
-            source, target = database.reader(), connect(to)
-            try:
-                source.backup(target)
-            finally:
-                target.close()
+        yield place
+        sync(place)
+        os.replace(place, target)
+        sync(target.parent)
+    except BaseException:
+        for left in place.parent.glob(f"{escape(place.name)}*"):  # a journal may lie beside it
+            left.unlink(missing_ok=True)
+        raise
+
+
+def sync(path: Path) -> None:
+    """Bring a file to the disk, or the names in a folder; where a folder cannot be opened, the system sees to it."""
+    if path.is_dir() and os.name == "nt":
+        return
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
     finally:
-        database.close()
+        os.close(number)
+
+
+def sweep(target: Path) -> None:
+    """Delete what copies to this path, and to names that begin with it, have left behind when they were killed."""
+    for left in left_behind(target):
+        left.unlink(missing_ok=True)
+
+
+def left_behind(target: Path) -> list[Path]:
+    """Return what copies that were cut short, or are being made, have written so far."""
+    return sorted(target.parent.glob(f".{escape(target.name)}*{_ASIDE}*"))
+
+
+def free_name(path: Path, what: str) -> Path:
+    """Return a name for a copy that nobody has: what was kept before may be all that is left of something."""
+    names = (f"{path.name}.{what}{number}.bak" for number in chain([""], (f".{i}" for i in count(1))))
+    return next(place for place in map(path.with_name, names) if not place.exists())

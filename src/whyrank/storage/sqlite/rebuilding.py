@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from glob import escape
-from itertools import chain, count, islice
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,8 @@ from ...columns import MemoryId
 from ...errors import StoreDamaged, StoreLocked
 from ...types import Memory
 from .arrivals import Arrived
-from .connection import Connection, Row, connect, lenient, translated
+from .connection import Connection, Row, lenient
+from .copying import back_up, free_name
 from .database import Database
 from .examining import Tick
 from .indexes import DEFAULT, INDEXES, prepare_index
@@ -78,7 +79,8 @@ def rebuild(database: Database, tick: Tick) -> Path:
         before = _version(damaged)
         _fill(database.reader(), fresh, tick)
         _refuse_nothing(fresh)
-        kept = _kept(damaged, database.file)
+        kept = free_name(database.file, "damaged")
+        back_up(damaged, kept)
         if _version(damaged) != before:
             raise StoreLocked(f"{database.path} was written to while it was mended", "stop who writes, and try again")
         fresh.reader().backup(damaged)
@@ -107,15 +109,6 @@ def _version(connection: Connection) -> int:
     """Return what changes when somebody else has written."""
     version: int = connection.execute("PRAGMA data_version").fetchone()[0]
     return version
-
-
-def _kept(damaged: Connection, path: Path) -> Path:
-    """Copy a store, page for page as they are, to a name nobody has; by SQLite, whose locks a plain copy would undo."""
-    names = (f"{path.name}.damaged{number}.bak" for number in chain([""], (f".{i}" for i in count(1))))
-    target = next(place for place in map(path.with_name, names) if not place.exists())
-    with translated(target), closing(connect(str(target))) as copy:
-        damaged.backup(copy)
-    return target
 
 
 def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:

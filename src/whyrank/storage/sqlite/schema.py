@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, count
 from pathlib import Path
 
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
 from ...wording import on_one_line
 from .connection import Connection, SqlError, connect, forgive, run_script, translated, untouched_address
+from .copying import back_up, free_name, sweep
 from .database import Database
 from .migrations import MIGRATIONS, Migration
 
 APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's databases
 
 
-def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Bring a file to the newest schema; refuse what is newer, or not ours, without touching it."""
+def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS, *, keep: bool = True) -> None:
+    """Bring a file to the newest schema; refuse what is newer, or not ours, without touching it.
+
+    The file as it was is kept beside it, unless it is a copy itself.
+    """
     found, newest = version_of(database, migrations), migrations[-1].version
     if found == newest:
         return
     with _kept_if_done(database, newest) as copy, database.writing() as connection:
         # Another process may have migrated between our look and our lock.
         current = connection.execute("PRAGMA user_version").fetchone()[0]
-        if 0 < current < newest:
+        if keep and 0 < current < newest:
             copy(current)
         for migration in migrations:
             if migration.version > current:
@@ -40,8 +43,10 @@ def _kept_if_done(database: Database, newest: int) -> Iterator[Callable[[int], N
     copies: list[tuple[Path, int]] = []
 
     def copy(version: int) -> None:
-        copies.append((_backup_path(database.path, version), version))
-        back_up(database.reader(), copies[-1][0])
+        sweep(database.path.with_name(f"{database.path.name}.schema"))  # nobody else upgrades: we have the lock
+        place = free_name(database.path, f"schema{version}")
+        back_up(database.reader(), place)
+        copies.append((place, version))
 
     try:
         yield copy
@@ -107,18 +112,3 @@ def _tables(connection: Connection, forgiving: bool) -> int:
         if not forgiving:
             raise
         return 1
-
-
-def _backup_path(path: Path, version: int) -> Path:
-    """Return a name nobody has: what was backed up before may be all that is left of something."""
-    names = (f"{path.name}.schema{version}{number}.bak" for number in chain([""], (f".{i}" for i in count(1))))
-    return next(place for place in map(path.with_name, names) if not place.exists())
-
-
-def back_up(source: Connection, target: Path) -> None:
-    """Copy a whole database through SQLite, never through the file system."""
-    copy = connect(str(target), isolation_level=None)
-    try:
-        source.backup(copy)
-    finally:
-        copy.close()

@@ -1,0 +1,73 @@
+"""Kill a process at the n-th thing our code does: by forks of one that has all imports done, so many are tried."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from tests.processes import started
+
+# Calls and returns count, also those of C functions such as `execute`, in files whose names hold one of some words.
+_HARNESS = """
+import json, os, signal, sys
+
+{action}
+
+for line in sys.stdin:
+    at, words, arguments = json.loads(line)
+    child = os.fork()
+    if not child:
+        events = 0
+        def watch(frame, event, argument):
+            global events
+            if any(word in frame.f_code.co_filename for word in words):
+                events += 1
+                if events == at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+        sys.setprofile(watch)
+        act(*arguments)
+        sys.setprofile(None)
+        os.write(1, f"{{events}}\\n".encode())
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if status:
+        os.write(1, b"killed\\n" if os.WIFSIGNALED(status) else b"failed\\n")
+"""
+
+
+class Killer:
+    """A process that does something again and again, and dies of it at a given moment."""
+
+    def __init__(self, process: subprocess.Popen[str], words: tuple[str, ...]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._in: IO[str] = process.stdin
+        self._out: IO[str] = process.stdout
+        self._words = words
+
+    def events(self, *arguments: object) -> int:
+        """Let it be done to its end; return how many moments there are to be killed in."""
+        return int(self._done(0, arguments))
+
+    def killed(self, at: int, *arguments: object) -> bool:
+        """Kill it at a moment; tell whether it came so far."""
+        said = self._done(at, arguments)
+        assert said != "failed"
+        return said == "killed"
+
+    def _done(self, at: int, arguments: tuple[object, ...]) -> str:
+        self._in.write(json.dumps([at, self._words, [*map(str, arguments)]]) + "\n")
+        self._in.flush()
+        return self._out.readline().strip()
+
+
+@contextmanager
+def killer(action: str, *words: str) -> Iterator[Killer]:
+    """Start one for an action, Python that defines `act(…)`; moments are counted in files whose names hold a word."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with started([sys.executable, "-c", _HARNESS.format(action=action)], **pipes) as process:
+        yield Killer(process, words)
