@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .engine import Engine
     from .errors import WhyrankError
     from .hits import Hit, Ranking, Results
-    from .opening import AsyncEngine, doctor, fetch_model, rank
+    from .opening import AsyncEngine, doctor, fetch_model, rank, restore
     from .opening import open_engine as open
     from .opening import open_engine_async as open_async
     from .ranking.recipes import RECIPES, Recipe
@@ -30,6 +30,7 @@ _HOMES = {
     "doctor": ("opening", "doctor"),
     "fetch_model": ("opening", "fetch_model"),
     "rank": ("opening", "rank"),
+    "restore": ("opening", "restore"),
     "Checkup": ("checkups", "Checkup"),
     "Document": ("types", "Document"),
     "Engine": ("engine", "Engine"),
@@ -54,7 +55,7 @@ _HOMES = {
 __all__ = [
     "RECIPES", "AsyncEngine", "Checkup", "Contrast", "Document", "Engine", "Finding", "Hit", "Memory", "Part",
     "Ranking", "Recipe", "Results", "Run", "Scope", "Step", "Why", "WhyrankError", "doctor", "fetch_model", "open",
-    "open_async", "rank", "replay",
+    "open_async", "rank", "replay", "restore",
 ]  # fmt: skip
 
 

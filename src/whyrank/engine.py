@@ -365,9 +365,14 @@ def open_store(path: Path, keyword: str, cache_megabytes: int) -> Store:
     """Open the store in a file, or make it."""
     from .storage.sqlite.store import SqliteStore
 
+    prepare_place(path)
+    return SqliteStore(path, keyword, cache_megabytes)
+
+
+def prepare_place(path: Path) -> None:
+    """Make the folder of a store; refuse a path that can be no file, or leads nowhere."""
     with _usable(path):
         path.parent.mkdir(exist_ok=True)
-    return SqliteStore(path, keyword, cache_megabytes)
 
 
 def check_store(path: Path) -> None:

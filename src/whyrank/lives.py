@@ -20,7 +20,7 @@ from .arguments import (
     scopes_of,
 )
 from .columns import MemoryId
-from .errors import ConfigError, NotFound
+from .errors import ConfigError, NotFound, StoreError
 from .hits import Fetched, HeldMemories
 from .lifetimes import REFRESHED, expiry
 from .ports import UNREADABLE, Changes, Recall, SortingKey
@@ -32,6 +32,7 @@ from .wording import counted, which
 
 if TYPE_CHECKING:
     from .ingest.filling import Progress
+    from .storage.sqlite.backups import Backup
 
 _MEMORIES_PER_TRANSACTION = 256  # so that a reader or another writer never waits long
 _RECORDS_AT_ONCE = 500
@@ -217,6 +218,18 @@ class Living(Rereading):
             self._refuse_own(Path(out))
             with written_whole(Path(out)) as file:
                 return write_lines(file, records)
+
+    def backup(self, path: str | Path, *, progress: Progress | None = None) -> Backup:
+        """Copy the whole store as it is at this moment into one file, and verify it before it takes that place.
+
+        Others read and write meanwhile. An earlier backup is replaced; any other file is not.
+        """
+        from .storage.sqlite.backups import write_backup  # of no use to a search, which should not wait for it
+
+        if not self._config.store.is_file():
+            raise StoreError("only a store in a file can be backed up", "open the store by its path")
+        self._refuse_own(Path(path))
+        return write_backup(self._config.store, Path(path), progress or (lambda *_: None))
 
     def _refuse_own(self, file: Path) -> None:
         """An export must not take the place of what it was made from."""

@@ -15,7 +15,7 @@ from .checkups import Checkup
 from .doctoring import is_usable, looked_at
 from .embedding.missing import MissingModel
 from .embedding.providers import DEFAULT, FETCHED, SERVED, SHAPING, earlier_embedder, embedder_named
-from .engine import Engine, open_store
+from .engine import Engine, open_store, prepare_place
 from .errors import ConfigError, MissingExtra, ProviderError, StoreDamaged, StoreError
 from .hits import Ranking
 from .places import settled
@@ -28,6 +28,7 @@ from .types import Run
 
 if TYPE_CHECKING:
     from .ingest.filling import Progress
+    from .storage.sqlite.backups import Restored
 
 _NEVER_WRITTEN = "the first memory makes it; if it held some, something has emptied the file: look for a copy of it"
 _STORE = "the store"  # as the origin of a setting
@@ -110,6 +111,33 @@ def doctor(
         from .storage.sqlite.mending import unusable
 
         return Checkup((*findings, unusable(error)), kept=kept)
+
+
+def restore(
+    file: str | Path,
+    store: str | Path | None = None,
+    *,
+    workspace: str | Path | None = None,
+    keep: bool = True,
+    progress: Progress | None = None,
+) -> Restored:
+    """Put the content of a backup into a store, in place of its own; those who have it open see it at once.
+
+    A damaged or foreign file is refused before anything is touched. What the store held is kept beside it as a copy.
+    """
+    from .storage.sqlite.backups import restore_backup
+
+    given = {} if store is None else {"store": str(settled(Path(store).expanduser()))}
+    place = settings.load(given, workspace=Path(workspace) if workspace is not None else None).store
+    prepare_place(place)
+    return restore_backup(place, settled(Path(file).expanduser()), keep=keep, tick=progress or (lambda *_: None))
+
+
+def count_memories(store: Path) -> int | None:
+    """Count what is in the file of a store, also a damaged one: 0 if it is not there, None if nobody can say."""
+    from .storage.sqlite.backups import count_held
+
+    return count_held(store)
 
 
 def _makers(config: settings.Config) -> Makers:

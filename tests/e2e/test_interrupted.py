@@ -41,6 +41,7 @@ COMMANDS = {
     "model": ["model", "use", "wordllama"],
     "export": ["export", "--out", "all.jsonl"],
     "doctor": ["doctor", "--repair"],
+    "backup": ["backup", "copy.db"],
 }
 
 

@@ -13,7 +13,7 @@ import whyrank
 PUBLIC = {
     "RECIPES", "AsyncEngine", "Checkup", "Contrast", "Document", "Engine", "Finding", "Hit", "Memory", "Part",
     "Ranking", "Recipe", "Results", "Run", "Scope", "Step", "Why", "WhyrankError", "doctor", "fetch_model", "open",
-    "open_async", "rank", "replay",
+    "open_async", "rank", "replay", "restore",
 }  # fmt: skip
 
 

@@ -85,8 +85,9 @@ def test_a_purge_that_was_killed_on_the_way_is_ended_by_the_next_opening(
 
 
 def test_a_reader_in_the_way_and_old_backups_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    backups = [tmp_path / "memory.db.schema2.bak", tmp_path / "memory.db.damaged.bak"]
-    for backup in backups:
+    names = ("schema2.bak", "damaged.bak", "before-restore.bak")
+    backups = [tmp_path / f"memory.db.{name}" for name in names]
+    for backup in (*backups, tmp_path / ".memory.db.schema2.bak.x1.part"):
         backup.write_bytes(b"old")
     (tmp_path / ".memory.db-anew-x").mkdir()
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
@@ -94,7 +95,9 @@ def test_a_reader_in_the_way_and_old_backups_are_named(tmp_path: Path, monkeypat
         assert engine.forget(one.id, purge=True).remains == (
             f"{backups[0]} is a copy from before an upgrade: delete it if it is not needed",
             f"{backups[1]} is a copy from before a repair: delete it if it is not needed",
+            f"{backups[2]} is a copy from before a restore: delete it if it is not needed",
             f"{tmp_path / '.memory.db-anew-x'} is of a repair that was cut short: delete it",
+            f"{tmp_path / '.memory.db.schema2.bak.x1.part'} is a copy that is being made or was cut short: delete it",
         )
         monkeypatch.setattr(Database, "rewrite", lambda self: False)
         assert "still read by another process" in engine.forget(two.id, purge=True).remains[-1]

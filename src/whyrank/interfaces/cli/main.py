@@ -33,6 +33,8 @@ _VERBS = {
     "model": ("models", "model"),
     "embed": ("models", "embed"),
     "doctor": ("mending", "doctor"),
+    "backup": ("backups", "backup"),
+    "restore": ("backups", "restore"),
     "recipes": ("verbs", "recipes"),
     "eval": ("measuring", "evaluate_sets"),
     "pin": ("pinning", "pin"),

@@ -17,7 +17,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "finding": ("ingest", "search", "why", "show", "list"),
     "extracting": ("ingest-files",),
     "facts": ("add", "update", "forget", "recalled", "prune", "export"),
-    "care": ("calibrate", "status", "config", "model", "embed", "doctor", "recipes"),
+    "care": ("calibrate", "status", "config", "model", "embed", "doctor", "backup", "restore", "recipes"),
     "measuring": ("eval", "pin", "check", "tune", "bench", "conformance"),
     "serving": ("mcp", "serve"),
 }

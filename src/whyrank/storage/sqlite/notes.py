@@ -8,6 +8,7 @@ from functools import lru_cache
 from ...errors import StoreChanged, StoreDamaged
 from .connection import SAVE, Connection
 
+RESTORED = "restored"  # key of `meta`: the generation of the last restore; rows mean something else since
 _PREFIX = "note:"
 _LAST = "\U0010ffff"  # sorts behind every other character
 _DIGITS = 15

@@ -10,6 +10,7 @@ from __future__ import annotations
 from glob import escape
 
 from .connection import Connection
+from .copying import left_behind
 from .database import Database
 
 _WORD = "purge"
@@ -30,11 +31,17 @@ def purge(database: Database) -> tuple[str, ...]:
     name, folder = escape(database.file.name), database.file.parent
     remains = [
         f"{copy} is a copy from before {what}: delete it if it is not needed"
-        for pattern, what in ((f"{name}.schema*.bak", "an upgrade"), (f"{name}.damaged*.bak", "a repair"))
+        for pattern, what in (
+            (f"{name}.schema*.bak", "an upgrade"),
+            (f"{name}.damaged*.bak", "a repair"),
+            (f"{name}.before-restore*.bak", "a restore"),
+        )
         for copy in sorted(folder.glob(pattern))
     ]
     unfinished = sorted(folder.glob(f".{name}-anew-*"))
     remains += [f"{left} is of a repair that was cut short: delete it" for left in unfinished]
+    copies = [*sorted(folder.glob(f".{name}-restore-*")), *left_behind(database.file)]
+    remains += [f"{left} is a copy that is being made or was cut short: delete it" for left in copies]
     if database.rewrite():
         with database.writing() as connection:
             connection.execute("DELETE FROM meta WHERE key = ?", (_WORD,))

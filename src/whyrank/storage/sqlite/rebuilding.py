@@ -24,7 +24,7 @@ from ...errors import StoreDamaged, StoreLocked
 from ...types import Memory
 from .arrivals import Arrived
 from .connection import Connection, Row, lenient
-from .copying import back_up, free_name
+from .copying import back_up, free_name, sweep
 from .database import Database
 from .examining import Tick
 from .indexes import DEFAULT, INDEXES, prepare_index
@@ -80,6 +80,7 @@ def rebuild(database: Database, tick: Tick) -> Path:
         _fill(database.reader(), fresh, tick)
         _refuse_nothing(fresh)
         kept = free_name(database.file, "damaged")
+        sweep(database.file.with_name(f"{database.file.name}.damaged"))
         back_up(damaged, kept)
         if _version(damaged) != before:
             raise StoreLocked(f"{database.path} was written to while it was mended", "stop who writes, and try again")

@@ -29,7 +29,7 @@ from .keyword import Found, KeywordIndex, View
 from .listing import Listing
 from .masks import Masks
 from .names import NameIndex
-from .notes import Notes
+from .notes import RESTORED, Notes
 from .past import take_keys
 from .recent import Placed, Places, RecentMemories, StoredMemories
 from .schema import prepare
@@ -171,21 +171,26 @@ class SqliteStore(Listing):
         """Return the same as they are stored, each made when somebody looks at it."""
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
-            places = self._recent.places(*view[:2], list(ids))
-        return StoredMemories(places.inside(visible), partial(self._read_again, visible), self._fetch, self._keys)
+            places, since = self._recent.places(*view[:2], list(ids)), self._restored(view)
+        read, fetch, keys = (partial(one, since) for one in (self._read_again, self._fetch, self._keys))
+        return StoredMemories(places.inside(visible), partial(read, visible), fetch, keys)
 
-    def _fetch(self, rows: Sequence[int]) -> dict[int, Fetched]:
+    def _restored(self, view: View) -> str | None:
+        """Return the generation of the last restore: row numbers from before it are those of other memories."""
+        return self._notes.value(view.connection, view.generation, RESTORED)
+
+    def _fetch(self, since: str | None, rows: Sequence[int]) -> dict[int, Fetched]:
         with self.view() as view:
-            return self._recent.fetched(*view[:2], rows)
+            return self._recent.fetched(*view[:2], rows if self._restored(view) == since else ())
 
-    def _keys(self, rows: Sequence[int]) -> dict[int, ContentKey]:
+    def _keys(self, since: str | None, rows: Sequence[int]) -> dict[int, ContentKey]:
         with self.view() as view:
-            return self._recent.content_keys(*view[:2], rows)
+            return self._recent.content_keys(*view[:2], rows if self._restored(view) == since else ())
 
-    def _read_again(self, visible: set[str], identity: MemoryId, row: int) -> Memory | None:
+    def _read_again(self, since: str | None, visible: set[str], identity: MemoryId, row: int) -> Memory | None:
         """Return a memory as it stands now; None if it was forgotten since, or is another's by now."""
         with self.view() as view:
-            found = self._recent.fetched(*view[:2], [row]).get(row)
+            found = self._recent.fetched(*view[:2], [row]).get(row) if self._restored(view) == since else None
             if found is None:  # the same memory may have been stored again
                 rows = self._recent.places(*view[:2], [identity]).inside(visible).rows
                 found = next(iter(self._recent.fetched(*view[:2], rows).values()), None)

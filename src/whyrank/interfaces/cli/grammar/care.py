@@ -15,6 +15,8 @@ def add_verbs(family: Family) -> None:
     _model(verb(family, "model", "list, fetch and change embedding models", _MODEL))
     verb(family, "embed", "give vectors to what waits for one", _EMBED)
     _doctor(verb(family, "doctor", "look whether a store is in order, and mend it", _DOCTOR))
+    _backup(verb(family, "backup", "copy the whole store into one file", _BACKUP))
+    _restore(verb(family, "restore", "put a backup in the place of what the store holds", _RESTORE))
     _recipes(verb(family, "recipes", "show how results are ranked", _RECIPES))
 
 
@@ -71,6 +73,23 @@ The exit status is 6 as long as something is damaged, 17 as long as something wa
 
   whyrank doctor
   whyrank doctor --repair"""
+_BACKUP = """Copy the whole store, as it is at this moment, into one file: every scope, its history, its vectors and its
+indexes. Others may search and write meanwhile. The copy is verified as `whyrank doctor` would, then renamed into place:
+what stands under the name is a whole backup, or the one before. Only your account can read it. A file that is no backup
+of whyrank is never overwritten. Pins are a text file of their own (memory.pins) and are not in it.
+
+  whyrank backup ~/backups/memory.db
+  whyrank backup "memory-$(date +%F).db" --json"""
+_RESTORE = """Replace everything the store holds by the content of a backup. The file is copied, verified and, if an
+earlier whyrank wrote it, upgraded before the store is touched; one that is damaged, of another program or of a later
+whyrank is refused. The store is then replaced in one step: killed at any moment, it is wholly old or wholly new.
+
+Processes that have the store open (`whyrank serve`, `whyrank mcp`, your own) need not stop: their next search reads the
+restored content. What the store held is kept beside it (memory.db.before-restore.bak), unless --no-keep is given; such
+a file can be restored as well. If the store holds memories, you are asked first, or must say --yes.
+
+  whyrank restore ~/backups/memory.db
+  whyrank restore memory.db.before-restore.bak --yes"""
 _RECIPES = """Print the recipes that ship. A recipe is a printable value: which runs are asked, how their
 scores are fused, and the stages after that.
 
@@ -102,6 +121,16 @@ def _model(parser: argparse.ArgumentParser) -> None:
 def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repair", action="store_true", help="mend what can be made anew")
     parser.add_argument("--give-up", action="store_true", help="forget memories that were set aside as unreadable")
+
+
+def _backup(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="where to write it; an earlier backup there is replaced")
+
+
+def _restore(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a backup, or another store")
+    parser.add_argument("--no-keep", action="store_true", help="keep no copy of what the store holds now")
+    parser.add_argument("--yes", action="store_true", help="do not ask before memories are replaced")
 
 
 def _recipes(parser: argparse.ArgumentParser) -> None:
