@@ -45,6 +45,7 @@ from .types import GLOBAL, Notice, Query, Scope, Where
 if TYPE_CHECKING:
     from .evaluation.pinboard import Pinboard
     from .evaluation.tuning import Tuning
+    from .imports import Imported
     from .ingest.filling import Progress
     from .ingest.ingestor import Report
     from .search.contrast import Contrast
@@ -127,6 +128,23 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
                 report.remarks.append(("words", f"those of {read} memories that were stored before were read anew"))
             report.remarks += [("calibration", remark) for remark in self._recalibrate([owner], progress)]
         return report
+
+    def import_from(
+        self, format_name: str, path: str | Path, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> Imported:
+        """Take in what a file of another store holds: `"whyrank"` reads what `export` wrote, ids and history included.
+
+        Nothing that is here changes: what the store holds otherwise is skipped and named. Called again it goes on.
+        """
+        from .imports import Importer, items_in  # of no use to a search, which should not wait for it
+
+        items = items_in(format_name, Path(path))
+        importer = Importer(self._store, self._keep, self._pinboard(), self._config["language"], self._clock())
+        done = importer.run(items, self._every_scope(), dry_run, progress or (lambda *_: None))
+        if done.new and not dry_run:
+            self._store.settle(done.scopes)
+            self._recalibrate(sorted(done.scopes), progress)
+        return done
 
     def search(
         self,

@@ -201,18 +201,21 @@ class Living(Rereading):
         out: str | Path | TextIO,
         *,
         scope: str | Scope = GLOBAL,
+        every_scope: bool = False,
         progress: Progress | None = None,
         notices: MutableSequence[Notice] | None = None,
     ) -> int:
-        """Write all of one scope as lines of JSON, to a file (whole or not at all) or a stream; return how many.
+        """Write all of one scope, or of every scope, as lines of JSON, to a file (whole or not at all) or a stream.
 
-        What could not be read whole is written as far as it can be, and said in `notices`.
+        Return how many memories. What could not be read whole is written as far as it can be, and said in `notices`.
         """
         from .exporting import write_lines, written_whole
 
         said: MutableSequence[Notice] = [] if notices is None else notices
         # Closed before the store is, also where the reader of a stream has gone.
-        with closing(self._records(scope_of(scope), progress or (lambda done, total, label: None), said)) as records:
+        owners = sorted(self._every_scope()) if every_scope else [scope_of(scope)]
+        tick: Progress = progress or (lambda done, total, label: None)
+        with closing(self._everything(owners, every_scope, tick, said)) as records:
             if not isinstance(out, str | Path):
                 return write_lines(out, records)
             self._refuse_own(Path(out))
@@ -238,17 +241,42 @@ class Living(Rereading):
         if file.absolute().resolve() in {path.resolve() for path in own}:
             raise ConfigError(f"{file} belongs to the store itself", "name another file")
 
+    def _everything(
+        self, owners: Sequence[Scope], is_all: bool, progress: Progress, notices: MutableSequence[Notice]
+    ) -> Generator[dict[str, Any]]:
+        """Yield everything of some scopes as it is at one moment, and the pins that are about these scopes alone."""
+        from .exporting import pin_record
+
+        with self._store.reading():
+            for owner in owners:
+                yield from self._records(owner, progress, notices)
+        try:
+            pins = self._pinboard().pins(None)
+        except ConfigError as error:
+            notices.append(Notice("pins-unreadable", f"pins are not in the export: {error.message}; {error.hint}"))
+            return
+        for pin in pins:
+            of = pin.scopes or (str(GLOBAL),)
+            if is_all or of == (str(owners[0]),):
+                yield pin_record(pin, " ".join(of))
+
     def _records(self, owner: Scope, progress: Progress, notices: MutableSequence[Notice]) -> Generator[dict[str, Any]]:
-        """Yield everything of one scope as it is at one moment."""
-        from .exporting import as_record
+        from .exporting import Record, as_record
 
         only = frozenset({owner})
         where = Where(only, include_superseded=True, include_expired=True, now=self._clock())
         with self._store.reading():
             total, done, damaged, lost = self._store.statistics((), only).total, 0, 0, list[Former]()
+            files, keys = self._store.manifest(owner), dict[MemoryId, dict[str, str]]()
+            for key, written in self._store.keys(owner).items():
+                keys.setdefault(written.memory, {})[key] = written.content
             for part in _portions(self._store.each(where)):
                 told = self._store.history([memory.id for memory in part], only)
-                yield from (as_record(memory, told.get(memory.id, ())) for memory in part)
+                for memory in part:
+                    is_of_file = memory.kind == "chunk" and memory.source is not None
+                    file = files.get(memory.source.path) if memory.source is not None and is_of_file else None
+                    past = told.get(memory.id, ())
+                    yield as_record(Record(memory, past, keys.get(memory.id, {}), file))
                 lost += (former for formers in told.values() for former in formers if not former.was)
                 done, damaged = done + len(part), damaged + self._damaged(part, only)
                 progress(done, max(total, done), "")  # what waits to be indexed is in no statistics

@@ -214,6 +214,9 @@ class Store(Protocol):
     def written(self, scope: Scope, key: str) -> Written | None:
         """Return what a write with a key came to, if there was one in the scope."""
 
+    def keys(self, scope: Scope) -> dict[str, Written]:
+        """Return what all writes with keys in the scope came to, by key."""
+
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return what those of these memories were before that were changed and may be seen, the latest change last."""
 

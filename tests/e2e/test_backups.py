@@ -116,3 +116,47 @@ def test_readers_meet_one_content_or_the_other_while_a_store_is_restored(workspa
                 reader.join()
     whole = {word: frozenset(f"the mast number {number} is {word}" for number in range(3)) for word in ("oak", "elm")}
     assert {*answers} == {*whole.values()}
+
+
+# -- export and import -------------------------------------------------------------------------------------
+
+
+def test_an_export_of_every_scope_comes_back_whole(call: Run, workspace: Path) -> None:
+    call("add", "Robin prefers tea", "--scope", "user:42", "--key", "k")
+    call("pin", "green tea", "notes/tea.md")
+    told = call("export", "--every-scope", "--out", "all.jsonl", "--json")
+    count = told.data["exported"]
+    assert (told.data["scope"], count) == (None, call("status", "--json").data["memories"])
+    other = ["--store", "new.db"]
+    dry = call("import", "whyrank", "all.jsonl", "--dry-run", *other)
+    assert (dry.status, dry.out) == (0, f"{count} memories would be imported, 0 unchanged\n1 pin would be imported\n")
+    assert not (workspace / "new.db").exists()
+    assert call("import", "whyrank", "all.jsonl", *other).out.startswith(f"{count} memories imported, 0 unchanged\n")
+    again = call("import", "whyrank", "all.jsonl", "--json", *other).data
+    assert again == {
+        "new": 0, "unchanged": count, "pins": 0, "skipped": [], "bad": [], "dry_run": False, "format": 1
+    }  # fmt: skip
+    call("export", "--every-scope", "--out", "again.jsonl", *other)
+    assert (workspace / "again.jsonl").read_bytes() == (workspace / "all.jsonl").read_bytes()
+    assert call("check", *other).status == 0
+    shown = [call("search", "green tea", "--explain", "--json", *store).data["hits"] for store in ([], other)]
+    assert shown[0] == shown[1]
+
+
+def test_lines_that_cannot_be_read_are_named_and_end_with_a_status(call: Run, workspace: Path) -> None:
+    (workspace / "all.jsonl").write_text("{}\n" * 30, encoding="utf-8")
+    told = call("import", "whyrank", "all.jsonl")
+    assert (told.status, told.out) == (14, "0 memories imported, 0 unchanged\n")
+    assert told.err.splitlines()[0].startswith("could not read line 1: it is no line of an export")
+    assert told.err.splitlines()[-1] == "could not read 10 more lines (--json names all of them)"
+    refused = call("import", "mem0", "all.jsonl")
+    assert (refused.status, "the formats are whyrank" in refused.err) == (2, True)
+
+
+def test_an_export_of_one_scope_takes_no_place_of_one_of_every_scope(call: Run, workspace: Path) -> None:
+    call("add", "Robin prefers tea", "--scope", "user:42")
+    call("export", "--every-scope", "--out", "all.jsonl")
+    assert call("export", "--every-scope", "--out", "all.jsonl").status == 0
+    refused = call("export", "--out", "all.jsonl")
+    assert (refused.status, "is not an export of global" in refused.err) == (2, True)
+    assert call("export", "--scope", "user:42", "--every-scope").status == 2

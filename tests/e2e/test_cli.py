@@ -21,7 +21,7 @@ from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 VERBS = (
     "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",
     "calibrate", "eval", "pin", "check", "tune", "bench", "update", "recalled", "prune", "export", "ingest-files",
-    "mcp", "conformance", "doctor",
+    "mcp", "conformance", "doctor", "backup", "restore", "import",
 )  # fmt: skip
 SERVERS = ("serve",)  # these do not end by themselves: `test_serving.py` has them
 
@@ -38,6 +38,11 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "recalled": (["recalled", "TEA"], "1 memory of use", {"recalled"}),
     "prune": (["prune"], "0 memories pruned", {"pruned", "dry_run"}),
     "export": (["export", "--out", "all.jsonl"], "memories of global written to all.jsonl", {"exported", "file"}),
+    "import": (
+        ["import", "whyrank", "EXPORT"],
+        "0 memories imported, 8 unchanged",
+        {"new", "unchanged", "pins", "skipped", "bad", "dry_run"},
+    ),
     "forget": (["forget", "OLD"], "forgot m_", {"forgotten", "memories", "remains"}),
     "search": (["search", "green tea"], "notes/tea.md:7-9", {"query", "verdict", "notices", "hits", "timings"}),
     "why": (["why", "green tea", "TEA"], "it is result 1", {"query", "id", "outcome", "summary", "rank", "trail"}),
@@ -48,6 +53,8 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "recipes": (["recipes"], "default", {"recipes"}),
     "model": (["model", "list"], "wordllama", {"models", "folder"}),
     "doctor": (["doctor"], "words: in order", {"file", "words", "vectors", "notices"}),
+    "backup": (["backup", "copy.db"], "8 memories written to ", {"path", "memories", "bytes", "schema", "created"}),
+    "restore": (["restore", "BACKUP", "--yes"], "8 memories restored from", {"restored", "file", "kept", "schema"}),
     "embed": (["embed"], "0 texts were embedded", {"space", "embedded", "waiting", "refused", "error", "next_try"}),
     "calibrate": (["calibrate", "--store", "BIG"], "20 memories, en", {"calibrations"}),
     "eval": (["eval", "SET", "--embedding", "none"], "ndcg@10", {"sets"}),
@@ -82,7 +89,10 @@ def example(workspace: Path, engine: whyrank.Engine) -> dict[str, list[str]]:
         "OLD": old,
         "SET": str(_evaluation_set(workspace / "measured")),
         "BIG": str(_bigger(workspace)),
+        "BACKUP": engine.backup(workspace / "kept.db").path,
+        "EXPORT": str(workspace / "kept.jsonl"),
     }
+    engine.export(places["EXPORT"])
     return {verb: [places.get(word, word) for word in words] for verb, (words, _, _) in EXAMPLES.items()}
 
 

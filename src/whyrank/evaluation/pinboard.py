@@ -109,6 +109,14 @@ class Pinboard:
             pins[:] = [pin for pin in pins if pin.key != wanted.key] + [wanted]
         return wanted
 
+    def take(self, given: Sequence[Pin]) -> int:
+        """Record pins that were recorded elsewhere; those that are here already stay as they are. Return how many."""
+        with _changing(self.file) as pins:
+            known = {pin.key for pin in pins}
+            new = {pin.key: pin for pin in given if pin.key not in known}
+            pins += new.values()
+        return len(new)
+
     def remove(self, query: str, identity: str | None, scopes: Sequence[str] | None) -> list[Pin]:
         """Take out the pins of a query, or one of them."""
 

@@ -6,7 +6,7 @@ import json
 
 # No other line has all of these: they are about the life of a memory.
 _OF_AN_EXPORT = frozenset({"id", "kind", "text", "scope", "superseded_by", "expires_given", "content_hash", "history"})
-REASON = "an export of whyrank; it is no log of turns, and replaced or expired facts in it would be found again"
+REASON = "an export of whyrank; it is no log of turns, and `whyrank import whyrank FILE` takes it in as it was"
 
 
 def is_export(text: str) -> bool:

@@ -146,6 +146,8 @@ class LifeContract(StoreSetting):
         assert store.written(GLOBAL, "k") == ("m_1", "c")
         assert store.written(USER, "k") == ("m_2", "d")
         assert store.written(OTHER, "k") is None
+        assert store.keys(USER) == {"k": ("m_2", "d")}
+        assert store.keys(OTHER) == {}
         assert "m_2" in store.get(["m_2"], MINE)
         store.write(Changes(remove=["m_1"]))
         assert store.written(GLOBAL, "k") is None

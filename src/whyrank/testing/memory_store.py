@@ -187,6 +187,10 @@ class MemoryStore(MemoryReaders):
         """Return what a write with a key came to, if there was one in the scope."""
         return self._past.keys.get((scope, key))
 
+    def keys(self, scope: Scope) -> dict[str, Written]:
+        """Return what all writes with keys in the scope came to, by key."""
+        return {key: written for (owner, key), written in self._past.keys.items() if owner == scope}
+
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
         """Return what those of these memories were before that were changed and may be seen."""
         seen = self.get(ids, scopes)

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from whyrank.exporting import as_record
+from whyrank.exporting import Record, as_record
 from whyrank.ingest.exported import is_export
 from whyrank.types import Memory
 
 
 def test_a_line_of_an_export_is_known() -> None:
-    line = json.dumps(as_record(Memory("m_1", "tea")))
+    line = json.dumps(as_record(Record(Memory("m_1", "tea"))))
     assert is_export(line + "\n" + line)
     assert is_export("\n" + line)
 
@@ -23,8 +23,8 @@ def test_a_line_of_an_export_is_known() -> None:
         "",
         '{"text": "hello", "role": "user"}',
         '{"id": "1", "kind": "turn", "text": "hello", "history": [], "scope": "global"}',
-        json.dumps({"text": json.dumps(as_record(Memory("m_1", "tea")))}),
-        json.dumps(as_record(Memory("m_1", "tea")))[:-1],
+        json.dumps({"text": json.dumps(as_record(Record(Memory("m_1", "tea"))))}),
+        json.dumps(as_record(Record(Memory("m_1", "tea"))))[:-1],
     ],
 )
 def test_a_log_is_no_export(text: str) -> None:

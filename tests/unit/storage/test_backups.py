@@ -18,6 +18,7 @@ from tests.damage import pages_of, zero
 from tests.kills import killer
 from whyrank.engine import Engine
 from whyrank.errors import ConfigError, SchemaTooNew, StoreDamaged, StoreFull
+from whyrank.hits import memory_of
 from whyrank.storage.sqlite import copying
 from whyrank.storage.sqlite.connection import Connection, connect
 from whyrank.storage.sqlite.migrations import MIGRATIONS
@@ -149,7 +150,7 @@ def test_a_backup_that_finds_no_room_leaves_nothing(
     store: Path, opened: Callable[[Path], Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def small(place: str, **options: Any) -> Connection:
-        connection = connect(place, **options)
+        connection: Connection = connect(place, **options)
         connection.execute("PRAGMA max_page_count=5")
         return connection
 
@@ -280,8 +281,8 @@ def test_what_was_found_before_a_restore_is_never_read_as_another_memory(
         engine.put([whyrank.Memory("mine", "tea of mine")])
         held = engine._store.held(["mine"], frozenset({whyrank.Scope("global")}))
         whyrank.restore(target, store)
-        assert "somebody else" not in held["mine"].read().text
-        assert "somebody else" not in next(iter(held.values())).read().text
+        assert "somebody else" not in memory_of(held["mine"]).text
+        assert "somebody else" not in memory_of(next(iter(held.values()))).text
 
 
 def test_a_scope_that_the_backup_lacks_begins_anew(store: Path, opened: Callable[[Path], Engine]) -> None:

@@ -318,7 +318,7 @@ def test_a_repair_that_finds_no_room_changes_nothing(path: Path, monkeypatch: py
     before = path.read_bytes()
 
     def small(place: str, **options: Any) -> Connection:
-        connection = connect(place, **options)
+        connection: Connection = connect(place, **options)
         connection.execute("PRAGMA max_page_count=5")
         return connection
 

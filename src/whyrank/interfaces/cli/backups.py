@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from ...errors import ConfigError
+from ...imports import Skipped
 from ...opening import count_memories
 from ...opening import restore as restored_into
 from ...wording import counted
 from .. import shapes
-from ..failures import OK
+from ..failures import OK, PARTLY_READ
 from . import output
-from .verbs import open_existing, settings_of
+from .verbs import open_existing, settings_of, writable
 
 _YES = "yes"
+_LINES_SHOWN = 20
 
 
 def backup(asked: argparse.Namespace) -> int:
@@ -57,6 +60,32 @@ def _confirm(asked: argparse.Namespace, store: str, held: int | None) -> None:
     output.complain(f"{what[0].upper()}{what[1:]}. Type {_YES} to go on:")
     if sys.stdin.readline().strip() != _YES:
         raise ConfigError(f"that was not {_YES}", "nothing was changed")
+
+
+def import_memories(asked: argparse.Namespace) -> int:
+    """Take in the memories of a file."""
+    with writable(asked) as engine, output.progress("import", quiet=asked.json) as tick:
+        done = engine.import_from(asked.format, asked.path, dry_run=asked.dry_run, progress=tick)
+    if asked.json:
+        data = {"new": done.new, "unchanged": done.unchanged, "pins": done.pins}
+        lists = {name: [one._asdict() for one in getattr(done, name)] for name in ("skipped", "bad")}
+        output.say_json({**data, **lists, "dry_run": done.dry_run, "format": shapes.FORMAT})
+    else:
+        would = "would be " if done.dry_run else ""
+        output.say(f"{_memories(done.new)} {would}imported, {done.unchanged:,} unchanged")
+        if done.pins:
+            output.say(f"{counted(done.pins, 'pin')} {would}imported")
+        for what, lines in (("skipped", done.skipped), ("could not read", done.bad)):
+            _complain(what, lines)
+    return PARTLY_READ.exit_status if done.bad else OK
+
+
+def _complain(what: str, lines: Sequence[Skipped]) -> None:
+    """Name the first of some lines and why they were left out, and count the others."""
+    for line, identity, reason in lines[:_LINES_SHOWN]:
+        output.complain(f"{what} line {line:,}{f' ({identity})' if identity else ''}: {reason}")
+    if len(lines) > _LINES_SHOWN:
+        output.complain(f"{what} {len(lines) - _LINES_SHOWN:,} more lines (--json names all of them)")
 
 
 def _memories(count: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,6 +14,7 @@ from ...pages.document import is_page
 from . import output
 
 _MADE_BY = b"whyrank"
+_TAIL = 1_000_000  # bytes: the last line of an export is hardly ever longer
 _LOOKED_AT = 2_000  # characters: what a file is stands at its beginning
 
 
@@ -56,21 +58,31 @@ def check_run(file: Path) -> None:
     check(file, lambda: " whyrank-" in _beginning(file).partition("\n")[0], "a run that whyrank wrote")
 
 
-def check_export(file: Path, scope: str) -> None:
-    """Do the same for an export, which may take the place of an earlier one of the same scope alone."""
+def check_export(file: Path, scope: str | None) -> None:
+    """Do the same for an export, which may take the place of one of the same scope; one of every scope of any."""
     if file.exists() and not file.is_file():
         return  # it is said of in its own words
-    check(file, lambda: _scope_of(file) == scope, f"an export of {scope}")
+    check(file, lambda: _is_export_of(scope, file), f"an export of {scope}" if scope else "an export")
 
 
-def _scope_of(file: Path) -> object:
-    """Return the scope of the memory in the first line, if there is one."""
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        try:
-            record = json.loads(lines.readline())
-        except (ValueError, RecursionError):
-            return None
-    return record.get("scope") if isinstance(record, dict) and "history" in record else None
+def _is_export_of(scope: str | None, file: Path) -> bool:
+    """Tell by the first line and the last: those of every scope stand in the order of their scopes."""
+    with file.open("rb") as lines:
+        first = last = lines.readline()
+        lines.seek(-min(file.stat().st_size, _TAIL), os.SEEK_END)
+        for line in lines:
+            last = line if line.strip() else last
+    scopes = [_scope_of(first), _scope_of(last) if len(last) < _TAIL else scope]
+    return None not in scopes[: 1 if scope is None else 2] and (scope is None or scopes == [scope, scope])
+
+
+def _scope_of(line: bytes) -> object:
+    """Return the scope of the memory or pin in a line of an export."""
+    try:
+        record = json.loads(line.decode("utf-8", errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+    return record.get("scope") if isinstance(record, dict) and ("history" in record or "pin" in record) else None
 
 
 def tell_written(files: Iterable[Path | str]) -> None:

@@ -13,7 +13,7 @@ from ...arguments import scope_of
 from ...engine import Engine
 from ...errors import ConfigError
 from ...lives import Forgotten, lost_past
-from ...types import Memory, Notice
+from ...types import GLOBAL, Memory, Notice
 from ...wording import counted, on_one_line
 from .. import fact_shapes, shapes
 from ..failures import OK
@@ -143,19 +143,24 @@ def _say_some(memories: Sequence[Memory]) -> None:
 
 
 def export(asked: argparse.Namespace) -> int:
-    """Write everything of one scope as lines of JSON."""
+    """Write everything of one scope, or of all, as lines of JSON."""
+    if asked.every_scope and asked.scope:
+        raise ConfigError("--scope and --every-scope are given", "give one of them")
+    scope = asked.scope or str(GLOBAL)
     if asked.out:
-        check_export(Path(asked.out), str(scope_of(asked.scope)))
+        check_export(Path(asked.out), None if asked.every_scope else str(scope_of(scope)))
     quiet = asked.json or (asked.out is None and sys.stdout.isatty())
     with open_existing(asked) as engine, output.progress("export", quiet=quiet) as tick:
         notices: list[Notice] = []
-        count = engine.export(asked.out or sys.stdout, scope=asked.scope, progress=tick, notices=notices)
+        count = engine.export(
+            asked.out or sys.stdout, scope=scope, every_scope=asked.every_scope, progress=tick, notices=notices
+        )
     if asked.json and asked.out:
-        told = {"exported": count, "scope": asked.scope, "file": asked.out}
+        told = {"exported": count, "scope": None if asked.every_scope else scope, "file": asked.out}
         output.say_json({**told, "notices": shapes.notices(notices), "format": shapes.FORMAT})
         return OK
     if asked.out:
-        output.say(f"{_memories(count)} of {asked.scope} written to {asked.out}")
+        output.say(f"{_memories(count)} of {'every scope' if asked.every_scope else scope} written to {asked.out}")
     output.show_notices(tuple(notices))
     return OK
 

@@ -27,6 +27,7 @@ _VERBS = {
     "recalled": ("lives", "recalled"),
     "prune": ("lives", "prune"),
     "export": ("lives", "export"),
+    "import": ("backups", "import_memories"),
     "calibrate": ("calibrating", "calibrate"),
     "status": ("verbs", "status"),
     "config": ("verbs", "config"),

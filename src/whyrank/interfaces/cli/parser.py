@@ -16,7 +16,7 @@ from .grammar.parts import Family, Parser, Verbs, common_options
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "finding": ("ingest", "search", "why", "show", "list"),
     "extracting": ("ingest-files",),
-    "facts": ("add", "update", "forget", "recalled", "prune", "export"),
+    "facts": ("add", "update", "forget", "recalled", "prune", "export", "import"),
     "care": ("calibrate", "status", "config", "model", "embed", "doctor", "backup", "restore", "recipes"),
     "measuring": ("eval", "pin", "check", "tune", "bench", "conformance"),
     "serving": ("mcp", "serve"),

@@ -42,6 +42,11 @@ class Bookkeeping:
         with self.reading():
             return past.written_with(self._database.reader(), scope, key)
 
+    def keys(self, scope: Scope) -> dict[str, Written]:
+        """Return what all writes with keys in the scope came to, by key."""
+        rows = self._read("SELECT key, memory, content FROM write_keys WHERE scope = ?", (str(scope),))
+        return {key: Written(memory, content) for key, memory, content in rows}
+
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
         rows = self._read(

@@ -172,8 +172,8 @@ class SqliteStore(Listing):
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
             places, since = self._recent.places(*view[:2], list(ids)), self._restored(view)
-        read, fetch, keys = (partial(one, since) for one in (self._read_again, self._fetch, self._keys))
-        return StoredMemories(places.inside(visible), partial(read, visible), fetch, keys)
+        read, fetch = partial(self._read_again, since, visible), partial(self._fetch, since)
+        return StoredMemories(places.inside(visible), read, fetch, partial(self._keys, since))
 
     def _restored(self, view: View) -> str | None:
         """Return the generation of the last restore: row numbers from before it are those of other memories."""

@@ -17,6 +17,7 @@ def add_verbs(family: Family) -> None:
     _recalled(verb(family, "recalled", "say that memories were of use", _RECALLED))
     _prune(verb(family, "prune", "remove what has expired", _PRUNE))
     _export(verb(family, "export", "write a scope as lines of JSON", _EXPORT))
+    _import(verb(family, "import", "take in memories of another store", _IMPORT))
 
 
 _ADD = """Store a fact. It is durable when its id is printed; the same text in the same scope is not stored twice, and
@@ -53,9 +54,19 @@ term statistics of their scope, so scores may change a little.
   whyrank prune --dry-run              say what would go
   whyrank prune --every-scope"""
 _EXPORT = """Write everything of one scope as lines of JSON, one memory each with all its fields and its history: to
-standard output, or whole or not at all to a file.
+standard output, or whole or not at all to a file. Pins of the scope follow, a line each. `whyrank import` reads it.
 
-  whyrank export --scope user:42 --out user-42.jsonl"""
+  whyrank export --scope user:42 --out user-42.jsonl
+  whyrank export --every-scope --out all.jsonl"""
+_IMPORT = """Take in memories of another store. The format `whyrank` is what `whyrank export` writes: ids, scopes,
+history, dates, trust, tags, what replaced what, recalls, keys of writes, files and pins come back as they were; vectors
+are made again. What the store holds already is never changed: a memory that is there to the letter is counted, one that
+is there with other content is skipped and named. So it is safe to run twice, and goes on when it was stopped.
+
+The exit status is 14 if a line could not be read; the others are taken in all the same.
+
+  whyrank import whyrank all.jsonl --dry-run     say what would happen
+  whyrank import whyrank all.jsonl"""
 
 
 def _fields(parser: argparse.ArgumentParser) -> None:
@@ -109,8 +120,15 @@ def _prune(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scope", action=Once, default="global", metavar="S", help="whose memories (global)")
+    parser.add_argument("--scope", action=Once, metavar="S", help="whose memories (global)")
+    parser.add_argument("--every-scope", action="store_true", help="whoever's memories they are")
     parser.add_argument("--out", metavar="FILE", help="write into this file")
+
+
+def _import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("format", metavar="FORMAT", help="what wrote the file: whyrank")
+    parser.add_argument("path", metavar="PATH", help="the file")
+    parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
 
 
 def _visible(parser: argparse.ArgumentParser) -> None:
