@@ -29,6 +29,19 @@ class Finding(NamedTuple):
     mended: bool = False
 
 
+class Compared(NamedTuple):
+    """How much a deep look has made again and compared with what is stored, and how long that took."""
+
+    memories: int = 0
+    words: int = 0
+    names: int = 0
+    records: int = 0
+    segments: int = 0
+    vectors: int = 0
+    sign_blocks: int = 0
+    seconds: float = 0.0
+
+
 class Checkup(NamedTuple):
     """The state of a store: what is damaged, whose words are old, what waits for a vector, and what was done."""
 
@@ -40,6 +53,7 @@ class Checkup(NamedTuple):
     embedded: int = 0
     has_earlier_vectors: bool = False  # as an earlier whyrank made them; they answer, and newer ones find more
     kept: str = ""  # where the store lies as it was before it was mended, if it was written anew
+    compared: Compared | None = None  # by a deep look
 
     @property
     def is_sound(self) -> bool:

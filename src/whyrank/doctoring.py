@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .analysis.names import probe_for
-from .checkups import Checkup, Finding
+from .checkups import Checkup, Compared, Finding
 from .ports import UNREADABLE
 from .rereading import Rereading
 from .types import Notice, Where
@@ -21,16 +21,17 @@ class Doctoring(Rereading):
 
     _met: tuple[Notice, ...] = ()  # what searches have met of damage since the last repair
 
-    def doctor(self, *, repair: bool = False, progress: Progress | None = None) -> Checkup:
+    def doctor(self, *, repair: bool = False, deep: bool = False, progress: Progress | None = None) -> Checkup:
         """Look whether the file, the words and the vectors of the store are in order; with `repair`, make them so.
 
         What is derived is made anew. Memories that are damaged are named, never dropped unsaid; where the file had to
-        be written anew, it is kept as it was beside the new one.
+        be written anew, it is kept as it was beside the new one. A `deep` look makes all that is derived again, and
+        compares it with what is stored.
         """
-        findings, kept = looked_at(self._config.store, repair, progress)
+        findings, kept, compared = looked_at(self._config.store, repair, progress, deep=deep)
         self._met = () if repair else self._met
         inside = self.cared_for(repair, progress) if is_usable(findings) else Checkup()
-        return inside._replace(findings=findings, kept=kept)
+        return inside._replace(findings=findings, kept=kept, compared=compared)
 
     def damage_notices(self) -> tuple[Notice, ...]:
         """Say what is known to be damaged without a look at all: what was set aside, and what the last search met."""
@@ -62,20 +63,28 @@ class Doctoring(Rereading):
         )
 
 
-def looked_at(store: Path, repair: bool, progress: Progress | None) -> tuple[tuple[Finding, ...], str]:
-    """Return what is wrong with the file of a store, and where it lies as it was if it was written anew.
+def looked_at(
+    store: Path, repair: bool, progress: Progress | None, *, deep: bool = False
+) -> tuple[tuple[Finding, ...], str, Compared | None]:
+    """Return what is wrong with the file of a store, where it lies as it was if it was written anew, what was compared.
 
     A store that is in no file has none that could be damaged.
     """
     from .storage.sqlite.mending import examined, mended
 
     if not store.is_file():
-        return (), ""
+        return (), "", None
     tick = progress or (lambda *_: None)
-    if not repair:
-        return tuple(examined(store, tick)), ""
-    findings, kept = mended(store, tick)
-    return tuple(findings), kept
+    findings, kept = mended(store, tick) if repair else (examined(store, tick), "")
+    if not deep or not is_usable(findings):
+        return tuple(findings), kept, None
+    from .storage.sqlite.reanalysis import compare
+
+    differing, compared = compare(store, tick)
+    if differing and repair:
+        differing, again = mended(store, tick, differing)
+        kept = again or kept
+    return (*findings, *differing), kept, compared
 
 
 def is_usable(findings: Sequence[Finding]) -> bool:

@@ -91,22 +91,27 @@ def doctor(
     *,
     workspace: str | Path | None = None,
     repair: bool = False,
+    deep: bool = False,
     progress: Progress | None = None,
     **options: Any,
 ) -> Checkup:
-    """Look whether a store is in order, also one too damaged to be opened; with `repair`, mend what can be mended."""
+    """Look whether a store is in order, also one too damaged to be opened; with `repair`, mend what can be mended.
+
+    A `deep` look makes all that is derived again, and compares it with what is stored.
+    """
     given = {} if store is None else {"store": str(settled(Path(store).expanduser()))}
     place = settings.load(given, workspace=Path(workspace) if workspace is not None else None).store
     if not place.is_file():
         raise StoreError(f"there is no store at {place}", "name the file of a store")
     if not place.stat().st_size:
         raise StoreError(f"{place} is empty: a store that was never written", _NEVER_WRITTEN)
-    findings, kept = looked_at(place, repair, progress)
+    findings, kept, compared = looked_at(place, repair, progress, deep=deep)
     if not is_usable(findings):
         return Checkup(findings, kept=kept)
     try:
         with open_engine(store, workspace=workspace, **options) as engine:
-            return engine.cared_for(repair, progress)._replace(findings=findings, kept=kept)
+            inside = engine.cared_for(repair, progress)
+            return inside._replace(findings=findings, kept=kept, compared=compared)
     except StoreDamaged as error:
         from .storage.sqlite.mending import unusable
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -181,3 +182,12 @@ def test_an_empty_file_is_a_store_that_was_never_written(call: Run, workspace: P
     found = call("doctor")
     assert found.status == call("doctor", "--store", str(workspace / "none.db")).status == 8
     assert "a store that was never written" in found.err
+
+
+def test_a_deep_look_says_what_it_has_compared(call: Run) -> None:
+    found = call("doctor", "--deep")
+    assert found.status == 0
+    assert re.search(r"^compared anew in \d+\.\d s: 7 memories, \d+ words, \d+ segments?, 7 vectors$", found.out, re.M)
+    data = call("doctor", "--deep", "--json").data["compared"]
+    assert (data["memories"], data["vectors"], data["records"]) == (7, 7, 7)
+    assert call("doctor", "--json").data["compared"] is None

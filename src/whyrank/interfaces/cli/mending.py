@@ -31,7 +31,12 @@ def doctor(asked: argparse.Namespace) -> int:
         return _give_up(asked)
     with output.progress("repairing" if asked.repair else "looking", quiet=asked.json) as tick:
         found = looked_after(
-            asked.store, workspace=asked.workspace, repair=asked.repair, progress=tick, embedding=asked.embedding
+            asked.store,
+            workspace=asked.workspace,
+            repair=asked.repair,
+            deep=asked.deep,
+            progress=tick,
+            embedding=asked.embedding,
         )
     (_say_json if asked.json else _say)(asked, found)
     if not found.is_sound:
@@ -58,6 +63,7 @@ def _say_json(asked: argparse.Namespace, found: Checkup) -> None:
         "file": {"sound": found.is_sound, "findings": damage, "kept": found.kept or None},
         "words": None,
         "vectors": None,
+        "compared": None if found.compared is None else found.compared._asdict(),
         "notices": [],
         "format": shapes.FORMAT,
     }
@@ -76,6 +82,12 @@ def _say_json(asked: argparse.Namespace, found: Checkup) -> None:
 
 def _say(asked: argparse.Namespace, found: Checkup) -> None:
     _say_file(found.findings, found.kept)
+    if found.compared is not None:
+        done = found.compared
+        output.say(
+            f"compared anew in {done.seconds:.1f} s: {counted(done.memories, 'memory', 'memories')}, "
+            f"{counted(done.words, 'word')}, {counted(done.segments, 'segment')}, {counted(done.vectors, 'vector')}"
+        )
     if not found.looked_inside:
         return
     with open_or_make(asked) as engine:

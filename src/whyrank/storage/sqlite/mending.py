@@ -6,6 +6,7 @@ store is written anew with all that can be read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from .migrations import MIGRATIONS
 from .names import NameIndex
 from .notes import raise_generation
 from .postings import segments
+from .reanalysis import compare
 from .rebuilding import LEFT, rebuild
 from .records import Ledger
 from .restating import HASHES_GIVEN
@@ -57,14 +59,17 @@ def given_up(path: Path) -> tuple[str, ...]:
     return tuple(sorted(str(identity) for (identity,) in gone))
 
 
-def mended(path: Path, tick: Tick) -> tuple[list[Finding], str]:
-    """Mend what can be made anew; return what was wrong, and where the store lies as it was if it was written anew."""
-    found, kept = examined(path, tick), ""
+def mended(path: Path, tick: Tick, known: Sequence[Finding] = ()) -> tuple[list[Finding], str]:
+    """Mend what can be made anew; return what was wrong, and where the store lies as it was if it was written anew.
+
+    What a deep look has found is known: then the whole store is written anew, and looked at deeply again.
+    """
+    found, kept = [*known] or examined(path, tick), ""
     with closing(Database(path, forgiving=True)) as database:
         wanted = {finding.code for finding in found if finding.derived or finding.code in _SET_ASIDE}
         if not wanted:
             return found, ""
-        if wanted - _IN_PLACE or version_of(database) != MIGRATIONS[-1].version:
+        if known or wanted - _IN_PLACE or version_of(database) != MIGRATIONS[-1].version:
             try:
                 kept = str(rebuild(database, tick))
             except StoreDamaged as error:
@@ -74,7 +79,7 @@ def mended(path: Path, tick: Tick) -> tuple[list[Finding], str]:
         else:
             _mend_in_place(database)
     # Looked at by nobody who knew it before.
-    return _told(found, examined(path, tick)), kept
+    return _told(found, compare(path, tick)[0] if known else examined(path, tick)), kept
 
 
 def _hopeless(found: list[Finding], why: str) -> list[Finding]:

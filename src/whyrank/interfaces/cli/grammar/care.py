@@ -69,9 +69,14 @@ pages of the file are damaged, the store is written anew with all that can be re
 (memory.db.damaged.bak). Memories that cannot be read are set aside and named until they are stored again: ingest their
 files, or take them from a copy. --give-up forgets them.
 
+With --deep all that was made of the texts is made again (words, names, records, postings, signs of vectors) and
+compared with what is stored: it finds what is wrong though its checksum is right, and takes about as long as an ingest
+without embedding. What it compared, and how long that took, is printed.
+
 The exit status is 6 as long as something is damaged, 17 as long as something waits.
 
   whyrank doctor
+  whyrank doctor --deep
   whyrank doctor --repair"""
 _BACKUP = """Copy the whole store, as it is at this moment, into one file: every scope, its history, its vectors and its
 indexes. Others may search and write meanwhile. The copy is verified as `whyrank doctor` would, then renamed into place:
@@ -120,6 +125,7 @@ def _model(parser: argparse.ArgumentParser) -> None:
 
 def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repair", action="store_true", help="mend what can be made anew")
+    parser.add_argument("--deep", action="store_true", help="make all that is derived again, and compare")
     parser.add_argument("--give-up", action="store_true", help="forget memories that were set aside as unreadable")
 
 

@@ -1,0 +1,232 @@
+"""The expensive look at a store: all that was made of its texts is made again and compared with what is stored.
+
+Checksums tell whether bytes are those that were written. This tells whether what was written is what this whyrank would
+write: tokens, marks and names of every memory, its record, the postings of every segment, the signs of every vector.
+Nothing is changed. Memories that an earlier reader has read, or that wait to be indexed, are left out.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from ...analysis.entries import READER_VERSION, entry_for
+from ...analysis.languages import LANGUAGES
+from ...checkups import Compared, Finding
+from ...errors import StoreDamaged
+from ...ports import Entry
+from ...types import Memory
+from ...wording import counted
+from .connection import Connection, Row, leniently, translated
+from .database import Database
+from .examining import Tick
+from .held import read_range, signs_in
+from .indexes import INDEXES, answering
+from .keyword import KeywordIndex
+from .postings import vocabulary
+from .postings.filing import filed
+from .postings.inversion import INDEXED, Inverted, inverted, merged, only
+from .postings.pages import postings_of, read
+from .postings.spans import Segment, live_segments
+from .postings.texts import stored_texts
+from .readers import KEY as READERS
+from .readers import stretches_in
+from .records import BLOCK, RECORD, decoded, record_of
+from .restating import MARKED, SET_ASIDE
+from .rows import SELECT, to_memory
+from .sealed import BrokenSeal
+from .vectors import UNIT_TOLERANCE
+
+_REPAIR = "`whyrank doctor --deep --repair` writes the store anew with all that can be read"
+_TICK_ROWS = 500
+_MISREAD = (BrokenSeal, ValueError, TypeError, LookupError)  # what the normal look has a finding for already
+
+
+def compare(path: Path, tick: Tick) -> tuple[list[Finding], Compared]:
+    """Make everything derived again, and return where it differs and how much was compared."""
+    begun = time.monotonic()
+    with (
+        closing(Database(path, forgiving=True)) as database,
+        translated(path),
+        database.reading(latest=False),
+        leniently(database.reader()) as connection,
+    ):
+        look = _Look(connection, tick)
+        look.memories()
+        look.segments()
+        look.vectors()
+    found = [
+        Finding(code, f"{counted(look.wrong[code], *words)}", _REPAIR)
+        for code, words in _TOLD.items()
+        if look.wrong[code]
+    ]
+    if look.crooked:
+        found.append(
+            Finding("vectors", f"{counted(look.crooked, 'vector has', 'vectors have')} no unit length", _EMBED, False)
+        )
+    seconds = time.monotonic() - begun
+    return found, Compared(**{name: look.done[name] for name in Compared._fields if name != "seconds"}, seconds=seconds)
+
+
+_EMBED = "`whyrank model use NAME` with another model and back makes vectors again"
+_TOLD = {
+    "words": ("memory has other words in the index than in its text", "memories have other words than in their texts"),
+    "names": ("memory has other names in the index than it says", "memories have other names than they say"),
+    "records": ("memory has a record that does not say what it says", "memories have records that say something else"),
+    "postings": (
+        "segment of the keyword index lists other words than its memories have",
+        "segments of the keyword index list other words than their memories have",
+    ),
+    "signs": ("block of signs is not that of its vectors", "blocks of signs are not those of their vectors"),
+}
+
+
+class _Look:
+    """One look at one moment of a file: what was compared, and how much of it was wrong."""
+
+    def __init__(self, connection: Connection, tick: Tick) -> None:
+        self._connection = connection
+        self._tick = tick
+        self._index: KeywordIndex = INDEXES[answering(connection)[0]](0, None)
+        self.done = Counter[str]()
+        self.wrong = Counter[str]()
+        self.crooked = 0
+
+    # -- memories --------------------------------------------------------------------------------------------
+
+    def memories(self) -> None:
+        """Analyse every memory again; compare its words, its names and its record."""
+        connection = self._connection
+        language = (connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone() or ("en",))[0]
+        total = connection.execute("SELECT count(*) FROM memories").fetchone()[0]
+        names = self._names()
+        blocks: dict[tuple[str, int], dict[int, tuple[object, ...]]] = defaultdict(dict)
+        for place, (row, number, letters, dates, *columns) in enumerate(self._rows()):
+            if place % _TICK_ROWS == 0:
+                self._tick(place, total, "memories")
+            try:
+                memory = to_memory(tuple(columns))
+                tokens = tuple(self._index.stored_tokens(connection, row))
+                stored = (tokens, bool(letters), tuple(dates.split()))
+            except (StoreDamaged, AttributeError, *_MISREAD):
+                continue
+            entry = _like(memory, language, stored)
+            self.done += Counter(memories=1, words=len(tokens), names=len(entry.names))
+            self.wrong["words"] += (entry.tokens, entry.letters, entry.marks) != stored
+            told = {(name.text, name.key, " ".join(name.words), name.specificity) for name in entry.names}
+            self.wrong["names"] += told != names.get(row, set())
+            blocks[str(memory.scope), number - number % BLOCK][number % BLOCK] = record_of(row, entry)
+        self._records(blocks)
+
+    def _rows(self) -> Iterator[Row]:
+        """Yield the memories that today's reader has read and that do not wait to be read anew."""
+        told = self._connection.execute("SELECT value FROM meta WHERE key = ?", (READERS,)).fetchone()
+        last = stretches_in(told[0] if told else None)[-1]
+        if last.reader == READER_VERSION:
+            yield from self._connection.execute(
+                f"SELECT m.row, m.number, m.letters, m.dates, {SELECT} FROM memories AS m WHERE m.row >= ? "
+                f"AND m.id NOT IN ({MARKED}) AND m.id NOT IN ({SET_ASIDE}) ORDER BY m.row",
+                (last.first,),
+            )
+
+    def _names(self) -> dict[int, set[tuple[str, str, str, int]]]:
+        names: dict[int, set[tuple[str, str, str, int]]] = defaultdict(set)
+        for row, *name in self._connection.execute("SELECT memory, text, key, words, specificity FROM names"):
+            names[row].add(tuple(name))
+        return names
+
+    def _records(self, blocks: dict[tuple[str, int], dict[int, tuple[object, ...]]]) -> None:
+        query = "SELECT records FROM records WHERE scope = ? AND first = ?"
+        for block, made in blocks.items():
+            try:
+                stored = decoded(self._connection.execute(query, block).fetchone()[0])
+                wanted = {place: np.array([record], RECORD)[0] for place, record in made.items()}
+                self.wrong["records"] += sum(stored[place] != record for place, record in wanted.items())
+            except _MISREAD:
+                continue
+            self.done["records"] += len(made)
+
+    # -- the keyword index -----------------------------------------------------------------------------------
+
+    def segments(self) -> None:
+        """Invert the stored tokens again; compare the postings and the list of words of every segment."""
+        if not self._connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'posting_pages'").fetchone():
+            return
+        for (scope,) in self._connection.execute("SELECT scope FROM posting_scopes ORDER BY scope").fetchall():
+            try:
+                live = live_segments(self._connection, scope)
+            except BrokenSeal:
+                continue
+            for segment in live:
+                self._tick(self.done["segments"], 0, "segments")
+                self.done["segments"] += 1
+                self.wrong["postings"] += not self._is_as_inverted(scope, segment)
+
+    def _is_as_inverted(self, scope: str, segment: Segment) -> bool:
+        connection = self._connection
+        texts = stored_texts(connection, scope, segment.first, segment.last)
+        living = np.zeros(segment.last - segment.first + 1, np.bool_)
+        living[[text.number - segment.first for text in texts]] = True
+        made, words = inverted(texts)
+        try:
+            directories = filed(connection, segment.segment)
+            if directories is None:
+                return True  # the normal look has found it
+            for field in INDEXED:
+                stored = self._stored(directories[field.number].numbers if field.number in directories else (), segment)
+                if not _are_equal(only(stored, living[stored.numbers - segment.first]), made[field]):
+                    return False
+            is_listed = vocabulary.is_listed(connection, segment.segment)
+            return not is_listed or {*words} <= {*vocabulary.beginning(connection, segment.segment, "")}
+        except _MISREAD:
+            return True
+
+    def _stored(self, numbers: tuple[int, ...] | list[int], segment: Segment) -> Inverted:
+        query = "SELECT page FROM posting_pages WHERE number = ?"
+        parts = [
+            postings_of(read(self._connection.execute(query, (number,)).fetchone()[0]), segment.first)
+            for number in numbers
+        ]
+        return merged(parts) if parts else Inverted(*(np.zeros(0, kind) for kind in ("i8", "i8", "u1", "u4")))
+
+    # -- vectors ---------------------------------------------------------------------------------------------
+
+    def vectors(self) -> None:
+        """Read every vector again: each has the length 1, and signs that are its own."""
+        for (blob,) in self._connection.execute("SELECT vector FROM vectors WHERE typeof(vector) = 'blob'"):
+            self.done["vectors"] += 1
+            if len(blob) % 4 == 0:
+                length = float(np.linalg.norm(np.frombuffer(blob, "<f4").astype(np.float64)))
+                self.crooked += not math.isclose(length, 1.0, abs_tol=UNIT_TOLERANCE)
+        for space, scope, first, entries, signs in self._connection.execute(
+            "SELECT space, scope, first, entries, signs FROM sign_blocks"
+        ).fetchall():
+            self._tick(self.done["sign_blocks"], 0, "signs")
+            block = signs_in(first, entries, signs)
+            if block is None:
+                continue
+            made = read_range(self._connection, space, scope, first, first + BLOCK)
+            self.done["sign_blocks"] += 1
+            there = made.entries != 0  # what was forgotten stays in its block until that is written again
+            is_same = np.array_equal(block.entries[there], made.entries[there])
+            is_same = is_same and (not there.any() or np.array_equal(block.signs[:, there], made.signs[:, there]))
+            self.wrong["signs"] += not is_same and not len(made.damaged)
+
+
+def _like(memory: Memory, language: str, stored: tuple[object, ...]) -> Entry:
+    """Analyse a memory in the language that its stored words are of; that of the settings may have been another."""
+    first = entry_for(memory, language)
+    if (first.tokens, first.letters, first.marks) == stored:
+        return first
+    others = (entry_for(memory, other) for other in LANGUAGES)
+    return next((one for one in others if (one.tokens, one.letters, one.marks) == stored), first)
+
+
+def _are_equal(one: Inverted, other: Inverted) -> bool:
+    return all(np.array_equal(mine, its) for mine, its in zip(one, other, strict=True))

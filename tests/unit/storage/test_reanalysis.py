@@ -1,0 +1,137 @@
+"""A deep look finds what is wrong though every checksum is right, and says how much it compared."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import whyrank
+from whyrank.storage.sqlite.postings.inversion import Text, invert
+from whyrank.storage.sqlite.postings.pages import pages
+from whyrank.storage.sqlite.postings.texts import pack
+from whyrank.storage.sqlite.records import RECORD, decoded
+from whyrank.storage.sqlite.sealed import seal, unseal
+
+MEMORIES = 150  # two whole blocks of records and signs, and a segment of postings
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, calibration="manual") as engine:
+        words = [f"the boat number {number} is blue and its mast is oak" for number in range(MEMORIES)]
+        engine.put([whyrank.Memory(f"m{number}", text, name=f"Boat {number}") for number, text in enumerate(words)])
+        engine.forget("m7")
+        engine.add("Robin prefers green tea", scope="user:1", date="2026-03-14")
+        engine.search("tea", scope="user:1")
+    return tmp_path / "memory.db"
+
+
+def changed(path: Path, change: Callable[[sqlite3.Connection], object]) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        change(connection)
+        connection.commit()
+
+
+def other_words(connection: sqlite3.Connection) -> None:
+    """Give a memory as many words as it had, but others."""
+    [(blob,)] = connection.execute("SELECT tokens FROM posting_tokens WHERE scope = 'user:1'")
+    count = len(zlib.decompress(blob).split(b" "))
+    connection.execute("UPDATE posting_tokens SET tokens = ? WHERE scope = 'user:1'", (pack(["rum"] * count),))
+
+
+def other_names(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE names SET text = 'Boat 9', key = 'boat 9', words = 'boat 9', sorted_words = '9 boat' "
+                       "WHERE key = 'boat 8'")  # fmt: skip
+    connection.execute("UPDATE name_words SET word = '9' WHERE word = '8'")
+
+
+def another_record(connection: sqlite3.Connection) -> None:
+    [(blob,)] = connection.execute("SELECT records FROM records WHERE scope = 'global' AND first = 0")
+    records = decoded(blob).copy()
+    records["words"][3] = 77
+    assert records.dtype == RECORD
+    connection.execute(
+        "UPDATE records SET records = ? WHERE scope = 'global' AND first = 0", (seal(records.tobytes()),)
+    )
+
+
+def other_postings(connection: sqlite3.Connection) -> None:
+    """Put a page of other memories in the place of one, under the key it is filed by."""
+    segment, first = connection.execute("SELECT segment, first FROM posting_segments WHERE scope = 'global'").fetchone()
+    texts = [Text(first + number, ["boat"] * (number + 1)) for number in range(3)]
+    [(key, page)] = [*pages(next(iter(invert(texts).values())), first)]
+    connection.execute("DELETE FROM posting_pages WHERE segment = ? AND field = 0", (segment,))
+    connection.execute(
+        "INSERT INTO posting_pages (segment, field, first_key, page) VALUES (?, 0, ?, ?)", (segment, key, page)
+    )
+
+
+def other_signs(connection: sqlite3.Connection) -> None:
+    [(blob,)] = connection.execute("SELECT signs FROM sign_blocks WHERE first = 0")
+    signs = ~np.frombuffer(unseal(blob), np.uint64)
+    connection.execute("UPDATE sign_blocks SET signs = ? WHERE first = 0", (seal(signs.tobytes()),))
+
+
+def test_a_sound_store_is_found_sound_and_told_of(path: Path) -> None:
+    found = whyrank.doctor(path, deep=True)
+    assert found.is_whole
+    assert found.compared is not None
+    done = found.compared
+    assert (done.memories, done.records, done.vectors) == (MEMORIES, MEMORIES, MEMORIES)  # one forgotten, one added
+    assert done.sign_blocks == 2
+    assert done.segments >= 1
+    assert done.words > 5 * MEMORIES
+    assert done.seconds > 0
+
+
+def test_a_look_that_is_not_deep_compares_nothing(path: Path) -> None:
+    assert whyrank.doctor(path).compared is None
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (other_words, "words"),
+        (other_names, "names"),
+        (another_record, "records"),
+        (other_postings, "postings"),
+        (other_signs, "signs"),
+    ],
+)
+def test_what_is_wrong_under_a_right_checksum_is_found_and_repaired(
+    path: Path, change: Callable[[sqlite3.Connection], object], code: str
+) -> None:
+    changed(path, change)
+    assert code in {finding.code for finding in whyrank.doctor(path, deep=True).findings}
+    mended = whyrank.doctor(path, deep=True, repair=True)
+    assert mended.is_sound
+    assert mended.findings
+    assert whyrank.doctor(path, deep=True).is_whole
+
+
+def test_a_vector_without_unit_length_is_named(path: Path) -> None:
+    def double(connection: sqlite3.Connection) -> None:
+        entry, blob = connection.execute("SELECT entry, vector FROM vectors LIMIT 1").fetchone()
+        twice = (2 * np.frombuffer(blob, np.float32)).tobytes()
+        connection.execute("UPDATE vectors SET vector = ?, checksum = ? WHERE entry = ?",
+                           (twice, zlib.crc32(twice), entry))  # fmt: skip
+
+    changed(path, double)
+    found = whyrank.doctor(path, deep=True)
+    assert "1 vector has no unit length" in [finding.message for finding in found.findings]
+
+
+def test_words_of_another_language_than_the_settings_say_are_no_damage(tmp_path: Path) -> None:
+    for language in ("en", "de"):
+        with whyrank.open(
+            tmp_path / "memory.db", workspace=tmp_path, embedding="none", calibration="manual", language=language
+        ) as engine:
+            engine.add(f"{language} 4711 xyz")
+            engine.add(f"{language} boats going")
+    assert whyrank.doctor(tmp_path / "memory.db", deep=True, embedding="none").is_sound
