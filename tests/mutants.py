@@ -687,6 +687,41 @@ MUTANTS = (
         "if self._engine is None:",
         "tests/unit/interfaces/test_desk.py",
     ),
+    Mutant(
+        "a copy that stands under its name before it is whole",
+        "storage/sqlite/copying.py",
+        "    with staged(target) as place:\n        copy_into(source, place, tick)",
+        "    copy_into(source, target, tick)",
+        "tests/soak/test_upgrades.py",
+    ),
+    Mutant(
+        "a restored store with the generation it had",
+        "storage/sqlite/backups.py",
+        "generation = 1 + (max(generations) if min(generations) >= 0 else max(generations) + _UNKNOWN_JUMP)",
+        "generation = max(1, generations[0])",
+        "tests/unit/storage/test_backups.py",
+    ),
+    Mutant(
+        "a backup nobody has looked at",
+        "storage/sqlite/backups.py",
+        'found = [finding.message for finding in examine(database, tick) if finding.code != "aside"]',
+        "found: list[str] = []",
+        "tests/unit/storage/test_backups.py",
+    ),
+    Mutant(
+        "an import that forgets what memories were",
+        "imports.py",
+        "history=[former for _, one in taken for former in one.formers],",
+        "history=[],",
+        "tests/unit/test_imports.py",
+    ),
+    Mutant(
+        "a deep look that believes the postings",
+        "storage/sqlite/reanalysis.py",
+        'self.wrong["postings"] += not self._is_as_inverted(scope, segment)',
+        "self._is_as_inverted(scope, segment)",
+        "tests/unit/storage/test_reanalysis.py",
+    ),
 )
 
 

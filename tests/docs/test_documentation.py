@@ -126,7 +126,16 @@ def test_the_page_on_stores_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     "name",
-    ["why-not-that-one", "rerank", "come-from-another-system", "providers", "extract-facts", "facts", "conformance"],
+    [
+        "why-not-that-one",
+        "rerank",
+        "come-from-another-system",
+        "providers",
+        "extract-facts",
+        "facts",
+        "conformance",
+        "back-up",
+    ],
 )
 def test_the_pages_with_an_example_say_what_it_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

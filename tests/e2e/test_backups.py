@@ -20,7 +20,7 @@ def test_a_backup_is_told_with_what_it_holds(call: Run, workspace: Path) -> None
     held = call("status", "--json").data["memories"]
     told = call("backup", COPY)
     size = (workspace / COPY).stat().st_size
-    assert (told.status, told.out) == (0, f"{held} memories written to {workspace / COPY} ({size:,} bytes, verified)\n")
+    assert (told.status, told.out) == (0, f"{held} memories written to {COPY} ({size:,} bytes, verified)\n")
     data = call("backup", COPY, "--json").data
     assert (data["memories"], data["path"], data["format"]) == (held, str(workspace / COPY), 1)
     assert data["schema"] == MIGRATIONS[-1].version

@@ -28,7 +28,7 @@ def backup(asked: argparse.Namespace) -> int:
         data = {**made._asdict(), "created": shapes.moment(made.created)}
         output.say_json({**data, "format": shapes.FORMAT})
     else:
-        output.say(f"{_memories(made.memories)} written to {made.path} ({made.bytes:,} bytes, verified)")
+        output.say(f"{_memories(made.memories)} written to {asked.file} ({made.bytes:,} bytes, verified)")
     return OK
 
 
