@@ -62,9 +62,9 @@ def test_a_killed_upgrade_leaves_the_old_store_or_the_new_one(tmp_path: Path, ol
     found: list[int] = []
     with killer(OPEN, "storage/sqlite") as killing:
         moments = killing.events(fresh(tmp_path / "whole", old))
-        for _ in range(KILLS):
+        for number in range(KILLS):  # somewhere in each part of it, so that the last ones are behind the upgrade
             store = fresh(tmp_path / "killed", old)
-            assert killing.killed(chance.randrange(1, moments), store)
+            assert killing.killed(1 + int((number + chance.random()) * (moments - 1) / KILLS), store)
             found.append(schema_of(store))
             assert {schema_of(copy) for copy in store.parent.glob("*.bak")} <= {before}
             assert found[-1] == before or [*store.parent.glob("*.bak")]

@@ -84,13 +84,20 @@ def test_a_backup_is_one_file_with_nothing_beside_it(store: Path, opened: Callab
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
-def test_a_fact_that_waits_to_be_indexed_is_in_the_backup(store: Path, opened: Callable[[Path], Engine]) -> None:
+def test_a_fact_that_an_earlier_version_left_to_be_indexed_is_found_after_a_restore(
+    store: Path, opened: Callable[[Path], Engine]
+) -> None:
     target = store.with_name("copy.db")
+    opened(target).close()
+    with closing(sqlite3.connect(target)) as connection:
+        connection.execute(
+            "INSERT INTO arrivals (entry, id, scope, text, content_hash, created, date, text_key, rest, language, "
+            "space) VALUES (1, 'm_1', 'global', 'Robin prefers tea', '', 1.0, 1.0, 'k', '', 'en', '')"
+        )
+        connection.commit()
     with opened(store) as engine:
-        engine.add("Robin prefers tea")
-        engine.add("Suzy prefers coffee")  # not asked for since, so not indexed
-        assert engine.backup(target).memories == 2
-    assert whyrank.restore(target, store.with_name("new.db")).memories == 2
+        assert whyrank.restore(target, store).memories == 1
+        assert found(engine, "tea") == ["Robin prefers tea"]
 
 
 @pytest.mark.parametrize("content", [b"notes of mine\n" * 400, b"SQLite format 3\0" + bytes(5000)])

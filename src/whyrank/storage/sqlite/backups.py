@@ -24,10 +24,11 @@ from .connection import Connection, SqlError, connect, lenient, translated, unto
 from .copying import Tick, back_up, copy_into, free_name, staged, sweep
 from .database import LOCK_SECONDS, Database
 from .examining import examine
-from .indexes import DEFAULT, index_in, prepare_index
+from .indexes import DEFAULT, index_in
 from .notes import RESTORED, is_generation
 from .salvaging import UNREADABLE, known_of
 from .schema import prepare, version_of
+from .store import SqliteStore
 
 _MARK = "backup"  # key of `meta` that only a backup has
 _BEFORE = "before-restore"
@@ -67,7 +68,7 @@ def write_backup(store: Path, target: Path, tick: Tick) -> Backup:
     _check_target(store, target)
     created = time.time()
     with _as_config_error(target), staged(target) as place:
-        with closing(Database(store)) as database, database.reading(latest=False):
+        with closing(Database(store)) as database, database.reading():
             source = database.reader()
             copy_into(source, place, tick)
             rows = _row_counts(source)
@@ -174,11 +175,9 @@ def restore_backup(store: Path, file: Path, *, keep: bool, tick: Tick) -> Restor
             copy_into(source, place, tick)
         hint = "nothing was changed; `whyrank doctor --repair --store FILE` mends a copy of it as far as it can be"
         schema = _verify(place, tick, f"{file} is damaged", hint)
+        _bring_forward(place)
         with closing(Database(place)) as fresh:
-            with translated(place):
-                prepare(fresh, keep=False)
-                prepare_index(fresh, (index_in(fresh.reader()) or (DEFAULT,))[0])
-                rows, mark = _row_counts(fresh.reader()), _mark(fresh.reader()) or {}
+            rows, mark = _row_counts(fresh.reader()), _mark(fresh.reader()) or {}
             kept = _replace(database, fresh, keep)
     return Restored(rows["memories"] + rows["arrivals"], schema, mark.get("created"), kept)
 
@@ -219,6 +218,14 @@ def _scratch(store: Path) -> Iterator[Path]:
             shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=prefix, dir=store.parent) as folder:
         yield Path(folder) / "memory.db"
+
+
+def _bring_forward(place: Path) -> None:
+    """Upgrade a copy, and do what is done when a store is opened: those who have the other one open do not open it."""
+    with closing(Database(place)) as fresh, translated(place):
+        prepare(fresh, keep=False)
+        index = (index_in(fresh.reader()) or (DEFAULT,))[0]
+    SqliteStore(place, index).close()
 
 
 def _replace(database: Database, fresh: Database, keep: bool) -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...analysis.entries import READER_VERSION, entry_for
 from ...analysis.languages import LANGUAGES
@@ -54,7 +55,7 @@ def compare(path: Path, tick: Tick) -> tuple[list[Finding], Compared]:
     with (
         closing(Database(path, forgiving=True)) as database,
         translated(path),
-        database.reading(latest=False),
+        database.reading(),
         leniently(database.reader()) as connection,
     ):
         look = _Look(connection, tick)
@@ -187,7 +188,7 @@ class _Look:
         except _MISREAD:
             return True
 
-    def _stored(self, numbers: tuple[int, ...] | list[int], segment: Segment) -> Inverted:
+    def _stored(self, numbers: Sequence[int], segment: Segment) -> Inverted:
         query = "SELECT page FROM posting_pages WHERE number = ?"
         parts = [
             postings_of(read(self._connection.execute(query, (number,)).fetchone()[0]), segment.first)
@@ -229,4 +230,5 @@ def _like(memory: Memory, language: str, stored: tuple[object, ...]) -> Entry:
 
 
 def _are_equal(one: Inverted, other: Inverted) -> bool:
-    return all(np.array_equal(mine, its) for mine, its in zip(one, other, strict=True))
+    pairs: Iterator[tuple[NDArray[np.generic], NDArray[np.generic]]] = zip(one, other, strict=True)
+    return all(np.array_equal(mine, its) for mine, its in pairs)
