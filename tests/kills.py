@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO
 
@@ -57,9 +57,12 @@ class Killer:
         self._out: IO[str] = process.stdout
         self._words = words
 
-    def events(self, *arguments: object) -> int:
-        """Let it be done to its end; return how many moments there are to be killed in."""
-        return int(self._done(0, arguments))
+    def events(self, arguments: Callable[[], Sequence[object]]) -> int:
+        """Let it be done to its end; return how many moments there are to be killed in.
+
+        It is done twice, each time with new arguments: the first time fills what is kept for later ones.
+        """
+        return [int(self._done(0, arguments())) for _ in range(2)][-1]
 
     def killed(self, at: int, *arguments: object) -> bool:
         """Kill it at a moment; tell whether it came so far."""
@@ -67,7 +70,7 @@ class Killer:
         assert said != "failed"
         return said == "killed"
 
-    def _done(self, at: int, arguments: tuple[object, ...]) -> str:
+    def _done(self, at: int, arguments: Sequence[object]) -> str:
         self._in.write(json.dumps([at, self._words, [*map(str, arguments)]]) + "\n")
         self._in.flush()
         return self._out.readline().strip()

@@ -47,7 +47,7 @@ def fresh(folder: Path, file: Path) -> Path:
 def test_a_copy_is_never_torn_wherever_its_making_is_killed(tmp_path: Path) -> None:
     old = STORES[0]
     with killer(OPEN, "sqlite/schema.py", "sqlite/copying.py") as killing:
-        moments = killing.events(fresh(tmp_path / "whole", old))
+        moments = killing.events(lambda: [fresh(tmp_path / "whole", old)])
         for at in range(1, moments + 1):
             store = fresh(tmp_path / "killed", old)
             assert killing.killed(at, store)
@@ -61,7 +61,7 @@ def test_a_killed_upgrade_leaves_the_old_store_or_the_new_one(tmp_path: Path, ol
     chance, before, after = random.Random(old.stem), schema_of(old), MIGRATIONS[-1].version
     found: list[int] = []
     with killer(OPEN, "storage/sqlite") as killing:
-        moments = killing.events(fresh(tmp_path / "whole", old))
+        moments = killing.events(lambda: [fresh(tmp_path / "whole", old)])
         for number in range(KILLS):  # somewhere in each part of it, so that the last ones are behind the upgrade
             store = fresh(tmp_path / "killed", old)
             assert killing.killed(1 + int((number + chance.random()) * (moments - 1) / KILLS), store)

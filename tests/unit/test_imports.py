@@ -216,7 +216,8 @@ def test_a_killed_import_leaves_whole_memories_and_goes_on(tmp_path: Path, opene
     file = written(tmp_path, before)
     counts = set()
     with killer(IMPORT, "whyrank/imports.py") as killing:
-        moments = killing.events(tmp_path / "whole.db", tmp_path, file)
+        stores = (tmp_path / f"whole{number}.db" for number in range(2))
+        moments = killing.events(lambda: [next(stores), tmp_path, file])
         for at in (moments // 2, moments - 200, moments - 3):
             store = f"killed{at}.db"
             assert killing.killed(at, tmp_path / store, tmp_path, file)

@@ -217,7 +217,7 @@ def test_a_killed_backup_leaves_the_one_before_or_the_new_one(store: Path, opene
         engine.add("Suzy prefers coffee")
     seen: set[int] = set()
     with killer(BACKUP, "sqlite/backups.py", "sqlite/copying.py") as killing:
-        for at in spread(killing.events(store, alone(store.with_name("whole"), target))):
+        for at in spread(killing.events(lambda: [store, alone(store.with_name("whole"), target)])):
             place = alone(store.with_name("killed"), target)
             assert killing.killed(at, store, place)
             seen.add(whyrank.restore(place, store.with_name(f"back{at}.db")).memories)
@@ -446,7 +446,7 @@ def test_a_killed_restore_leaves_the_store_wholly_old_or_wholly_new(
     new = {f"the boat number {number} is blue" for number in range(70)}
     seen = []
     with killer(RESTORE, "sqlite/backups.py", "sqlite/copying.py") as killing:
-        for at in spread(killing.events(alone(store.with_name("whole"), store), target)):
+        for at in spread(killing.events(lambda: [alone(store.with_name("whole"), store), target])):
             place = alone(store.with_name("killed"), store)
             assert killing.killed(at, place, target)
             with opened(place) as engine:
