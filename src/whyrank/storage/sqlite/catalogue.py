@@ -12,7 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...types import Scope
+from ...ports import UNREADABLE
+from ...types import Notice, Scope
+from ...wording import counted, which
 from ..contexts import OWN_WEIGHT, WINDOW_TURNS, Unit
 from ..fields import FIELDS, Field
 from .connection import Connection
@@ -24,6 +26,11 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 NOWHERE = -1
 SPREAD = 4  # rows a memory up to which a place for each of them is soon made and holds little memory
+_ROW_LOST = (None, 0, 0)  # what the row of a scope says that was lost
+_HOLDS_ANY = "SELECT 1 FROM memories WHERE scope = ? LIMIT 1"
+_ROWS = "SELECT number, row FROM memories WHERE scope = ?"
+_PRIME = 1_000_003  # keeps a sum of numbers times rows small
+_ROWS_CHECKSUM = f"SELECT count(*), sum((number + 1) * row % {_PRIME}) FROM memories WHERE scope = ?"  # from an index
 SHELVES_KEPT = 4_000_000  # memories on all shelves together, about 300 MB, or 400 where their rows are spread
 
 
@@ -62,6 +69,7 @@ class Shelf:
     timed: Timed
     broken: tuple[int, ...] = ()
     epoch: int = 0  # how often the scope was given new numbers
+    lost: int = 0  # memories whose rows are not in the file, or say no number, and so cannot be found
 
     def __len__(self) -> int:
         return len(self.columns["row"])
@@ -248,14 +256,18 @@ class Catalogue:
 
     def _shelf(self, connection: Connection, scope: str) -> Shelf | None:
         stored = connection.execute("SELECT numbers, changed, epoch FROM scopes WHERE scope = ?", (scope,)).fetchone()
-        if stored is None:
+        is_lost = stored is None and connection.execute(_HOLDS_ANY, (scope,)).fetchone() is not None
+        if stored is None and not is_lost:
             return None
-        said, changed, epoch = stored
+        said, changed, epoch = stored or _ROW_LOST
         known = self._shelves.get(scope)
         if known is None or known.changed != changed:
             same = known if known is not None and known.epoch == epoch else None
             numbers = numbers_given(connection, scope, said)
-            known = self._shelves[scope] = replace(self._read(connection, scope, numbers, changed, same), epoch=epoch)
+            known = replace(self._read(connection, scope, numbers, changed, same), epoch=epoch)
+            if is_lost:  # the next write makes its row anew along with a block
+                known = replace(known, broken=known.broken or (0,))
+            self._shelves[scope] = known
         self._shelves.move_to_end(scope)
         return known
 
@@ -283,6 +295,9 @@ class Catalogue:
             records = records[: max(0, numbers - first)] if first >= 0 else records[:0]
             for name, column in columns.items():
                 column[first : first + len(records)] = records[name]
+        lost = known.lost if known and is_older else 0
+        if not is_older and not _agree(connection, scope, columns):
+            lost = self._put_right(connection, scope, columns, broken)
         superseded = connection.execute(
             f"SELECT number FROM memories WHERE scope = ? AND superseded_by IS NOT NULL AND {NUMBERED}",
             (scope, numbers),
@@ -294,7 +309,34 @@ class Catalogue:
             np.array([number for (number,) in superseded], np.int64),
             _timed(connection, scope, numbers),
             tuple(sorted(broken)),
+            lost=lost,
         )
+
+    def _put_right(
+        self, connection: Connection, scope: str, columns: Mapping[str, NDArray[np.generic]], broken: set[int]
+    ) -> int:
+        """Make the blocks anew that do not say what the memories say; return how many memories cannot be found."""
+        rows = connection.execute(_ROWS, (scope,)).fetchall()
+        stored = np.full(len(columns["row"]), NOWHERE)
+        places = {number: row for number, row in rows if isinstance(number, int) and 0 <= number < len(stored)}
+        stored[[*places]] = [*places.values()]
+        recorded = np.where(columns["unit"] != GONE, columns["row"], NOWHERE)
+        wrong = np.flatnonzero(stored != recorded)
+        lost = set(recorded[wrong].tolist()) - {row for _, row in rows} - {NOWHERE}
+        for first in sorted({int(place) - int(place) % BLOCK for place in wrong}):
+            records = made_anew(connection, scope, first, self._tokens)[: len(stored) - first]
+            for name, column in columns.items():
+                column[first : first + len(records)] = records[name]
+            broken.add(first)
+        return len(lost) + len(rows) - len(places)  # those without a number cannot be found either
+
+
+def _agree(connection: Connection, scope: str, columns: Mapping[str, NDArray[np.generic]]) -> bool:
+    """Tell whether records and memories name the same rows by the same numbers: as many, with the same checksum."""
+    count, checksum = connection.execute(_ROWS_CHECKSUM, (scope,)).fetchone()
+    living = np.flatnonzero(columns["unit"] != GONE)
+    rows: Integers = columns["row"][living]  # type: ignore[assignment]
+    return (len(living), int(((living + 1) * rows % _PRIME).sum())) == (count, checksum or 0)
 
 
 def _grown(known: Mapping[str, NDArray[np.generic]], size: int) -> dict[str, NDArray[np.generic]]:
@@ -322,9 +364,28 @@ def _timed(connection: Connection, scope: str, size: int) -> Timed:
     return Timed(np.array(numbers, np.int64), np.array(begins, np.float64), np.array(ends, np.float64))
 
 
+def lost_notice(count: int) -> Notice:
+    """Say how many memories cannot be found because the file was damaged."""
+    memories = f"{counted(count, 'memory', 'memories')} {which(count, 'is', 'are')}"
+    told = f"{memories} missing from the file, which was damaged"
+    return Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is lost, and `--repair` mends the rest")
+
+
 def damage(shelves: Sequence[Shelf]) -> int:
     """Count the blocks of these shelves that had to be made anew."""
     return sum(len(shelf.broken) for shelf in shelves)
 
 
-__all__ = ["BLOCK", "NOWHERE", "Catalogue", "Files", "Flags", "Floats", "Integers", "Shelf", "Timed", "damage"]
+__all__ = [
+    "BLOCK",
+    "NOWHERE",
+    "Catalogue",
+    "Files",
+    "Flags",
+    "Floats",
+    "Integers",
+    "Shelf",
+    "Timed",
+    "damage",
+    "lost_notice",
+]

@@ -9,6 +9,7 @@ from ...errors import StoreDamaged
 from ...types import Memory
 from .connection import Connection, Row
 from .layout import layout
+from .records import code, recorded
 from .rows import COLUMNS, text_embedded, to_memory, without_damage
 from .salvaging import Rows, columns_of, known_of
 
@@ -141,7 +142,7 @@ class Missing(NamedTuple):
 
 
 def missing(connection: Connection, read: set[int]) -> list[Missing]:
-    """Return the memories that only indexes know any more: which they were, and the file they came from."""
+    """Return the memories that only indexes and records know: which they were, and the file they came from."""
     ids = dict(known_of(connection, "SELECT rowid, id FROM memories INDEXED BY sqlite_autoindex_memories_1"))
     places = {
         row: (scope, path)
@@ -149,5 +150,16 @@ def missing(connection: Connection, read: set[int]) -> list[Missing]:
             connection, "SELECT rowid, scope, path FROM memories INDEXED BY memories_by_path ORDER BY scope, path"
         )
     }
+    for scope, blob in known_of(connection, "SELECT scope, records FROM records"):
+        sources = {code(path): path for path in _files(connection, scope)}
+        for row, identity, group in recorded(blob) if isinstance(blob, bytes) else ():
+            ids.setdefault(row, identity)
+            places.setdefault(row, (scope, sources.get(group, "")))
     gone = sorted((ids.keys() | places.keys()) - read)
     return [Missing(row, _shown(ids.get(row, f"row {row}")), *map(_shown, places.get(row, ("", "")))) for row in gone]
+
+
+def _files(connection: Connection, scope: object) -> list[str]:
+    """Return the paths of a scope that files were read from."""
+    read = known_of(connection, "SELECT scope, path FROM files")
+    return [path for owner, path in read if owner == scope and isinstance(path, str)]

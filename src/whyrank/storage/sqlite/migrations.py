@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from ...analysis.text import text_key
 from .connection import Connection, run_script
+from .postings.filing import write_directory
+from .postings.spans import Segment
 
 
 class Migration(NamedTuple):
@@ -72,6 +74,18 @@ def give_tokens_rows(connection: Connection) -> None:
 
 def _has_table(connection: Connection, name: str) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)).fetchone() is not None
+
+
+def list_pages(connection: Connection) -> None:
+    """Let every segment list its pages, so that one that is lost is missed."""
+    if not _has_table(connection, "posting_segments"):
+        return
+    connection.execute("ALTER TABLE posting_segments ADD COLUMN directory BLOB")
+    columns = "segment, first, last, memories, scope FROM posting_segments"
+    for *numbers, scope in connection.execute(f"SELECT {columns}").fetchall():
+        segment = Segment(*numbers)
+        if segment.is_possible and isinstance(scope, str):
+            write_directory(connection, scope, segment)
 
 
 def _brought_to_3(connection: Connection) -> None:
@@ -302,5 +316,16 @@ MIGRATIONS: tuple[Migration, ...] = (
         DROP TABLE name_words_before;
         """,
         give_tokens_rows,
+    ),
+    # How many names and words of names a scope has: rows that are lost are missed. NULL where nobody has counted.
+    Migration(
+        6,
+        """
+        ALTER TABLE scopes ADD COLUMN names INTEGER;
+        ALTER TABLE scopes ADD COLUMN name_words INTEGER;
+        UPDATE scopes SET names = (SELECT count(*) FROM names AS n WHERE n.scope = scopes.scope),
+            name_words = (SELECT count(*) FROM name_words AS n WHERE n.scope = scopes.scope);
+        """,
+        list_pages,
     ),
 )

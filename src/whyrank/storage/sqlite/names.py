@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
@@ -32,6 +33,16 @@ from .portions import portions
 from .rows import COMPARED_KEY, legible_key
 
 _LAST_CHARACTER = "\U0010ffff"
+# A scope that has other numbers of names than it says; one of an older store says nothing.
+MISCOUNTED = (
+    "SELECT 1 FROM scopes AS s WHERE s.scope = ?1 AND (s.names <> (SELECT count(*) FROM names WHERE scope = ?1) "
+    "OR s.name_words <> (SELECT count(*) FROM name_words WHERE scope = ?1))"
+)
+_LOST = Notice(
+    UNREADABLE, "names that may answer are missing from the file; `whyrank doctor --repair` makes names anew"
+)
+
+Counted = tuple[str, int, int]  # a scope, and how many names and words of names it gains
 
 
 class Proposed(NamedTuple):
@@ -66,29 +77,42 @@ class NameIndex:
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
+        self._whole: set[str] = set()
         self._turn = threading.Lock()
 
-    def put(self, connection: Connection, named: Sequence[tuple[int, str, Sequence[Name]]]) -> None:
-        """Index the names of memories, each with its row and its scope."""
-        connection.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _rows_of_names(named))
-        connection.executemany("INSERT INTO name_words VALUES (?, ?, ?)", _rows_of_words(named))
+    def put(self, connection: Connection, named: Sequence[tuple[int, str, Sequence[Name]]]) -> list[Counted]:
+        """Index the names of memories, each with its row and its scope; return how many rows each scope gains."""
+        names, words = [*_rows_of_names(named)], [*_rows_of_words(named)]
+        connection.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?)", names)
+        connection.executemany("INSERT INTO name_words VALUES (?, ?, ?)", words)
+        by_scope, by_word = Counter(row[2] for row in names), Counter(row[0] for row in words)
+        return [(scope, by_scope[scope], by_word[scope]) for scope in by_scope]
 
-    def remove(self, connection: Connection, row: int, scope: str) -> None:
-        """Take the names of a memory out, and their words; where those cannot be read, all words are looked through."""
+    def remove(self, connection: Connection, row: int, scope: str) -> Counted:
+        """Take the names of a memory out, and their words; where those cannot be read, all words are looked through.
+
+        Return how many rows the scope gains: none, or fewer.
+        """
         names = [words for (words,) in rows_of(connection, "SELECT words FROM names WHERE memory = ?", (row,))]
         if all(isinstance(words, str) for words in names):
-            connection.executemany(
+            gone = connection.executemany(
                 "DELETE FROM name_words WHERE scope = ? AND word = ? AND memory = ?",
                 {(scope, word, row) for words in names for word in words.split()},
             )
         else:
-            connection.execute("DELETE FROM name_words WHERE memory = ?", (row,))
-        connection.execute("DELETE FROM names WHERE memory = ?", (row,))
+            gone = connection.execute("DELETE FROM name_words WHERE memory = ?", (row,))
+        words_gone = max(0, gone.rowcount)  # of no statement at all it is below zero
+        return scope, -connection.execute("DELETE FROM names WHERE memory = ?", (row,)).rowcount, -words_gone
 
     def scrub(self, connection: Connection) -> None:
         """Take out what belongs to no memory: the words of names that were damaged, or lost, before they went."""
         for table in ("names", "name_words"):
-            connection.execute(f"DELETE FROM {table} WHERE memory NOT IN (SELECT row FROM memories)")
+            unowned = f"DELETE FROM {table} WHERE memory NOT IN (SELECT row FROM memories) RETURNING scope"
+            gone = Counter(scope for (scope,) in connection.execute(unowned).fetchall())
+            connection.executemany(
+                f"UPDATE scopes SET {table} = {table} - ? WHERE scope = ?",
+                [(count, scope) for scope, count in gone.items()],
+            )
 
     def select(self, connection: Connection, probe: NameProbe, where: Where, only: set[int] | None = None) -> Proposed:
         """Return the memories whose names are related to the query, if given of some rows only.
@@ -96,7 +120,9 @@ class NameIndex:
         The score only orders the proposals. Names that were damaged are no names.
         """
         found: set[int] = set()
+        is_whole = True
         for scope in sorted(map(str, where.scopes)):
+            is_whole = self._is_whole(connection, scope) and is_whole
             found |= self._candidates(connection, scope, probe)
         rows = {row for row in found if isinstance(row, int)}
         damaged = len(found) - len(rows)
@@ -111,7 +137,13 @@ class NameIndex:
             match = match_name(probe, names)
             if match is not None:
                 scored.append(Scored(proposal_score(match), tie, group))
-        return Proposed(scored, _told(damaged))
+        return Proposed(scored, (*_told(damaged), *(() if is_whole else (_LOST,))))
+
+    def _is_whole(self, connection: Connection, scope: str) -> bool:
+        """Tell whether a scope has as many names as it says; looked at once, and again where it had not."""
+        if scope not in self._whole and not connection.execute(MISCOUNTED, (scope,)).fetchall():
+            self._whole.add(scope)
+        return scope in self._whole
 
     def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
         keys = [probe.key, *windows_by_key(probe)]

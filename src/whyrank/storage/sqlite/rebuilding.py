@@ -33,6 +33,7 @@ from .keyword import KeywordIndex
 from .layout import layout
 from .names import NameIndex
 from .notes import is_generation, raise_generation
+from .records import ASIDE
 from .restating import MARKS
 from .rows import COLUMNS
 from .salvaging import Rows, columns_of, known_of
@@ -51,11 +52,6 @@ _NUMBERED = frozenset({"history", "vectors", "arrivals"})
 _MADE_ANEW = ("keyword", "keyword-since", "keyword-to-come", "keyword-moved", "readers")
 _TAKEN_OVER = "INSERT INTO {} VALUES ({}) ON CONFLICT DO NOTHING"
 _HIGHEST = 2**53  # of numbers that were given out: one that is higher was damaged, and leaves no room for others
-_ASIDE = (
-    "INSERT INTO arrivals (entry, id, scope, text_key, text, content_hash, created, date, rest, language, space) "
-    "VALUES ((SELECT min(0, coalesce(min(entry), 0)) - 1 FROM arrivals), ?, ?, ?, ?, '', 0, NULL, ?, '', '') "
-    "ON CONFLICT DO NOTHING"
-)
 
 
 class _Aside(NamedTuple):
@@ -176,7 +172,7 @@ def _copy(fresh: Connection, table: str, rows: Iterator[Row]) -> None:
         elif table == "arrivals":
             identity, scope, text = (str(_shown(told[name] or "")) for name in ("id", "scope", "text"))
             identity = identity or f"arrival {told['entry']}"
-            fresh.execute(_ASIDE, (identity, scope, f"aside {identity}", text, ""))
+            fresh.execute(ASIDE, (identity, scope, text, ""))
 
 
 def _number(row: Row) -> int:
@@ -212,9 +208,8 @@ def _finish(connection: Connection, damaged: Connection, aside: Sequence[_Aside]
     """Set aside what could not be read, have its files read anew, and make the signs of the vectors."""
     for one in aside:
         told = dict(zip(COLUMNS, map(_shown, one.row), strict=False))
-        # Under its id: no text is another's while it waits here.
         rest = json.dumps({**told, "path": one.path}, ensure_ascii=False)
-        connection.execute(_ASIDE, (one.id, one.scope, f"aside {one.id}", told.get("text") or "", rest))
+        connection.execute(ASIDE, (one.id, one.scope, told.get("text") or "", rest))
         connection.execute("DELETE FROM files WHERE scope = ? AND path = ?", (one.scope, one.path))
     connection.execute("DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM memories WHERE embed_hash = vectors.hash)")
     connection.execute(

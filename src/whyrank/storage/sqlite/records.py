@@ -44,6 +44,12 @@ Record = tuple[int | bytes, ...]
 # Of a memory whose number its scope has given, in SQL; +, because it is no way to find one.
 NUMBERED = "typeof(number) = 'integer' AND +number >= 0 AND +number < ?"
 StoredTokens = Callable[[Connection, int], Sequence[str]]
+# What cannot be read waits under a number below zero, with a key that no text has, until it is stored again.
+ASIDE = (
+    "INSERT INTO arrivals (entry, id, scope, text_key, text, content_hash, created, date, rest, language, space) "
+    "VALUES ((SELECT min(0, coalesce(min(entry), 0)) - 1 FROM arrivals), ?1, ?2, 'aside ' || ?1, ?3, '', 0, NULL, ?4, "
+    "'', '') ON CONFLICT DO NOTHING"
+)
 
 
 def record_of(row: int, entry: Entry) -> Record:
@@ -117,6 +123,8 @@ class Ledger:
         self._numbers: dict[str, int] = {}
         self._changed: dict[str, dict[int, Record | None]] = defaultdict(dict)
         self._touched: set[str] = set()
+        self._names: dict[str, tuple[int, int]] = {}
+        self._unknown: set[str] = set()  # scopes whose own row was lost
 
     def next_number(self, scope: str) -> int:
         """Return a number that no memory of the scope ever had."""
@@ -126,8 +134,15 @@ class Ledger:
     def _size(self, scope: str) -> int:
         if scope not in self._numbers:
             known = self._connection.execute("SELECT numbers FROM scopes WHERE scope = ?", (scope,)).fetchone()
-            self._numbers[scope] = numbers_given(self._connection, scope, known[0]) if known else 0
+            self._numbers[scope] = numbers_given(self._connection, scope, known[0] if known else None)
+            if known is None and self._numbers[scope]:
+                self._unknown.add(scope)
         return self._numbers[scope]
+
+    def count_names(self, scope: str, names: int, words: int) -> None:
+        """Count the names and the words of names that a scope gains, or loses where a number is negative."""
+        before = self._names.get(scope, (0, 0))
+        self._names[scope] = (before[0] + names, before[1] + words)
 
     def put(self, scope: str, number: int, record: Record) -> None:
         """Record a new memory."""
@@ -148,7 +163,8 @@ class Ledger:
             )
 
     def mend(self, scope: str, first: int) -> None:
-        """Write a block anew from the memories themselves."""
+        """Write a block anew from the memories themselves; those that only the block knows are set aside."""
+        set_aside_lost(self._connection, scope, first)
         self._write(scope, first, made_anew(self._connection, scope, first, self._tokens))
         self._touched.add(scope)
 
@@ -157,12 +173,24 @@ class Ledger:
         for scope, changes in self._changed.items():
             for first, records in self._blocks(scope, changes):
                 self._write(scope, first, records)
-        for scope in {*self._changed, *self._touched}:
+        for scope in {*self._changed, *self._touched, *self._names}:
+            size, (names, words) = self._size(scope), self._names.get(scope, (0, 0))
+            is_unknown = scope in self._unknown  # what it had before nobody has counted
             self._connection.execute(
-                "INSERT INTO scopes VALUES (:scope, :numbers, :generation, 0) ON CONFLICT DO UPDATE SET "
-                "numbers = :numbers, changed = :generation",
-                {"scope": scope, "numbers": self._size(scope), "generation": self._generation},
+                "INSERT INTO scopes VALUES (:scope, :numbers, :generation, 0, :first_names, :first_words) "
+                "ON CONFLICT DO UPDATE SET numbers = :numbers, changed = :generation, "
+                "names = names + :names, name_words = name_words + :words",
+                {
+                    "scope": scope,
+                    "numbers": size,
+                    "generation": self._generation,
+                    "names": names,
+                    "words": words,
+                    "first_names": None if is_unknown else names,
+                    "first_words": None if is_unknown else words,
+                },
             )
+        self._names.clear()
 
     def _write(self, scope: str, first: int, records: Records) -> None:
         self._connection.execute(
@@ -211,3 +239,25 @@ def made_anew(connection: Connection, scope: str, first: int, tokens: StoredToke
         entry = Entry(memory, spoken, (), "", "", bool(letters), tuple(dates.split()) if isinstance(dates, str) else ())
         records[number - first] = record_of(row, entry)
     return records
+
+
+def set_aside_lost(connection: Connection, scope: str, first: int) -> None:
+    """Set the memories aside that a block of records knows and whose rows are lost, so that they are not forgotten."""
+    stored = connection.execute("SELECT records FROM records WHERE scope = ? AND first = ?", (scope, first)).fetchone()
+    for row, identity, _ in recorded(stored[0]) if stored else ():
+        if connection.execute("SELECT 1 FROM memories WHERE row = ?", (row,)).fetchone() is None:
+            connection.execute(ASIDE, (identity, scope, "", ""))
+
+
+def recorded(blob: bytes) -> list[tuple[int, str, int]]:
+    """Return the memories a block knows: the row of each, its id or what stands for it, and the code of its source."""
+    try:
+        records = decoded(blob)
+    except (BrokenSeal, ValueError):
+        return []
+    living = records[records["unit"] != GONE]
+    columns = (living["row"].tolist(), living["id"].tolist(), living["group"].tolist())
+    return [
+        (row, identity.decode("ascii", "replace") or f"row {row}", group)
+        for row, identity, group in zip(*columns, strict=True)
+    ]

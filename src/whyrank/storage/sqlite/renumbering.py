@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .connection import Connection
 from .keyword import KeywordIndex
-from .records import BLOCK, made_anew
+from .records import BLOCK, made_anew, set_aside_lost
 from .sealed import seal
 
 LOOKED_AT_EVERY = 4_096  # numbers given out
@@ -31,6 +31,8 @@ def renumber(connection: Connection, index: KeywordIndex, scope: str, generation
     connection.executemany("UPDATE memories SET number = ? WHERE scope = ? AND number = ?", moves)
     index.renumber(connection, scope, moves, len(old))
     connection.execute("DELETE FROM sign_blocks WHERE scope = ?", (scope,))
+    for (first,) in connection.execute("SELECT first FROM records WHERE scope = ?", (scope,)).fetchall():
+        set_aside_lost(connection, scope, first)
     connection.execute("DELETE FROM records WHERE scope = ?", (scope,))
     for first in range(0, len(old), BLOCK):
         records = made_anew(connection, scope, first, index.stored_tokens)

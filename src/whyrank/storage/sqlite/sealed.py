@@ -16,12 +16,17 @@ def seal(body: bytes) -> bytes:
     return zlib.crc32(body).to_bytes(_CHECKSUM_BYTES, "little") + body
 
 
+def checksum_of(blob: bytes) -> int:
+    """Return the checksum that stands in front."""
+    return int.from_bytes(blob[:_CHECKSUM_BYTES], "little")
+
+
 def unseal(blob: object) -> memoryview:
     """Return what a checksum seals."""
     if not isinstance(blob, bytes):
         raise BrokenSeal
     body = memoryview(blob)[_CHECKSUM_BYTES:]
     # Nothing is never sealed: the checksum of nothing is zero, which an emptied blob would pass by.
-    if not body or zlib.crc32(body) != int.from_bytes(blob[:_CHECKSUM_BYTES], "little"):
+    if not body or zlib.crc32(body) != checksum_of(blob):
         raise BrokenSeal
     return body

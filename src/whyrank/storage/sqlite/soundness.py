@@ -16,8 +16,9 @@ from ...wording import counted
 from .connection import Connection
 from .held import signs_in
 from .indexes import index_in
+from .names import MISCOUNTED
 from .postings import vocabulary
-from .postings.filing import filed
+from .postings.filing import NO_PAGES, filed
 from .postings.pages import read
 from .postings.spans import LIVE, MAKING, Segment, span
 from .postings.texts import unpack
@@ -101,10 +102,13 @@ def broken_segments(connection: Connection) -> list[tuple[str, Segment, bool]]:
         )
     }
     possible = (one.segment for _, one, _ in known.values() if one.is_possible)  # of the others it is said elsewhere
-    broken = dict.fromkeys(segment for segment in possible if filed(connection, segment) is None)
+    directories = {segment: filed(connection, segment) for segment in possible}
+    broken = dict.fromkeys(segment for segment, directory in directories.items() if directory is None)
     for segment, field, first, blob in connection.execute("SELECT segment, field, first_key, page FROM posting_pages"):
-        if segment not in broken and not _is_page(field, first, blob):
-            broken[segment] = None
+        pages = (directories.get(segment) or {}).get(field, NO_PAGES)
+        if segment in directories and segment not in broken:
+            if not (pages.lists(first, blob) and _is_page(field, first, blob)):
+                broken[segment] = None
     return [known[segment] for segment in broken if segment in known]
 
 
@@ -122,7 +126,7 @@ def _postings(connection: Connection) -> Iterator[Finding]:
         broken,
         "segment of the keyword index has",
         "segments of the keyword index have",
-        "a damaged or misfiled page",
+        "a damaged, misfiled or missing page",
     )
 
 
@@ -228,6 +232,12 @@ def _names(connection: Connection) -> Iterator[Finding]:
     # Those of whole paths were listed as well by earlier versions, and are of no use.
     wrong += sum(not needed[memory] <= words[memory] <= spoken[memory] for memory in spoken.keys() | words.keys())
     yield from _found("names", wrong, "name is", "names are", "damaged, or without its words")
+    miscounted = sum(bool(connection.execute(MISCOUNTED, scope).fetchall()) for scope in _scopes_said(connection))
+    yield from _found("names", miscounted, "scope has", "scopes have", "lost names, or words of names")
+
+
+def _scopes_said(connection: Connection) -> list[tuple[str]]:
+    return connection.execute("SELECT scope FROM scopes WHERE typeof(scope) = 'text'").fetchall()
 
 
 # -- vectors ---------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ...types import ONCE, Former, Join, Memory, Notice, Repeats, Run, Scope, Si
 from ..pools import best
 from ..samples import spread
 from . import arrivals, past, purging, readers, restating
-from .catalogue import Catalogue
+from .catalogue import Catalogue, lost_notice
 from .connection import Connection, translated
 from .database import Database
 from .filters import Clause, clause_for
@@ -272,7 +272,8 @@ class SqliteStore(Listing):
     def _left_out(self, view: View, where: Where) -> tuple[Notice, ...]:
         """Say what a run could not see, because it cannot be read any more."""
         lost = arrivals.left_out(view.connection, where.scopes) if self._database.has_lost else ()
-        return (*lost, *view.unlisted(where))
+        gone = sum(shelf.lost for shelf in view.shelves(where.scopes))
+        return (*lost, *((lost_notice(gone),) if gone else ()), *view.unlisted(where))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""

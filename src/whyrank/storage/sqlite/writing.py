@@ -174,9 +174,9 @@ class Writing:
     def _insert(self, entries: Iterable[Entry]) -> None:
         placed = self._placed_rows([*entries])
         self.keyword.put(self._connection, placed)
-        self._names.put(
-            self._connection, [(row, str(entry.memory.scope), entry.names) for row, _, entry in placed if entry.names]
-        )
+        named = [(row, str(entry.memory.scope), entry.names) for row, _, entry in placed if entry.names]
+        for counted in self._names.put(self._connection, named):
+            self._ledger.count_names(*counted)
         self._readers.close()
         self._placed += placed
 
@@ -203,7 +203,7 @@ class Writing:
             self._ledger.remove(scope, number)
             for index in indexes:
                 index.remove(self._connection, row, scope, number)
-            self._names.remove(self._connection, row, scope)
+            self._ledger.count_names(*self._names.remove(self._connection, row, scope))
             self._connection.execute("DELETE FROM memories WHERE row = ?", (row,))
             self._lost.add(scope)
             hashes.append(text_hash)

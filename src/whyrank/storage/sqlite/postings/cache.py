@@ -40,12 +40,13 @@ Name = tuple[int, int]  # the number of a segment, and of a page
 
 
 class Missing(NamedTuple):
-    """A page to be read: whose it is, the lowest key it holds, and below which its last one is."""
+    """A page to be read: whose it is, the lowest key it holds, below which its last one is, and where it is listed."""
 
     segment: Segment
     field: Field
     first: int
     below: int | None
+    directory: Directory
 
 
 class Pages:
@@ -86,7 +87,8 @@ class Pages:
         with self._turn:
             kept = self._pages
             for segment in segments:
-                firsts, numbers = self._directory(connection, scope, segment, field)
+                directory = self._directory(connection, scope, segment, field)
+                firsts, numbers, _ = directory
                 for number, key in enumerate(keys):
                     place = bisect_right(firsts, key) - 1
                     if place < 0:
@@ -97,7 +99,7 @@ class Pages:
                         kept.move_to_end(name)
                         there[name] = kept[name]
                     else:
-                        missing[name] = _missing(segment, field, firsts, place)
+                        missing[name] = _missing(segment, field, directory, place)
                     spots.append((segment, number, name))
             for name, page in self._read(connection, scope, missing).items():
                 there[name] = page
@@ -123,10 +125,10 @@ class Pages:
         self, connection: Connection, scope: str, segment: Segment, field: Field, directory: Directory
     ) -> Iterator[Page]:
         """Yield all pages of a segment in order, as they are read; so many are not kept."""
-        firsts, numbers = directory
+        numbers = directory.numbers
         for begin in range(0, len(numbers), _PAGES_PER_STATEMENT):
             places = range(begin, min(begin + _PAGES_PER_STATEMENT, len(numbers)))
-            some = {(segment.segment, numbers[place]): _missing(segment, field, firsts, place) for place in places}
+            some = {(segment.segment, numbers[place]): _missing(segment, field, directory, place) for place in places}
             yield from self._read(connection, scope, some).values()
 
     def _pages_for(
@@ -146,8 +148,9 @@ class Pages:
     def beginning(self, connection: Connection, scope: str, segment: Segment, start: str) -> Sequence[str]:
         """Return the words of a segment that begin so; of one whose words are not listed, the texts are read once."""
         try:
-            if self._are_words_listed(connection, scope, segment):
-                return vocabulary.beginning(connection, segment.segment, start)
+            listed = self._listed_words(connection, scope, segment)
+            if listed is not None:
+                return vocabulary.beginning(connection, segment.segment, start, listed.lists)
         except BrokenSeal:
             self.broken[segment.segment] = (scope, segment)
         return [word for word in self._words(connection, scope, segment) if word.startswith(start)]
@@ -163,8 +166,9 @@ class Pages:
 
     def _all_accented(self, connection: Connection, scope: str, segment: Segment) -> Sequence[str]:
         try:
-            if self._are_words_listed(connection, scope, segment):
-                return vocabulary.accented(connection, segment.segment)
+            listed = self._listed_words(connection, scope, segment)
+            if listed is not None:
+                return vocabulary.accented(connection, segment.segment, listed.lists)
         except BrokenSeal:
             self.broken[segment.segment] = (scope, segment)
         return accented_in(" ".join(self._words(connection, scope, segment)))
@@ -180,10 +184,12 @@ class Pages:
                 words = self._unlisted[segment.segment] = frozenset(token for text in texts for token in text.tokens)
             return words
 
-    def _are_words_listed(self, connection: Connection, scope: str, segment: Segment) -> bool:
+    def _listed_words(self, connection: Connection, scope: str, segment: Segment) -> Directory | None:
+        """Return the pages that list the words of a segment; None if they are not listed."""
         with self._turn:
-            is_filed = self._fields(connection, scope, segment) is not None
-        return is_filed and vocabulary.is_listed(connection, segment.segment)
+            fields = self._fields(connection, scope, segment)
+        words = fields.get(vocabulary.FIELD) if fields is not None else None
+        return words if words is not None and words.firsts[0] == vocabulary.FIRST else None
 
     def _directory(self, connection: Connection, scope: str, segment: Segment, field: Field) -> Directory:
         fields = self._fields(connection, scope, segment)
@@ -215,7 +221,7 @@ class Pages:
     def _unsealed(self, blob: bytes, connection: Connection, scope: str, missing: Missing) -> Page:
         try:
             page = read(blob, self._kernel)
-            if page.lowest != missing.first:
+            if page.lowest != missing.first or not missing.directory.lists(missing.first, blob):
                 raise BrokenSeal
             return page
         except BrokenSeal:
@@ -231,8 +237,9 @@ class Pages:
             self._bytes -= self._pages.popitem(last=False)[1].nbytes
 
 
-def _missing(segment: Segment, field: Field, firsts: Sequence[int], place: int) -> Missing:
-    return Missing(segment, field, firsts[place], firsts[place + 1] if place + 1 < len(firsts) else None)
+def _missing(segment: Segment, field: Field, directory: Directory, place: int) -> Missing:
+    firsts = directory.firsts
+    return Missing(segment, field, firsts[place], firsts[place + 1] if place + 1 < len(firsts) else None, directory)
 
 
 def _made_anew(connection: Connection, scope: str, missing: Missing) -> Page:
@@ -240,7 +247,7 @@ def _made_anew(connection: Connection, scope: str, missing: Missing) -> Page:
 
     After removals they are cut elsewhere, so the terms of the broken page are looked for in all of them.
     """
-    segment, field, first, below = missing
+    segment, field, first, below, _ = missing
     postings = invert(stored_texts(connection, scope, segment.first, segment.last))[field]
     inside = (postings.keys >= first) & ((postings.keys < below) if below is not None else True)
     return one_page(only(postings, inside), segment.first)

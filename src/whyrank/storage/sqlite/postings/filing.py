@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from struct import Struct
+from struct import error as StructError
 from typing import NamedTuple
+
+import numpy as np
 
 from ...fields import Field
 from ..connection import Connection, rows_of
+from ..sealed import BrokenSeal, checksum_of
 from . import vocabulary
 from .inversion import INDEXED
+from .spans import Segment, directory_with, entries_in
 
 LOWEST_KEY = -(2**63)
 # Pages that no segment can have; looked for from both ends of an index, which takes as long for many as for few.
@@ -18,16 +25,63 @@ SELECT 1 FROM posting_pages WHERE segment < 1
 UNION ALL SELECT 1 FROM posting_pages WHERE segment > (SELECT coalesce(max(segment), 0) FROM posting_segments) LIMIT 1
 """
 _FIELDS = frozenset({*(field.number for field in INDEXED), vocabulary.FIELD})
+_PART = Struct("<2I")  # of a directory: a field and how many pages it has; their lowest keys and checksums follow
+_CHECKSUM = "substr(page, 1, 4)"  # of a page, in SQL
+
+Listed = Mapping[int, tuple[Sequence[int], Sequence[int]]]  # lowest keys and checksums of pages by field
 
 
 class Directory(NamedTuple):
-    """The pages of one field of a segment: the lowest key of each, ascending, and its number."""
+    """The pages of one field of a segment: the lowest key of each, ascending, its number, and its checksum."""
 
     firsts: Sequence[int]
     numbers: Sequence[int]
+    checksums: Sequence[int] = ()  # none where an earlier version has written the segment
+
+    def lists(self, first: int, page: object) -> bool:
+        """Tell whether a page is the one that is listed under its lowest key."""
+        place = bisect_left(self.firsts, first)
+        if place == len(self.firsts) or self.firsts[place] != first or not isinstance(page, bytes):
+            return False
+        return not self.checksums or self.checksums[place] == checksum_of(page)
 
 
 NO_PAGES = Directory((), ())
+
+
+def write_directory(connection: Connection, scope: str, segment: Segment) -> None:
+    """List the pages of a segment in its row, each with its checksum: a page that is lost is missed from then on."""
+    rows = connection.execute(
+        f"SELECT field, first_key, {_CHECKSUM} FROM posting_pages WHERE segment = ? ORDER BY field, first_key",
+        (segment.segment,),
+    ).fetchall()
+    pages: dict[int, list[tuple[int, int]]] = {}
+    for field, first, head in rows:
+        pages.setdefault(field, []).append((first, checksum_of(head) if isinstance(head, bytes) else 0))
+    entries = b"".join(
+        _PART.pack(field, len(own))
+        + np.array([first for first, _ in own], "<i8").tobytes()
+        + np.array([checksum for _, checksum in own], "<u4").tobytes()
+        for field, own in sorted(pages.items())
+    )
+    connection.execute(
+        "UPDATE posting_segments SET directory = ? WHERE segment = ?",
+        (directory_with(scope, segment, entries), segment.segment),
+    )
+
+
+def _listed(directory: bytes) -> Listed:
+    """Read the list of pages of a directory."""
+    entries, at = entries_in(directory), 0
+    found: dict[int, tuple[list[int], list[int]]] = {}
+    while at < len(entries):
+        field, count = _PART.unpack_from(entries, at)
+        at += _PART.size
+        firsts = np.frombuffer(entries, "<i8", count, at)
+        checksums = np.frombuffer(entries, "<u4", count, at + firsts.nbytes)
+        at += firsts.nbytes + checksums.nbytes
+        found[field] = (firsts.tolist(), checksums.tolist())
+    return found
 
 
 def one_unfiled(field: Field) -> Directory:
@@ -36,7 +90,7 @@ def one_unfiled(field: Field) -> Directory:
 
 
 def filed(connection: Connection, segment: int) -> Mapping[int, Directory] | None:
-    """Return the pages of a segment by field; None if they are filed as no writer files them."""
+    """Return the pages of a segment by field; None if one is missing, or they are filed as no writer files them."""
     rows = rows_of(
         connection,
         "SELECT segment, field, first_key, number FROM posting_pages WHERE segment > ? AND segment < ? "
@@ -50,7 +104,23 @@ def filed(connection: Connection, segment: int) -> Mapping[int, Directory] | Non
         pages = [(key, number) for _, own, key, number in rows if own == field]
         if pages:
             found[field] = Directory(*zip(*pages, strict=True))
-    return found if all(_are_in_order(field, found[field].numbers) for field in found) else None
+    if not all(_are_in_order(field, found[field].numbers) for field in found):
+        return None
+    listed = connection.execute("SELECT directory FROM posting_segments WHERE segment = ?", (segment,)).fetchone()
+    return found if listed is None or listed[0] is None else _with_checksums(found, listed[0])
+
+
+def _with_checksums(found: Mapping[int, Directory], directory: bytes) -> Mapping[int, Directory] | None:
+    """Return pages with the checksums that are listed of them; None if others are listed than are there."""
+    try:
+        listed = _listed(directory)
+    except (BrokenSeal, StructError, ValueError, TypeError):
+        return None
+    if {field: [*pages.firsts] for field, pages in found.items()} != {
+        field: keys for field, (keys, _) in listed.items()
+    }:
+        return None
+    return {field: pages._replace(checksums=listed[field][1]) for field, pages in found.items()}
 
 
 def _are_in_order(field: int, numbers: Sequence[int]) -> bool:

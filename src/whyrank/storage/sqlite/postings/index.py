@@ -78,8 +78,8 @@ class PostingsIndex:
     def stored_tokens(self, connection: Connection, row: int) -> list[str]:
         """Return the tokens of a memory."""
         stored = connection.execute(
-            "SELECT t.scope, t.number, t.tokens FROM memories AS m "
-            "JOIN posting_tokens AS t ON t.scope = m.scope AND t.number = m.number WHERE m.row = ?",
+            "SELECT m.scope, m.number, t.tokens FROM memories AS m "
+            "LEFT JOIN posting_tokens AS t ON t.scope = m.scope AND t.number = m.number WHERE m.row = ?",
             (row,),
         ).fetchone()
         return tokens_in(connection, *stored) if stored else []

@@ -6,7 +6,7 @@ end puts the new segment in their place. Killed in the middle, it goes on where 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from ..connection import Connection
 from ..records import numbers_given
 from ..sealed import BrokenSeal
 from . import vocabulary
-from .filing import LOWEST_KEY
+from .filing import LOWEST_KEY, NO_PAGES, filed, write_directory
 from .inversion import INDEXED, Text, inverted, key_of, words_in
 from .merging import Source, merged_pages
 from .pages import MAX_SPAN, pages, read
@@ -52,7 +52,8 @@ CREATE TABLE posting_segments (
     memories INTEGER NOT NULL,
     state INTEGER NOT NULL,
     field INTEGER NOT NULL DEFAULT 0,
-    next_key INTEGER NOT NULL DEFAULT 0
+    next_key INTEGER NOT NULL DEFAULT 0,
+    directory BLOB
 );
 CREATE INDEX posting_scopes_due ON posting_scopes (due) WHERE due = 1;
 CREATE INDEX posting_segments_by_scope ON posting_segments (scope, state, first);
@@ -92,7 +93,7 @@ def flush(connection: Connection, scope: str, numbers: int, newest: Sequence[Tex
         texts = _fresh_texts(connection, scope, begin, end, newest)
         if texts:
             made.append(_new_segment(connection, scope, begin, end - 1, len(texts), LIVE))
-            write(connection, made[-1], texts)
+            write(connection, scope, made[-1], texts)
         begin = end
     connection.execute(
         "INSERT INTO posting_scopes VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -132,12 +133,13 @@ def renumber(connection: Connection, scope: str, moves: Sequence[tuple[int, str,
     flush(connection, scope, numbers)
 
 
-def write(connection: Connection, segment: Segment, texts: Sequence[Text]) -> None:
+def write(connection: Connection, scope: str, segment: Segment, texts: Sequence[Text]) -> None:
     """Write all pages of a segment."""
     fields, words = inverted(texts)
     for field, postings in fields.items():
         _write_pages(connection, segment, field.number, pages(postings, segment.first))
     vocabulary.write(connection, segment.segment, words)
+    write_directory(connection, scope, segment)
 
 
 def _write_pages(connection: Connection, segment: Segment, field: int, made: Iterable[tuple[int, bytes]]) -> None:
@@ -171,13 +173,18 @@ def plan_listing(connection: Connection) -> None:
 def _list_words(connection: Connection, scope: str) -> int:
     """List the words of one segment that was written without; return how many words were read."""
     found = connection.execute(
-        f"SELECT s.segment, s.first, s.last {_UNLISTED} AND s.scope = :scope LIMIT 1", {**_LISTING, "scope": scope}
+        f"SELECT s.segment, s.first, s.last, s.memories {_UNLISTED} AND s.scope = :scope LIMIT 1",
+        {**_LISTING, "scope": scope},
     ).fetchone()
     if found is None:
         return 0
-    segment, first, last = found
-    texts = stored_texts(connection, scope, first, last)
-    vocabulary.write(connection, segment, words_in(texts))
+    segment = Segment(*found)
+    if filed(connection, segment.segment) is None:
+        rewrite(connection, scope, [segment])
+        return POSTINGS_PER_STEP
+    texts = stored_texts(connection, scope, segment.first, segment.last)
+    vocabulary.write(connection, segment.segment, words_in(texts))
+    write_directory(connection, scope, segment)
     return sum(len(text.tokens) for text in texts) + 1
 
 
@@ -216,7 +223,8 @@ def _merge_piece(connection: Connection) -> int | None:
             connection.execute("UPDATE posting_scopes SET due = 0 WHERE scope = ?", (scope,))
         return 0
     target, step = Segment(*making[:4]), making[4:]
-    if not (target.is_possible and _is_step(connection, scope, target.segment, *step)):
+    is_whole = target.is_possible and filed(connection, target.segment) is not None
+    if not (is_whole and _is_step(connection, scope, target.segment, *step)):
         drop(connection, target.segment)  # to begin again
         return 0
     return _merge_on(connection, scope, target, *step)
@@ -278,23 +286,39 @@ def _merge_on(connection: Connection, scope: str, target: Segment, field: int, k
     if field > len(INDEXED):
         _replace(connection, scope, target, sources)
         return 0
+    directories = [own for own in (filed(connection, source.segment) for source in sources) if own is not None]
+    if len(directories) < len(sources):
+        rewrite(connection, scope, sources)
+        return POSTINGS_PER_STEP
+    number = INDEXED[field].number if field < len(INDEXED) else vocabulary.FIELD
+    listed = {source.segment: own.get(number, NO_PAGES).lists for source, own in zip(sources, directories, strict=True)}
     if field == len(INDEXED):
-        return _merge_words(connection, scope, target, sources, key)
-    number = INDEXED[field].number
+        return _merge_words(connection, scope, target, sources, key, listed)
     below = _range_end(connection, sources, number, key)
     try:
-        found = [Source(source.first, _pages(connection, source, number, key, below)) for source in sources]
+        found = [
+            Source(source.first, _pages(connection, source, number, key, below, listed[source.segment]))
+            for source in sources
+        ]
         made = merged_pages(found, target.first, key, below, _gone(connection, scope, target))
     except BrokenSeal:
         rewrite(connection, scope, sources)
         return POSTINGS_PER_STEP
     _write_pages(connection, target, number, made)
+    write_directory(connection, scope, target)
     step = (field, below) if below is not None else (field + 1, LOWEST_KEY)
     connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
     return sum(len(page) for source in found for page in source.pages) // _BYTES_PER_POSTING
 
 
-def _merge_words(connection: Connection, scope: str, target: Segment, sources: Sequence[Segment], key: int) -> int:
+def _merge_words(
+    connection: Connection,
+    scope: str,
+    target: Segment,
+    sources: Sequence[Segment],
+    key: int,
+    listed: Mapping[int, vocabulary.IsListed],
+) -> int:
     """Merge the next words, those that no memory holds any more left out; return how much was done."""
 
     def is_living(words: Sequence[str]) -> NDArray[np.bool_]:
@@ -307,11 +331,13 @@ def _merge_words(connection: Connection, scope: str, target: Segment, sources: S
         return np.isin([key_of(word) for word in words], np.concatenate(known) if known else ())
 
     try:
-        below = vocabulary.merge(connection, [source.segment for source in sources], target.segment, key, is_living)
+        numbers = [source.segment for source in sources]
+        below = vocabulary.merge(connection, numbers, target.segment, key, is_living, listed=listed)
     except BrokenSeal:
         rewrite(connection, scope, sources)
         drop(connection, target.segment)  # whose own pages were read as well
         return POSTINGS_PER_STEP
+    write_directory(connection, scope, target)
     step = (len(INDEXED), below) if below is not None else (len(INDEXED) + 1, LOWEST_KEY)
     connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
     return POSTINGS_PER_STEP if below is not None else 0
@@ -336,16 +362,20 @@ def _range_end(connection: Connection, sources: Sequence[Segment], field: int, k
     return None
 
 
-def _pages(connection: Connection, source: Segment, field: int, key: int, below: int | None) -> tuple[bytes, ...]:
+def _pages(
+    connection: Connection, source: Segment, field: int, key: int, below: int | None, is_listed: vocabulary.IsListed
+) -> tuple[bytes, ...]:
     """Return the pages on which a segment holds something from one key to below another, if there is one."""
     rows = connection.execute(
-        "SELECT page FROM posting_pages WHERE segment = :segment AND field = :field "
+        "SELECT first_key, page FROM posting_pages WHERE segment = :segment AND field = :field "
         "AND (:below IS NULL OR first_key < :below) "
         "AND first_key >= coalesce((SELECT max(first_key) FROM posting_pages WHERE segment = :segment "
         "AND field = :field AND first_key <= :key), :key) ORDER BY first_key",
         {"segment": source.segment, "field": field, "key": key, "below": below},
     ).fetchall()
-    return tuple(page for (page,) in rows)
+    if not all(is_listed(first, page) for first, page in rows):
+        raise BrokenSeal
+    return tuple(page for _, page in rows)
 
 
 def _gone(connection: Connection, scope: str, target: Segment) -> NDArray[np.bool_]:
@@ -391,5 +421,5 @@ def rewrite(connection: Connection, scope: str, segments: Iterable[Segment]) -> 
         texts = stored_texts(connection, scope, segment.first, segment.last)
         drop(connection, segment.segment)
         made = _new_segment(connection, scope, segment.first, segment.last, len(texts), LIVE)
-        write(connection, made, texts)
+        write(connection, scope, made, texts)
     _announce(connection, scope)

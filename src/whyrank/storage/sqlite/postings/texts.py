@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ....analysis.documents import searchable_text
 from ....analysis.words import tokens_of
@@ -44,22 +44,26 @@ def tokens_in(connection: Connection, scope: str, number: int, blob: bytes) -> l
     try:
         return unpack(blob)
     except BrokenSeal:
-        row = connection.execute(
-            f"SELECT {SELECT} FROM memories AS m WHERE m.scope = ? AND m.number = ?", (scope, number)
-        ).fetchone()
-        language = connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
-        return list(tokens_of(searchable_text(as_far_as_legible(row)), *(language or ()))) if row else []
+        return [token for text in _analysed(connection, scope, number) for token in text.tokens]
 
 
 def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[Text]:
-    """Return the tokens of the memories from `first` to `last`, by ascending number."""
+    """Return the tokens of the memories from `first` to `last`, by ascending number; those of a lost row are made anew.
+
+    Tokens of no memory are left out: its row was lost, and it cannot answer.
+    """
     rows = rows_of(
         connection,
         "SELECT number, tokens, letters, dates FROM posting_tokens "
         "WHERE scope = ? AND number BETWEEN ? AND ? ORDER BY number",
         (scope, first, last),
     )
-    return [
+    living = connection.execute(
+        "SELECT number FROM memories WHERE scope = ? AND number BETWEEN ? AND ? AND typeof(number) = 'integer' "
+        "ORDER BY number",
+        (scope, first, last),
+    ).fetchall()
+    found = [
         Text(
             number,
             tokens_in(connection, scope, number, tokens),
@@ -68,3 +72,23 @@ def stored_texts(connection: Connection, scope: str, first: int, last: int) -> l
         )
         for number, tokens, letters, dates in rows
     ]
+    if [text.number for text in found] == [number for (number,) in living]:
+        return found
+    known = {text.number: text for text in found}
+    return [
+        text
+        for (number,) in living
+        for text in ([known[number]] if number in known else _analysed(connection, scope, number))
+    ]
+
+
+def _analysed(connection: Connection, scope: str, number: int) -> Iterator[Text]:
+    """Analyse a memory again, if it is there."""
+    language = connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
+    for letters, dates, *row in rows_of(
+        connection,
+        f"SELECT m.letters, m.dates, {SELECT} FROM memories AS m WHERE m.scope = ? AND m.number = ?",
+        (scope, number),
+    ):
+        tokens = tokens_of(searchable_text(as_far_as_legible(tuple(row))), *(language or ()))
+        yield Text(number, list(tokens), bool(letters), tuple(dates.split()) if isinstance(dates, str) else ())

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,12 @@ _KEY_BYTES = 7  # of a word's beginning, so that a key is positive and keys are 
 _NO_KEY = 1 << 8 * _KEY_BYTES  # above all keys
 
 IsLiving = Callable[[Sequence[str]], NDArray[np.bool_]]
+IsListed = Callable[[int, bytes], bool]  # whether a page is the one that its segment lists under a key
+
+
+def _any(first: int, page: bytes) -> bool:
+    """Believe every page: of a segment that lists none."""
+    return True
 
 
 def write(connection: Connection, segment: int, words: Iterable[str]) -> None:
@@ -59,17 +66,18 @@ def first_of(blob: bytes) -> int:
     return key_for(words[0]) if words else FIRST
 
 
-def beginning(connection: Connection, segment: int, start: str) -> list[str]:
+def beginning(connection: Connection, segment: int, start: str, is_listed: IsListed = _any) -> list[str]:
     """Return the words of a listed segment that begin so."""
     low = key_for(start)
     high = int.from_bytes(_bytes(start).ljust(_KEY_BYTES, b"\xff"), "big")
-    pages = _listed(connection, segment, low, high + 1)
+    pages = _listed(connection, segment, low, high + 1, is_listed)
     return [word for page in pages for word in page if word.startswith(start)]
 
 
-def accented(connection: Connection, segment: int) -> list[str]:
+def accented(connection: Connection, segment: int, is_listed: IsListed) -> list[str]:
     """Return the words of a listed segment that have accents."""
-    return [word for blob in _blobs(connection, segment, 0, None) for word in accented_in(_decoded(_unpacked(blob)))]
+    blobs = _blobs(connection, segment, 0, None, is_listed)
+    return [word for blob in blobs for word in accented_in(_decoded(_unpacked(blob)))]
 
 
 def merge(
@@ -79,6 +87,7 @@ def merge(
     key: int,
     is_living: IsLiving,
     kernel: Kernel | None = COMPILED,
+    listed: Mapping[int, IsListed] = MappingProxyType({}),
 ) -> int | None:
     """List the next words of merged segments that are still said; return where to go on, None at the end."""
     marks = ", ".join("?" * len(sources))
@@ -89,7 +98,7 @@ def merge(
     ).fetchone()
     below: int | None = firsts[0] if firsts else None
     start = max(key, 0)
-    words = _merged(connection, sources, start, below, kernel)
+    words = _merged(connection, {source: listed.get(source, _any) for source in sources}, start, below, kernel)
     kept = is_living(words)
     _write_pages(connection, target, words if kept.all() else compress(words, kept.tolist()))
     if below is None:
@@ -98,37 +107,46 @@ def merge(
 
 
 def _merged(
-    connection: Connection, sources: Sequence[int], low: int, below: int | None, kernel: Kernel | None
+    connection: Connection, sources: Mapping[int, IsListed], low: int, below: int | None, kernel: Kernel | None
 ) -> list[str]:
     """Return the words of segments with keys from `low` to below another, in order."""
     if kernel is None:
-        pages = (page for source in sources for page in _pages_between(connection, source, low, below))
+        pages = (page for source in sources.items() for page in _pages_between(connection, *source, low, below))
         return sorted(set().union(*pages))
-    texts = [b" ".join(filter(None, map(_unpacked, _blobs(connection, source, low, below)))) for source in sources]
+    texts = [
+        b" ".join(filter(None, map(_unpacked, _blobs(connection, source, low, below, is_listed))))
+        for source, is_listed in sources.items()
+    ]
     return _split(kernel.merged_words(texts, low, _NO_KEY if below is None else below))
 
 
-def _pages_between(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[list[str]]:
+def _pages_between(
+    connection: Connection, segment: int, is_listed: IsListed, low: int, below: int | None
+) -> Iterator[list[str]]:
     """Yield, page by page, the words with keys from `low` to below another; keys are ordered as words are."""
-    for page in _listed(connection, segment, low, below):
+    for page in _listed(connection, segment, low, below, is_listed):
         end = len(page) if below is None else bisect_left(page, below, key=key_for)
         yield page[bisect_left(page, low, key=key_for) : end]
 
 
-def _listed(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[list[str]]:
+def _listed(
+    connection: Connection, segment: int, low: int, below: int | None, is_listed: IsListed
+) -> Iterator[list[str]]:
     """Yield the words of the pages that hold some with keys from `low` to below another."""
-    return (_split(_unpacked(blob)) for blob in _blobs(connection, segment, low, below))
+    return (_split(_unpacked(blob)) for blob in _blobs(connection, segment, low, below, is_listed))
 
 
-def _blobs(connection: Connection, segment: int, low: int, below: int | None) -> Iterator[bytes]:
+def _blobs(connection: Connection, segment: int, low: int, below: int | None, is_listed: IsListed) -> Iterator[bytes]:
     rows = connection.execute(
-        "SELECT page FROM posting_pages WHERE segment = :segment AND field = :field "
+        "SELECT first_key, page FROM posting_pages WHERE segment = :segment AND field = :field "
         "AND first_key >= coalesce((SELECT max(first_key) FROM posting_pages WHERE segment = :segment "
         "AND field = :field AND first_key <= :low AND first_key > :first), 0) "
         "AND (:below IS NULL OR first_key < :below) ORDER BY first_key",
         {"segment": segment, "field": FIELD, "low": low, "below": below, "first": FIRST},
     ).fetchall()
-    return (blob for (blob,) in rows)
+    if not all(is_listed(first, blob) for first, blob in rows):
+        raise BrokenSeal
+    return (blob for _, blob in rows)
 
 
 def _write_pages(connection: Connection, segment: int, words: Iterable[str]) -> None:
