@@ -9,7 +9,7 @@ NAMED = 5  # ids that a message names; all of them stand in `names`
 CODES = frozenset(
     {
         "pages", "postings", "words", "records", "scopes", "names", "vectors", "signs", "embedded", "orphans", "texts",
-        "fields",        "chunks", "altered", "unreadable", "lost", "books", "aside", "hopeless", "unusable",
+        "fields", "schema", "chunks", "altered", "unreadable", "lost", "books", "aside", "hopeless", "unusable",
     }
 )  # fmt: skip
 

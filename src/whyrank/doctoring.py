@@ -89,4 +89,4 @@ def looked_at(
 
 def is_usable(findings: Sequence[Finding]) -> bool:
     """Tell whether a store may be opened and written to: what is written over damaged pages may damage more."""
-    return not any(finding.code in ("pages", "hopeless", "unusable") and not finding.mended for finding in findings)
+    return not any(finding.code in ("schema", "pages", "hopeless", "unusable") and not finding.mended for finding in findings)

@@ -34,6 +34,11 @@ SAVE = (
     "(`whyrank doctor --repair` saves it)"
 )
 
+_DAMAGE = (  # what SQLite says of files that are none of its own, or lack a part of ours
+    "not a database", "malformed", "encrypted", "vtable constructor", "no such table", "no such column",
+    "no such index", "has no column", "already exists", "duplicate column", "on conflict clause does not match",
+)  # fmt: skip
+
 Connection = sqlite3.Connection
 
 
@@ -203,7 +208,7 @@ def told(path: Path, error: sqlite3.Error) -> StoreError:
         return StoreLocked(f"{path} is locked: {error}", "wait for the other process, or stop it")
     if "full" in text:
         return StoreFull(f"no room left to write {path}", "free space on the disk; nothing was lost")
-    if any(word in text for word in ("not a database", "malformed", "encrypted", "vtable constructor")):
+    if any(word in text for word in _DAMAGE):
         return StoreDamaged(
             f"{path} is not a whyrank store, or is damaged: {error}",
             f"name another file with --store; if this is your store, {SAVE}",

@@ -20,19 +20,20 @@ from .connection import Connection, SqlError, lenient, translated
 from .database import Database
 from .indexes import INDEXES, index_in
 from .judging import FIELDS, Judged, has_sound_embedding, judged, memory_rows, missing
-from .layout import layout
+from .layout import indexes, layout, tables
 from .migrations import MIGRATIONS
 from .notes import is_generation
 from .past import was_in
 from .readers import KEY as READERS
 from .readers import stretches_in
 from .salvaging import UNREADABLE, Rows, columns_of, is_as_defined, known_of
-from .schema import version_of
+from .schema import PUT_RIGHT, misstated, version_of
 from .soundness import Check, checks
 
 Tick = Callable[[int, int, str], None]
 
 MESSAGES = 1_000  # of SQLite's own check; more of them say no more
+MISSING = -1  # in place of a count of errors: there is nothing to have any
 _TICK_ROWS = 500
 SOURCES = {
     "memories": "memories",
@@ -42,7 +43,6 @@ SOURCES = {
     "meta": "notes: which model answers, calibration, counters",
     "files": "which files were read",
 }
-_TABLES = (*SOURCES, "scopes", "records", "names", "name_words", "vectors", "sign_blocks")
 _GENERATION = "SELECT value FROM meta WHERE key = 'generation'"
 _REPAIR = "`whyrank doctor --repair` writes the store anew with all that can be read"
 COPY = "ingest their files again, or take them from a copy of the store"
@@ -62,8 +62,9 @@ def examine(database: Database, tick: Tick) -> list[Finding]:
         tick(0, 0, "pages")
         broken = _broken_tables(connection)
         if version == MIGRATIONS[-1].version:
-            broken.update(table for table in _TABLES if not is_as_defined(connection, table))
+            broken.update(dict(_missing_parts(connection)))
         found = [
+            *_schema(database),
             *_pages(broken),
             *_memories(connection, tick),
             *_aside(connection, version),
@@ -88,6 +89,13 @@ def _moment(database: Database) -> Iterator[Connection]:
                 connection.execute("ROLLBACK")
 
 
+def _schema(database: Database) -> Iterator[Finding]:
+    """Say that a file says another schema than its tables show, or not that it is ours."""
+    told = misstated(database)
+    if told:
+        yield Finding("schema", told, PUT_RIGHT)
+
+
 # -- pages -----------------------------------------------------------------------------------------------------------
 
 
@@ -105,6 +113,18 @@ def _broken_tables(connection: Connection) -> Counter[str]:
         if line not in ("ok", "") and not line.startswith("*** in database"):
             found[_owner(line, trees, owners)] += 1
     return found
+
+
+def _missing_parts(connection: Connection) -> Iterator[tuple[str, int]]:
+    """Yield the tables and indexes that are not there, or not as they should be, and how many errors each counts as."""
+    made = {name for (name,) in known_of(connection, "SELECT name FROM sqlite_schema")}
+    with_postings = ("keyword", "fts5") not in known_of(connection, "SELECT key, value FROM meta")
+    for table in tables(with_postings=with_postings):
+        if not is_as_defined(connection, table):
+            yield table, MISSING if table not in made else 1
+    for index, table in indexes(with_postings=with_postings).items():
+        if index not in made and table in made:
+            yield f"index of {table}", MISSING
 
 
 def _said(connection: Connection, table: str) -> list[str]:
@@ -131,7 +151,8 @@ def _pages(broken: Counter[str]) -> Iterator[Finding]:
         what = what or "the file's own order of pages"
         lost = SOURCES.get(table, "")
         is_lost = f": of {lost} some may be lost" if lost else ", which can be made anew"
-        yield Finding("pages", f"{what} has damaged pages{is_lost}", _REPAIR)
+        how = "is missing" if broken[table] == MISSING else "has damaged pages"
+        yield Finding("pages", f"{what} {how}{is_lost}", _REPAIR)
 
 
 # -- memories --------------------------------------------------------------------------------------------------------

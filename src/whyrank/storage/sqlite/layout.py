@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .connection import connect, run_script
 from .migrations import MIGRATIONS
+from .postings.segments import TABLE_NAMES, TABLES
 
 _TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int), "BLOB": (bytes,)}
 
@@ -25,10 +26,35 @@ class Column(NamedTuple):
 
 
 @cache
-def layout(table: str) -> tuple[Column, ...]:
-    """Return the columns of a table in their order; later schemas only add some at the end, but for names."""
+def _today() -> tuple[dict[str, tuple[Column, ...]], dict[str, str]]:
+    """Return the columns of the tables of today, and the table of each index that was given a name."""
     with closing(connect(":memory:")) as connection:
         for migration in MIGRATIONS:
             run_script(connection, migration.statements)
-        told = connection.execute(f"PRAGMA table_info({table})").fetchall()
-    return tuple(Column(name, _TYPES[kind], bool(needed or key)) for _, name, kind, needed, _, key in told)
+        run_script(connection, TABLES)
+        made = connection.execute("SELECT type, name, tbl_name FROM sqlite_schema WHERE name NOT LIKE 'sqlite%'")
+        named = made.fetchall()
+        columns = {
+            name: tuple(
+                Column(column, _TYPES[kind], bool(needed or key))
+                for _, column, kind, needed, _, key in connection.execute(f"PRAGMA table_info({name})")
+            )
+            for kind, name, _ in named
+            if kind == "table"
+        }
+    return columns, {name: table for kind, name, table in named if kind == "index"}
+
+
+def layout(table: str) -> tuple[Column, ...]:
+    """Return the columns of a table in their order; later schemas only add some at the end, but for names."""
+    return _today()[0][table]
+
+
+def tables(*, with_postings: bool) -> list[str]:
+    """Return the names of the tables, with those of the keyword index on postings or without."""
+    return [name for name in _today()[0] if with_postings or name not in TABLE_NAMES]
+
+
+def indexes(*, with_postings: bool) -> dict[str, str]:
+    """Return the table of each index."""
+    return {name: table for name, table in _today()[1].items() if with_postings or table not in TABLE_NAMES}

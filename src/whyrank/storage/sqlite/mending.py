@@ -24,13 +24,13 @@ from .reanalysis import compare
 from .rebuilding import LEFT, rebuild
 from .records import Ledger
 from .restating import HASHES_GIVEN
-from .schema import version_of
+from .schema import restate, version_of
 from .soundness import broken_records, broken_segments, broken_signs, broken_vectors
 from .vectors import VectorIndex
 from .writing import Writing
 
 # What is mended where it stands; whatever else is wrong and derived takes writing everything anew.
-_IN_PLACE = frozenset({"records", "postings", "vectors", "signs", "orphans"})
+_IN_PLACE = frozenset({"schema", "records", "postings", "vectors", "signs", "orphans"})
 _SET_ASIDE = frozenset({"unreadable", "lost", "chunks"})  # so that the others answer, and files are read anew
 _SENSELESS = (ValueError, TypeError, LookupError, ArithmeticError)  # what values that were damaged may raise
 _WITHOUT_MEMORY = "NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = o.hash)"
@@ -69,6 +69,10 @@ def mended(path: Path, tick: Tick, known: Sequence[Finding] = ()) -> tuple[list[
         wanted = {finding.code for finding in found if finding.derived or finding.code in _SET_ASIDE}
         if not wanted:
             return found, ""
+        if "schema" in wanted:
+            restate(database)
+        if wanted == {"schema"}:
+            return _told(found, examined(path, tick)), ""
         if known or wanted - _IN_PLACE or version_of(database) != MIGRATIONS[-1].version:
             try:
                 kept = str(rebuild(database, tick))

@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
 from ...wording import on_one_line
-from .connection import Connection, SqlError, connect, forgive, run_script, translated, untouched_address
+from .connection import (
+    SAVE,
+    Connection,
+    SqlError,
+    connect,
+    forgive,
+    lenient,
+    run_script,
+    translated,
+    untouched_address,
+)
 from .copying import back_up, free_name, sweep
 from .database import Database
 from .migrations import MIGRATIONS, Migration
 
 APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's databases
+PUT_RIGHT = "`whyrank doctor --repair` puts that right"
+_PLAUSIBLE = 1_000  # of numbers of schemas: one that is higher was damaged
+_CREATED = re.compile(r"CREATE TABLE (\w+)")
+# By what the statement that made a table shows that a migration was here, the newest first.
+_MARKS = (
+    (6, "scopes", "name_words"),
+    (5, "names", "place"),
+    (4, "arrivals", ""),
+    (3, "history", ""),
+    (2, "memories", ""),
+)
 
 
 def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS, *, keep: bool = True) -> None:
@@ -63,19 +87,49 @@ def _kept_if_done(database: Database, newest: int) -> Iterator[Callable[[int], N
 
 
 def version_of(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:
-    """Return the schema of a file; one that is newer, too old, or not ours is refused without touching it."""
-    found = _version(database)
-    newest = migrations[-1].version
-    if found > newest:
-        raise SchemaTooNew(
-            f"{database.path} has schema {found}; this whyrank knows up to {newest}", "upgrade whyrank to open it"
+    """Return the schema of a file; one that is newer, too old, damaged or not ours is refused without touching it.
+
+    To those who forgive damage it is the schema its tables show, whatever number it says.
+    """
+    found, newest = _look(database), migrations[-1].version
+    if not found.tables and not found.version and found.is_readable:
+        return 0
+    if found.application != APPLICATION_ID and not (found.is_known or not found.is_readable):
+        raise StoreDamaged(
+            f"{database.path} is a SQLite database, but not a whyrank store", "name another file with --store"
         )
-    if 0 < found < migrations[0].version:
+    if newest < found.version <= _PLAUSIBLE:
+        raise SchemaTooNew(
+            f"{database.path} has schema {found.version}; this whyrank knows up to {newest}",
+            "upgrade whyrank to open it",
+        )
+    if 0 < found.version < migrations[0].version and not found.shown:
         raise StoreError(
-            f"{database.path} has schema {found}, from before the first release of whyrank",
+            f"{database.path} has schema {found.version}, from before the first release of whyrank",
             "move it away and ingest its files again",
         )
-    return found
+    if database.forgiving:
+        return found.version if found.is_true else found.shown or newest
+    if not found.is_true:
+        raise StoreDamaged(f"{database.path} {found.told}", PUT_RIGHT)
+    missing = sorted(_tables_of(found.version, migrations) - found.tables.keys())
+    if missing:
+        raise StoreDamaged(f"{database.path} has lost tables: {', '.join(missing)}", SAVE)
+    return found.version
+
+
+def misstated(database: Database) -> str:
+    """Return what a file says wrongly of itself, in the words of a finding; nothing if it is as it says."""
+    found = _look(database)
+    return "" if found.is_true or not found.shown else f"the file {found.told}"
+
+
+def restate(database: Database) -> None:
+    """Let a file say the schema that its tables show, and that it is ours."""
+    version = _look(database).shown
+    with database.alone() as connection:
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version={version}")
 
 
 def check_file(path: Path) -> None:
@@ -83,10 +137,57 @@ def check_file(path: Path) -> None:
     version_of(Database(path))
 
 
-def _version(database: Database) -> int:
+class _Look(NamedTuple):
+    """What a file says of itself: its schema, whose it is, and the statements that made its tables."""
+
+    version: int
+    application: int
+    tables: Mapping[str, str]
+    is_readable: bool
+
+    @property
+    def shown(self) -> int:
+        """Return the schema that the tables show: the newest that has left its mark on one; 0 if none has."""
+        marked = (version for version, table, mark in _MARKS if table in self.tables and mark in self.tables[table])
+        return next(marked, 0)
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether it has all tables of the schema that they show."""
+        return bool(self.shown) and _tables_of(self.shown, MIGRATIONS) <= self.tables.keys()
+
+    @property
+    def is_true(self) -> bool:
+        """Tell whether it says what its tables show; one that lacks tables may be of a later schema than they show."""
+        if not self.is_readable:
+            return True
+        is_possible = max(self.shown, MIGRATIONS[0].version) <= self.version <= _PLAUSIBLE
+        is_earlier = self.shown < self.version <= MIGRATIONS[-1].version and self.is_known
+        return self.application == APPLICATION_ID and is_possible and not is_earlier
+
+    @property
+    def told(self) -> str:
+        """Return what is wrong with what it says."""
+        if self.application != APPLICATION_ID:
+            return "does not say that it is a whyrank store, and has the tables of one"
+        return f"says that it has schema {self.version}, and has the tables of schema {self.shown}"
+
+
+@cache
+def _tables_of(version: int, migrations: Sequence[Migration]) -> frozenset[str]:
+    """Return the tables that the migrations up to a version have made."""
+    return frozenset(
+        table
+        for migration in migrations
+        if migration.version <= version
+        for table in _CREATED.findall(migration.statements)
+    )
+
+
+def _look(database: Database) -> _Look:
     """Look at a file through a connection that cannot write, not even on closing: it may be somebody else's."""
     if not database.path.exists():
-        return 0
+        return _Look(0, 0, {}, is_readable=True)
     with translated(database.path):
         connection = connect(untouched_address(database.path), uri=True)
         try:
@@ -97,18 +198,16 @@ def _version(database: Database) -> int:
             tables = _tables(connection, database.forgiving)
         finally:
             connection.close()
-    if application != APPLICATION_ID and (tables or version):
-        raise StoreDamaged(
-            f"{database.path} is a SQLite database, but not a whyrank store", "name another file with --store"
-        )
-    return version
+    return _Look(version, application, tables or {}, is_readable=tables is not None)
 
 
-def _tables(connection: Connection, forgiving: bool) -> int:
-    """Count what a file says it holds; one that cannot say it any more holds something."""
+def _tables(connection: Connection, forgiving: bool) -> dict[str, str] | None:
+    """Return the statements that a file says have made its tables; None if it cannot say it any more."""
     try:
-        return int(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+        lenient(connection)
+        made = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'").fetchall()
     except SqlError:
         if not forgiving:
             raise
-        return 1
+        return None
+    return {name: sql for name, sql in made if isinstance(name, str) and isinstance(sql, str)}
