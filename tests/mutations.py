@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import whyrank
-from tests.damage import ask, settled
+from tests.damage import PAGE_BYTES, ask, cut, scribble, settled, zero
+from whyrank.checkups import Checkup
 from whyrank.engine import Engine
 from whyrank.errors import WhyrankError
 from whyrank.storage.sqlite.connection import connect
@@ -39,7 +41,8 @@ def make_world(folder: Path) -> Path:
     for number in range(80):
         parts = [" ".join(chance.choices(WORDS, k=30)) for _ in range(2)]
         rare = " ".join(f"{chance.choice(WORDS)}{chance.randrange(10**6)}" for _ in range(40))
-        text = f"---\ntags: [{WORDS[number % 5]}]\n---\n# Note {number} {WORDS[number % 24]}\n\n{parts[0]}\n\n## Part\n\n{parts[1]} {rare}\n"
+        head = f"---\ntags: [{WORDS[number % 5]}]\n---\n# Note {number} {WORDS[number % 24]}"
+        text = f"{head}\n\n{parts[0]}\n\n## Part\n\n{parts[1]} {rare}\n"
         (notes / f"note{number}.md").write_text(text, encoding="utf-8")
     path = folder / "memory.db"
     with opened(path) as memory:
@@ -101,7 +104,8 @@ def _answer(ask_for: Callable[[], tuple[object, tuple[Notice, ...]]]) -> Answer:
 
 
 def _refused(error: WhyrankError) -> Answer:
-    assert error.hint, error  # what to do about it
+    if not error.hint:
+        raise AssertionError(f"{error} does not say what to do")
     return Answer(type(error).__name__, frozenset({type(error).__name__}))
 
 
@@ -114,3 +118,209 @@ def _searched(memory: Engine, **asked: Any) -> tuple[object, tuple[Notice, ...]]
 def _listed(memory: Engine) -> tuple[object, tuple[Notice, ...]]:
     found = memory.list(scope=MINE, limit=500)
     return found, memory.unlisted(found, scope=MINE)
+
+
+# -- mutations -------------------------------------------------------------------------------------------------------
+
+# What is sealed together, and so can be swapped with another row whose seals hold as well.
+SEALED = {
+    "records": ("records",),
+    "posting_pages": ("page",),
+    "posting_tokens": ("tokens",),
+    "posting_segments": ("directory",),
+    "vectors": ("checksum", "vector"),
+    "sign_blocks": ("entries", "signs"),
+}
+_KEYS = {
+    "meta": "key", "scopes": "scope", "records": "scope, first", "files": "scope, path", "write_keys": "scope, key",
+    "names": "memory, place", "name_words": "scope, word, memory", "posting_scopes": "scope",
+    "sign_blocks": "space, scope, first", "embedding_failures": "space, hash",
+}  # fmt: skip
+
+
+def key_of(table: str) -> str:
+    """Return the columns that tell the rows of a table apart."""
+    return _KEYS.get(table, "rowid")
+
+
+def tables_in(path: Path) -> list[str]:
+    """Return the tables of a store that hold something."""
+    named = ask(path, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name")
+    return [name for (name,) in named if ask(path, f"SELECT 1 FROM {name} LIMIT 1")]
+
+
+def delete_row(path: Path, table: str, key: tuple[object, ...]) -> None:
+    """Delete one row as damage does: nothing that depends on it follows."""
+    with closing(connect(path, isolation_level=None)) as connection:
+        marks = ", ".join("?" * len(key))
+        connection.execute(f"DELETE FROM {table} WHERE ({key_of(table)}) = ({marks})", key)
+    settled(path)
+
+
+def _flip_bit(path: Path, chance: random.Random) -> str:
+    place, bit = chance.randrange(path.stat().st_size), 1 << chance.randrange(8)
+    with path.open("r+b") as file:
+        file.seek(place)
+        [before] = file.read(1)
+        file.seek(place)
+        file.write(bytes([before ^ bit]))
+    return f"bit {bit} of byte {place}"
+
+
+def _page(path: Path, chance: random.Random) -> int:
+    return chance.randrange(1, path.stat().st_size // PAGE_BYTES + 1)
+
+
+def _zero_page(path: Path, chance: random.Random) -> str:
+    page = _page(path, chance)
+    zero(path, page)
+    return f"zeros on page {page}"
+
+
+def _scribble(path: Path, chance: random.Random) -> str:
+    page, first = _page(path, chance), chance.randrange(PAGE_BYTES)
+    scribble(path, page, first, chance.randrange(2**31))
+    return f"chance on page {page} from byte {first}"
+
+
+def _swap_pages(path: Path, chance: random.Random) -> str:
+    data = bytearray(path.read_bytes())
+    one, other = ((_page(path, chance) - 1) * PAGE_BYTES for _ in range(2))
+    data[one : one + PAGE_BYTES], data[other : other + PAGE_BYTES] = (
+        data[other : other + PAGE_BYTES],
+        data[one : one + PAGE_BYTES],
+    )
+    path.write_bytes(data)
+    return f"pages {one // PAGE_BYTES + 1} and {other // PAGE_BYTES + 1} swapped"
+
+
+def _truncate(path: Path, chance: random.Random) -> str:
+    pages = _page(path, chance)
+    cut(path, pages)
+    return f"cut after {pages} pages"
+
+
+def _delete_row(path: Path, chance: random.Random) -> str:
+    table = chance.choice(tables_in(path))
+    key = chance.choice(ask(path, f"SELECT {key_of(table)} FROM {table} ORDER BY {key_of(table)}"))
+    delete_row(path, table, key)
+    return f"row {key} of {table} deleted"
+
+
+def _swap_sealed(path: Path, chance: random.Random) -> str:
+    table = chance.choice([name for name in tables_in(path) if name in SEALED])
+    columns = SEALED[table]
+    rows = ask(path, f"SELECT {key_of(table)}, {', '.join(columns)} FROM {table} ORDER BY {key_of(table)}")
+    one, other = (chance.choice(rows) for _ in range(2))
+    size = len(columns)
+    statement = (
+        f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in columns)} "
+        f"WHERE ({key_of(table)}) = ({', '.join('?' * (len(one) - size))})"
+    )
+    with closing(connect(path, isolation_level=None)) as connection:
+        connection.execute(statement, (*other[-size:], *one[:-size]))
+        connection.execute(statement, (*one[-size:], *other[:-size]))
+    settled(path)
+    return f"{columns} of {table} swapped between {one[:-size]} and {other[:-size]}"
+
+
+def _swap_texts(path: Path, chance: random.Random) -> str:
+    one, other = chance.sample(ask(path, "SELECT row, text FROM memories ORDER BY row"), 2)
+    with closing(connect(path, isolation_level=None)) as connection:
+        for row, text in ((one[0], other[1]), (other[0], one[1])):
+            connection.execute("UPDATE memories SET text = ? WHERE row = ?", (text, row))
+    settled(path)
+    return f"texts of rows {one[0]} and {other[0]} swapped"
+
+
+def _renumber_file(path: Path, chance: random.Random) -> str:
+    name = chance.choice(("user_version", "application_id"))
+    value = chance.choice((0, 1, 2, 3, 4, 5, -1, 2**31 - 1, -(2**31)))
+    with closing(connect(path, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA {name} = {value}")
+    settled(path)
+    return f"{name} = {value}"
+
+
+def _drop(path: Path, chance: random.Random) -> str:
+    named = "SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'index') AND name NOT LIKE 'sqlite%'"
+    kind, name = chance.choice(sorted(ask(path, named)))
+    with closing(connect(path, isolation_level=None)) as connection:
+        connection.execute(f"DROP {kind} {name}")
+    settled(path)
+    return f"{kind} {name} dropped"
+
+
+MUTATIONS: Mapping[str, Callable[[Path, random.Random], str]] = {
+    "bit flipped": _flip_bit,
+    "page zeroed": _zero_page,
+    "page overwritten": _scribble,
+    "pages swapped": _swap_pages,
+    "file truncated": _truncate,
+    "row deleted": _delete_row,
+    "sealed values swapped": _swap_sealed,
+    "texts swapped": _swap_texts,
+    "file renumbered": _renumber_file,
+    "part dropped": _drop,
+}
+
+
+# -- the law ---------------------------------------------------------------------------------------------------------
+
+
+class Outcome(NamedTuple):
+    """What became of a mutation: `found`, `harmless`, or what was wrong with the answers to it."""
+
+    kind: str
+    what: str
+    state: str
+    wrong: str = ""
+
+
+def mutated(world: Path, before: list[Answer], folder: Path, seed: int, *, repairs: bool) -> Outcome:
+    """Damage a copy of a world and hold it to the law: found or harmless, never a crash."""
+    chance = random.Random(seed)
+    kind = chance.choice([*MUTATIONS])
+    folder.mkdir(parents=True, exist_ok=True)
+    damaged, asked, mended = (folder / name for name in ("damaged.db", "asked.db", "mended.db"))
+    shutil.copy(world, damaged)
+    what = MUTATIONS[kind](damaged, chance)
+    try:
+        for place in (asked, mended):
+            shutil.copy(damaged, place)
+        return Outcome(kind, what, *_judged(before, asked, mended, repairs))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _judged(before: list[Answer], asked: Path, mended: Path, repairs: bool) -> tuple[str, str]:
+    after = answers(asked)
+    silent = [number for number, (one, other) in enumerate(zip(before, after, strict=True)) if _is_silent(one, other)]
+    if silent:
+        return "wrong", f"answers {silent} changed without a notice"
+    is_changed = any(one.shown != other.shown or other.damage for one, other in zip(before, after, strict=True))
+    found = _doctor(mended, repair=False)
+    if is_changed and found is not None and found.is_whole:
+        return "wrong", "an answer changed, and `doctor` found nothing"
+    if repairs:
+        left = _doctor(mended, repair=True)
+        again = answers(mended)
+        silent = [
+            number for number, (one, other) in enumerate(zip(before, again, strict=True)) if _is_silent(one, other)
+        ]
+        if silent and (left is None or left.is_sound):
+            return "wrong", f"answers {silent} are still others after a repair that said all was mended"
+    return ("found" if found is None or not found.is_whole or is_changed else "harmless"), ""
+
+
+def _is_silent(before: Answer, after: Answer) -> bool:
+    return before.shown != after.shown and not after.damage
+
+
+def _doctor(path: Path, *, repair: bool) -> Checkup | None:
+    """Look at a store; None if it says that it cannot be used."""
+    try:
+        return whyrank.doctor(path, workspace=path.parent, repair=repair)
+    except WhyrankError as error:
+        _refused(error)
+        return None

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from .analysis.names import probe_for
 from .checkups import Checkup, Compared, Finding
-from .ports import UNREADABLE
+from .ports import ALTERED, UNREADABLE
 from .rereading import Rereading
 from .types import Notice, Where
 
 if TYPE_CHECKING:
     from .ingest.filling import Progress
+
+_LOSSES = frozenset({UNREADABLE, ALTERED})  # what no repair can make anew
 
 
 class Doctoring(Rereading):
@@ -37,11 +39,11 @@ class Doctoring(Rereading):
         """Say what is known to be damaged without a look at all: what was set aside, and what the last search met."""
         where = Where(self._every_scope(), now=self._clock())
         aside = self._store.named(probe_for("?"), where, 1).notices
-        return tuple(one for one in dict.fromkeys((*aside, *self._met)) if one.code == UNREADABLE)
+        return tuple(one for one in dict.fromkeys((*aside, *self._met)) if one.code in _LOSSES)
 
     def _heard(self, notices: Sequence[Notice]) -> None:
         """Remember what a search has met of damage; one that met none says nothing of what others met."""
-        self._met = tuple(one for one in notices if one.code == UNREADABLE) or self._met
+        self._met = tuple(one for one in notices if one.code in _LOSSES) or self._met
 
     def give_up_damaged(self) -> tuple[str, ...]:
         """Forget the memories that were set aside because they cannot be read; return the ids they had."""
@@ -89,4 +91,6 @@ def looked_at(
 
 def is_usable(findings: Sequence[Finding]) -> bool:
     """Tell whether a store may be opened and written to: what is written over damaged pages may damage more."""
-    return not any(finding.code in ("schema", "pages", "hopeless", "unusable") and not finding.mended for finding in findings)
+    return not any(
+        finding.code in ("schema", "pages", "hopeless", "unusable") and not finding.mended for finding in findings
+    )

@@ -57,7 +57,7 @@ class Awaited:
 class Fetched(Awaited):
     """A memory whose row is at hand, so that it stays what it was; what is asked of it is read off the row."""
 
-    __slots__ = ("_made", "_row", "id", "is_mended", "is_timeless", "opening")
+    __slots__ = ("_altered", "_made", "_row", "id", "is_mended", "is_timeless", "opening")
 
     def __init__(self, row: tuple[Any, ...], is_timeless: bool = True, is_mended: bool = False) -> None:
         self.id: MemoryId = row[0]
@@ -65,6 +65,7 @@ class Fetched(Awaited):
         self.is_timeless = is_timeless  # nothing limits when it is true, and nothing has replaced it
         self.is_mended = is_mended  # some of it could not be read and is blank
         self._made: Memory | None = None
+        self._altered: bool | None = None
         self.opening: str | None = None  # how its text begins, from when somebody has looked
 
     @property
@@ -85,6 +86,17 @@ class Fetched(Awaited):
     def make(self) -> Memory:
         """Make the memory of its row."""
         raise NotImplementedError
+
+    def has_another_text(self) -> bool:
+        """Tell whether its text is not the one that was stored, by the hash it was stored with."""
+        raise NotImplementedError
+
+    @property
+    def is_altered(self) -> bool:
+        """Tell the same, looked at once: only those that are shown are asked."""
+        if self._altered is None:
+            self._altered = self.has_another_text()
+        return self._altered
 
     @property
     def origin(self) -> object:

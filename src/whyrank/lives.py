@@ -21,11 +21,12 @@ from .arguments import (
 )
 from .columns import MemoryId
 from .errors import ConfigError, NotFound, StoreError
-from .hits import Fetched, HeldMemories
+from .hits import Fetched, Held, HeldMemories
 from .lifetimes import REFRESHED, expiry
 from .ports import UNREADABLE, Changes, Recall, SortingKey
 from .rereading import Rereading
 from .search.calibration import notes_about
+from .search.searcher import altered_notices
 from .search.why import OF_A_SCOPE
 from .types import GLOBAL, Former, Memory, Notice, Order, Scope, Where, visible
 from .wording import counted, which
@@ -104,15 +105,23 @@ class Living(Rereading):
         where = filters_of(Listing, filters).where(self._clock())
         asked_nothing = self._store.keyword((), where, 1)
         lost = tuple(notice for notice in asked_nothing.notices if notice.code == UNREADABLE)
-        damaged = self._damaged(shown, where.scopes)
-        return (*lost, _shown_in_part(damaged)) if damaged else lost
+        return (*lost, *self._notices_about(self._held(shown, where.scopes)))
 
-    def _damaged(self, memories: Iterable[Memory], scopes: frozenset[Scope]) -> int:
-        """Count those of some memories that cannot be read as they were stored."""
-        ids = [memory.id for memory in memories]
-        held = self._store.held(ids, scopes)
-        read = held.fetched([*held]).values() if isinstance(held, HeldMemories) else held.values()
-        return sum(isinstance(one, Fetched) and one.is_mended for one in read)
+    def text_notices(self, shown: Iterable[Memory], *, scope: Scopes = None) -> tuple[Notice, ...]:
+        """Say of some memories whether their texts are not those that were stored."""
+        return tuple(altered_notices(self._held(shown, visible(scopes_of(scope)))))
+
+    def _held(self, memories: Iterable[Memory], scopes: frozenset[Scope]) -> Sequence[Held]:
+        """Return some memories as their store holds them."""
+        held = self._store.held([memory.id for memory in memories], scopes)
+        return [*(held.fetched([*held]).values() if isinstance(held, HeldMemories) else held.values())]
+
+    def _notices_about(self, held: Sequence[Held]) -> Iterator[Notice]:
+        """Say how many of some memories cannot be read as they were stored."""
+        damaged = _damaged(held)
+        if damaged:
+            yield _shown_in_part(damaged)
+        yield from altered_notices(held)
 
     def history(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Former]:
         """Return what a memory was before each of its changes, the latest last."""
@@ -270,6 +279,7 @@ class Living(Rereading):
             files, keys = self._store.manifest(owner), dict[MemoryId, dict[str, str]]()
             for key, written in self._store.keys(owner).items():
                 keys.setdefault(written.memory, {})[key] = written.content
+            altered: list[Held] = []
             for part in _portions(self._store.each(where)):
                 told = self._store.history([memory.id for memory in part], only)
                 for memory in part:
@@ -278,11 +288,18 @@ class Living(Rereading):
                     past = told.get(memory.id, ())
                     yield as_record(Record(memory, past, keys.get(memory.id, {}), file))
                 lost += (former for formers in told.values() for former in formers if not former.was)
-                done, damaged = done + len(part), damaged + self._damaged(part, only)
+                held = self._held(part, only)
+                done, damaged = done + len(part), damaged + _damaged(held)
+                altered += [one for one in held if isinstance(one, Fetched) and one.is_altered]
                 progress(done, max(total, done), "")  # what waits to be indexed is in no statistics
         if damaged:
             notices.append(_shown_in_part(damaged))
-        notices.extend(lost_past(lost))
+        notices.extend((*altered_notices(altered), *lost_past(lost)))
+
+
+def _damaged(held: Iterable[Held]) -> int:
+    """Count the memories that cannot be read whole."""
+    return sum(isinstance(one, Fetched) and one.is_mended for one in held)
 
 
 def _shown_in_part(count: int) -> Notice:

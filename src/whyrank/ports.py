@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 else:
     Vector = object  # ports are imported by all; numpy is loaded only where vectors are computed
 
+LACKING = "vectors-missing"  # the notice of an answer where memories have no vector yet
+ALTERED = "damaged-text"  # the notice of an answer that shows a text which is not the one that was stored
 UNREADABLE = "facts-damaged"  # the notice of a run where facts cannot be read any more
 SortingKey = tuple[object, ...]  # where a memory stands in a list of some order; what comes behind has a greater one
 UNKNOWN_READER = 0  # earlier than all that are known

@@ -8,7 +8,7 @@ from typing import Any
 from ..exporting import as_change
 from ..facts import Added, Changed, Near
 from ..lives import Forgotten, lost_past
-from ..types import Former, Memory
+from ..types import Former, Memory, Notice
 from .shapes import FORMAT, memory, notices
 
 
@@ -27,13 +27,15 @@ def near(one: Near) -> dict[str, Any]:
     return {"id": one.memory.id, "cosine": round(one.cosine, 6), "text": one.memory.text}
 
 
-def shown(found: Memory, history: Sequence[Former], replaced: Sequence[Memory]) -> dict[str, Any]:
-    """Return one memory with its past and what it replaced, the latest first."""
+def shown(
+    found: Memory, history: Sequence[Former], replaced: Sequence[Memory], told: Sequence[Notice] = ()
+) -> dict[str, Any]:
+    """Return one memory with its past and what it replaced, the latest first, and what is to be said of it."""
     return {
         **memory(found),
         "history": [as_change(one) for one in history],
         "replaced": [{"id": one.id, "text": one.text} for one in replaced],
-        "notices": notices(lost_past(history)),
+        "notices": notices((*told, *lost_past(history))),
     }
 
 

@@ -14,7 +14,7 @@ from ..columns import Column, MemoryId, column_of
 from ..expressions import is_several
 from ..hits import Context, Held, memory_of
 from ..matches import NameMatch, NameProbe
-from ..ports import Embedder, Store, Vector
+from ..ports import LACKING, Embedder, Store, Vector
 from ..ranking.fusion import listed_by
 from ..ranking.recipes import Recipe
 from ..types import Analysis, Notice, Query, Run, Signal, Statistics
@@ -300,10 +300,10 @@ def _run_notices(
     missing = _without_vector(context.signals.get("vector"), context)
     if missing and missing == len(context.memories):
         yield Notice("no-vectors", f"no candidate has a vector of {space} yet; `whyrank ingest` makes them")
-    elif missing:
+    elif missing and all(notice.code != LACKING for run in runs for notice in run.notices):
         lacking = f"{missing} of {len(context.memories)} candidates {which(missing, 'has', 'have')} no vector yet"
         message = f"{lacking}; words alone speak for what has none"
-        yield Notice("vectors-missing", message)
+        yield Notice(LACKING, message)
 
 
 def _without_vector(signal: Signal | None, context: Context) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..columns import MemoryId
-from ..hits import Context, Fetched, Held, HeldMemories, Hit, Ranking, Results
-from ..ports import UNREADABLE, Embedder, Store
+from ..hits import Awaited, Context, Fetched, Held, HeldMemories, Hit, Ranking, Results
+from ..ports import ALTERED, UNREADABLE, Embedder, Store
 from ..ranking.lineup import Lineup, held_by
 from ..ranking.order import keep
 from ..ranking.recipes import Recipe, guarded, rank
@@ -21,6 +21,7 @@ from .paging import page_notices
 from .retrieval import Retrieved, Stopwatch, retrieve
 
 EMPTY = Notice("nothing-stored", "there is no memory in this scope yet; `whyrank ingest PATH` adds files")
+MENDS = "`whyrank doctor` names what is damaged, and `--repair` mends what can be mended"
 MAX_LIMIT = 1_000  # more is browsing, not searching
 
 
@@ -108,13 +109,28 @@ class Searcher:
 
 def _damage(ranking: Ranking) -> Iterator[Notice]:
     """Say of how many hits something could not be read."""
-    damaged = sum(isinstance(held, Fetched) and held.is_mended for held in held_by(ranking.hits))
+    held = held_by(ranking.hits)
+    damaged = sum(isinstance(one, Fetched) and one.is_mended for one in held)
     if damaged:
         memories = (
             f"{counted(damaged, 'memory', 'memories')} that {which(damaged, 'answers was', 'answer were')} damaged"
         )
         told = f"{memories}, and shown as far as {which(damaged, 'it', 'they')} can be read"
         yield Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is damaged, and `--repair` mends it")
+    yield from altered_notices(held)
+    # All was read in one moment of the store: what is not there now was not forgotten, its row is lost.
+    lost = sum(isinstance(one, Awaited) and not isinstance(one, Fetched) for one in held)
+    if lost:
+        memories = f"{counted(lost, 'memory', 'memories')} that {which(lost, 'answers', 'answer')}"
+        yield Notice(UNREADABLE, f"{memories} cannot be read from the file, which was damaged; {MENDS}")
+
+
+def altered_notices(shown: Iterable[Held]) -> Iterator[Notice]:
+    """Say of how many memories that are shown the text is not the one that was stored."""
+    altered = sum(isinstance(one, Fetched) and one.is_altered for one in shown)
+    if altered:
+        texts = f"the text of {counted(altered, 'memory', 'memories')} shown here is not the one that was stored"
+        yield Notice(ALTERED, f"{texts}; {MENDS}")
 
 
 def _with_memories(hit: Hit, memories: Mapping[MemoryId, Held]) -> Hit:

@@ -34,8 +34,9 @@ def show(asked: argparse.Namespace) -> int:
         with suggesting(engine, asked, wanted):
             memory = engine.get(wanted, scope=asked.scope)
         history = engine.history(memory.id, scope=asked.scope)
-        data = fact_shapes.shown(memory, history, engine.replaced(memory.id, scope=asked.scope))
-    notices = lost_past(history)
+        altered = engine.text_notices([memory], scope=asked.scope)
+        data = fact_shapes.shown(memory, history, engine.replaced(memory.id, scope=asked.scope), altered)
+    notices = (*altered, *lost_past(history))
     if asked.json:
         output.say_json(data)
         return OK

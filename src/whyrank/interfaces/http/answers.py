@@ -97,7 +97,7 @@ def shown(door: Door, values: Values) -> Answer:
 def _shown(engine: Engine, identity: str, seen: list[str]) -> dict[str, Any]:
     memory = engine.get(identity, scope=seen)
     history, replaced = engine.history(memory.id, scope=seen), engine.replaced(memory.id, scope=seen)
-    return fact_shapes.shown(memory, history, replaced)
+    return fact_shapes.shown(memory, history, replaced, engine.text_notices([memory], scope=seen))
 
 
 def updated(door: Door, values: Values) -> Answer:

@@ -288,7 +288,7 @@ class Catalogue:
         broken = set(known.broken) - {first for first, _ in blocks} if known and is_older else set()
         for first, blob in blocks:
             try:
-                records = decoded(blob)
+                records = decoded(blob, scope, first)
             except BrokenSeal:
                 records = made_anew(connection, scope, first, self._tokens)
                 broken |= {first} if blob is not None or (records["unit"] != GONE).any() else set()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import zlib
+from collections import Counter
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from ...ports import Vector
 from .catalogue import NOWHERE, Flags, Floats, Integers, Shelf
 from .connection import Connection
 from .held import STEP_BACK, Held, blended
+from .sealed import is_vector
 from .selection import Chosen, Rows, Sums, above, cut, nth_best, only, spare, threshold
 from .signs import apart, nearest, signs_of, sums_under, whole_numbers
 
@@ -207,15 +209,14 @@ def _vectors(connection: Connection, held: Held, places: Integers) -> NDArray[np
     for start in range(0, len(wanted), _ROWS_PER_STATEMENT):
         part = wanted[start : start + _ROWS_PER_STATEMENT]
         marks = ", ".join("?" * len(part))
-        found = connection.execute(f"SELECT entry, checksum, vector FROM vectors WHERE entry IN ({marks})", part)
-        blobs |= {
-            entry: blob for entry, checksum, blob in found if isinstance(blob, bytes) and zlib.crc32(blob) == checksum
-        }
+        found = connection.execute(f"SELECT entry, hash, checksum, vector FROM vectors WHERE entry IN ({marks})", part)
+        blobs |= {entry: vector[-1] for entry, *vector in found if is_vector(*vector, None)}
+    size = max(Counter(map(len, blobs.values())).items(), key=itemgetter(1), default=(0, 0))[0]
+    blobs = {entry: blob for entry, blob in blobs.items() if len(blob) == size}
     missing = [i for i, entry in enumerate(wanted) if entry not in blobs]
     held.found_damaged.update(places[missing].tolist())
     if len(missing) == len(wanted):
         return np.full((len(wanted), 1), np.nan, np.float32)
-    size = len(next(iter(blobs.values())))
     joined = b"".join(blobs.get(entry, bytes(size)) for entry in wanted)
     vectors = np.frombuffer(joined, "<f4").reshape(len(wanted), -1).copy()
     vectors[missing] = np.nan

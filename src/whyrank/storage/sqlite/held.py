@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,14 +14,16 @@ from ...kernel import Kernel
 from .catalogue import BLOCK, NOWHERE, Flags, Integers, Shelf
 from .codes import Codes, codes_of
 from .connection import Connection
+from .queue import dimensions_key
 from .rooms import roomy
-from .sealed import BrokenSeal, unseal
+from .sealed import BrokenSeal, is_vector, unseal
 from .signs import Signs, signs_of
 
 PREVIOUS_TURN_WEIGHT = 0.5  # of the turn before in a turn's vector
 STEP_BACK = 1  # the place in a shelf's windows that is one turn before
 
 FAR_APART = 2  # times as many entries as are wanted: others between them are read in vain
+_FLOAT_BYTES = 4
 READ_AT_ONCE = 1_024  # vectors: a megabyte, which stays in a cache on its way to where it is held
 
 Range = tuple[int, int]
@@ -39,6 +41,7 @@ class Held:
     epoch: int = 0
     codes: Codes | None = None
     found_damaged: set[int] = field(default_factory=set)  # met when whole vectors were read for a few
+    lacking: Sequence[int] = ()  # places of memories that have no vector
 
     @cached_property
     def signs(self) -> Signs:
@@ -81,7 +84,9 @@ def renewed(
         known = None
     ranges = _changed_ranges(connection, shelf, known)
     read = _with_vectors if whole else _with_signs
-    held = replace(read(connection, space, shelf, known, ranges), epoch=shelf.epoch)
+    held = read(connection, space, shelf, known, ranges)
+    lacking = np.flatnonzero(shelf.alive & ~held.has).tolist()
+    held = replace(held, epoch=shelf.epoch, lacking=sorted({*lacking} - {*held.damaged.tolist()}))
     return held if kernel is None else replace(held, codes=_codes(kernel, shelf, held, known, ranges))
 
 
@@ -183,14 +188,15 @@ def _sign_blocks(connection: Connection, space: str, scope: str) -> dict[int, He
     rows = connection.execute(
         "SELECT first, entries, signs FROM sign_blocks WHERE space = ? AND scope = ?", (space, scope)
     )
-    read = ((first, signs_in(first, entries, signs)) for first, entries, signs in rows)
+    read = ((first, signs_in(space, scope, first, entries, signs)) for first, entries, signs in rows)
     return {first: block for first, block in read if block is not None}
 
 
-def signs_in(first: object, entries: object, signs: object) -> Held | None:
+def signs_in(space: object, scope: object, first: object, entries: object, signs: object) -> Held | None:
     """Read a stored block of signs; None if it fails its checksum, or is no block as one is stored."""
     try:
-        named, bits = np.frombuffer(unseal(entries), "<i8"), np.frombuffer(unseal(signs), "<u8").reshape(-1, BLOCK)
+        named = np.frombuffer(unseal(entries, space, scope, first), "<i8")
+        bits = np.frombuffer(unseal(signs, space, scope, first), "<u8").reshape(-1, BLOCK)
     except (BrokenSeal, ValueError):
         return None
     if not isinstance(first, int) or first < 0 or first % BLOCK or len(named) != BLOCK:
@@ -224,16 +230,17 @@ def _by_entries(connection: Connection, space: str, alive: Flags, named: Integer
     if last - first >= FAR_APART * len(wanted):
         return None
     rows = connection.execute(
-        "SELECT entry, checksum, vector FROM vectors WHERE entry BETWEEN ? AND ? AND space = ? ORDER BY entry",
+        "SELECT entry, hash, checksum, vector FROM vectors WHERE entry BETWEEN ? AND ? AND space = ? ORDER BY entry",
         (first, last, space),
     ).fetchall()
-    if not rows or not all(isinstance(blob, bytes) and zlib.crc32(blob) == checksum for _, checksum, blob in rows):
+    size = vector_bytes(connection, space) or (len(rows[0][-1]) if rows and isinstance(rows[0][-1], bytes) else None)
+    if not rows or not all(is_vector(*vector, size) for _, *vector in rows):
         return None
-    stored = np.array([entry for entry, _, _ in rows], np.int64)
+    stored = np.array([entry for entry, *_ in rows], np.int64)
     places = np.minimum(stored.searchsorted(wanted), len(stored) - 1)
     if not np.array_equal(stored[places], wanted):
         return None
-    read = np.frombuffer(b"".join([blob for _, _, blob in rows]), "<f4").reshape(len(rows), -1)
+    read = np.frombuffer(b"".join([blob for *_, blob in rows]), "<f4").reshape(len(rows), -1)
     nothing_damaged = np.zeros(0, np.int64)
     if len(read) == len(named) and np.array_equal(places, np.arange(len(named))):  # as they were written
         return Held(0, named, read, None, nothing_damaged)
@@ -245,13 +252,14 @@ def _by_entries(connection: Connection, space: str, alive: Flags, named: Integer
 def read_range(connection: Connection, space: str, scope: str, begin: int, end: int) -> Held:
     """Read the vectors of the memories from number `begin` to below `end`."""
     rows = connection.execute(
-        "SELECT m.number, v.entry, v.checksum, v.vector FROM memories AS m JOIN vectors AS v "
+        "SELECT m.number, v.entry, v.hash, v.checksum, v.vector FROM memories AS m JOIN vectors AS v "
         "ON v.hash = m.embed_hash AND v.space = ? WHERE m.scope = ? AND m.number >= ? AND m.number < ? "
         "AND typeof(m.number) = 'integer'",
         (space, scope, begin, end),
     ).fetchall()
-    are_sound = [isinstance(blob, bytes) and zlib.crc32(blob) == checksum for _, _, checksum, blob in rows]
-    sound = [(row[0] - begin, row[1], row[3]) for row, is_sound in zip(rows, are_sound, strict=True) if is_sound]
+    size = vector_bytes(connection, space) or _usual_size([blob for *_, blob in rows])
+    are_sound = [is_vector(*vector, size) for _, _, *vector in rows]
+    sound = [(row[0] - begin, row[1], row[4]) for row, is_sound in zip(rows, are_sound, strict=True) if is_sound]
     damaged = np.array([row[0] for row, is_sound in zip(rows, are_sound, strict=True) if not is_sound], np.int64)
     entries = np.zeros(end - begin, np.int64)
     if not sound:
@@ -262,6 +270,19 @@ def read_range(connection: Connection, space: str, scope: str, begin: int, end: 
     vectors = np.zeros((end - begin, found.shape[1]), np.float32)
     vectors[list(places)] = found
     return Held(0, entries, vectors, None, damaged)
+
+
+def vector_bytes(connection: Connection, space: str) -> int | None:
+    """Return how many bytes a vector of a space has, if the file says it."""
+    known = connection.execute("SELECT value FROM meta WHERE key = ?", (dimensions_key(space),)).fetchone()
+    is_said = known is not None and isinstance(known[0], str) and known[0].isascii() and known[0].isdigit()
+    return _FLOAT_BYTES * int(known[0]) if is_said else None
+
+
+def _usual_size(blobs: Sequence[object]) -> int | None:
+    """Return the length that most vectors have."""
+    lengths = Counter(len(blob) for blob in blobs if isinstance(blob, bytes))
+    return lengths.most_common(1)[0][0] if lengths else None
 
 
 def mixed(vectors: NDArray[np.float32], entries: Integers, shelf: Shelf) -> NDArray[np.float32]:

@@ -10,13 +10,12 @@ from ...types import Memory
 from .connection import Connection, Row
 from .layout import layout
 from .records import code, recorded
-from .rows import COLUMNS, text_embedded, to_memory, without_damage
+from .rows import COLUMNS, HASH_LETTERS, text_embedded, to_memory, without_damage
 from .salvaging import Rows, columns_of, known_of
 
 _TEXT, _EMBEDDED, _EMBED_HASH = COLUMNS.index("text"), len(COLUMNS), len(COLUMNS) + 1
 _ID, _SCOPE, _PATH, _HASH = (COLUMNS.index(name) for name in ("id", "scope", "path", "content_hash"))
 _KIND = COLUMNS.index("kind")
-_HASH_LETTERS = 32
 # Without these it is not known which memory a row is, whose, what it says, or whether it was replaced.
 _ESSENTIAL = [
     COLUMNS.index(name)
@@ -87,7 +86,7 @@ def _fits(row: Row) -> bool:
 def _is_as_stored(row: Row) -> bool:
     """Tell whether a text has its hash; what was stored without one of ours is believed if it was embedded so."""
     kept = row[_HASH]
-    if not isinstance(kept, str) or len(kept) != _HASH_LETTERS or content_hash(row[_TEXT]) == kept:
+    if not isinstance(kept, str) or len(kept) != HASH_LETTERS or content_hash(row[_TEXT]) == kept:
         return True
     return has_sound_embedding(row) and _embedded(row).endswith(row[_TEXT])
 
@@ -150,9 +149,9 @@ def missing(connection: Connection, read: set[int]) -> list[Missing]:
             connection, "SELECT rowid, scope, path FROM memories INDEXED BY memories_by_path ORDER BY scope, path"
         )
     }
-    for scope, blob in known_of(connection, "SELECT scope, records FROM records"):
+    for scope, first, blob in known_of(connection, "SELECT scope, first, records FROM records"):
         sources = {code(path): path for path in _files(connection, scope)}
-        for row, identity, group in recorded(blob) if isinstance(blob, bytes) else ():
+        for row, identity, group in recorded(blob, scope, first) if isinstance(blob, bytes) else ():
             ids.setdefault(row, identity)
             places.setdefault(row, (scope, sources.get(group, "")))
     gone = sorted((ids.keys() | places.keys()) - read)

@@ -20,12 +20,13 @@ from .migrations import MIGRATIONS
 from .names import NameIndex
 from .notes import raise_generation
 from .postings import segments
+from .queue import dimensions_key
 from .reanalysis import compare
 from .rebuilding import LEFT, rebuild
 from .records import Ledger
 from .restating import HASHES_GIVEN
 from .schema import restate, version_of
-from .soundness import broken_records, broken_segments, broken_signs, broken_vectors
+from .soundness import broken_records, broken_segments, broken_signs, broken_vectors, misstated_sizes
 from .vectors import VectorIndex
 from .writing import Writing
 
@@ -137,6 +138,11 @@ def _mend_segments(connection: Connection) -> None:
 
 def _mend_vectors(connection: Connection, writing: Writing) -> None:
     """Drop vectors that are damaged or nobody's; those that are wanted are embedded again, signs made from them."""
+    for space, dimensions in misstated_sizes(connection).items():
+        connection.execute(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            (dimensions_key(space), str(dimensions)),
+        )
     for space, hashes in broken_vectors(connection).items():
         writing.drop_vectors(space, hashes)
     if broken_signs(connection):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from glob import escape
@@ -27,6 +26,7 @@ from .connection import Connection, Row, lenient
 from .copying import back_up, free_name, sweep
 from .database import Database
 from .examining import Tick
+from .held import vector_bytes
 from .indexes import DEFAULT, INDEXES, prepare_index
 from .judging import judged, memory_rows, missing
 from .keyword import KeywordIndex
@@ -38,6 +38,7 @@ from .restating import MARKS
 from .rows import COLUMNS
 from .salvaging import Rows, columns_of, known_of
 from .schema import prepare
+from .sealed import is_vector
 from .vectors import VectorIndex
 from .writing import Writing
 
@@ -166,7 +167,7 @@ def _copy(fresh: Connection, table: str, rows: Iterator[Row]) -> None:
     take_over = _TAKEN_OVER.format(table, ", ".join("?" * len(columns)))
     for row in rows:
         told = {column.name: value for column, value in zip(columns, row, strict=True)}
-        is_sound = table != "vectors" or _is_sound(told["checksum"], told["vector"])
+        is_sound = table != "vectors" or _is_vector(fresh, told)
         if is_sound and all(column.fits(told[column.name]) for column in columns) and abs(_number(row)) < _HIGHEST:
             fresh.execute(take_over, row)
         elif table == "arrivals":
@@ -175,12 +176,13 @@ def _copy(fresh: Connection, table: str, rows: Iterator[Row]) -> None:
             fresh.execute(ASIDE, (identity, scope, text, ""))
 
 
+def _is_vector(fresh: Connection, told: dict[str, object]) -> bool:
+    size = vector_bytes(fresh, str(told["space"]))
+    return is_vector(told["hash"], told["checksum"], told["vector"], size)
+
+
 def _number(row: Row) -> int:
     return row[0] if isinstance(row[0], int) else 0
-
-
-def _is_sound(checksum: object, blob: object) -> bool:
-    return isinstance(blob, bytes) and zlib.crc32(blob) == checksum
 
 
 def _memories(damaged: Connection, seen: set[int], aside: list[_Aside], tick: Tick) -> Iterator[Memory]:

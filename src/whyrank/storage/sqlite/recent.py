@@ -229,7 +229,8 @@ class RecentMemories:
             self._prepare(generation)
             known = self._memories
             for part, marks in portions([row for row in rows if row not in known]):
-                found = rows_of(connection, f"SELECT {SELECT}, m.row FROM memories AS m WHERE m.row IN ({marks})", part)
+                read_rows = f"SELECT {SELECT}, m.embed_hash, m.row FROM memories AS m WHERE m.row IN ({marks})"
+                found = rows_of(connection, read_rows, part)
                 for columns, read in zip(found, fetched(found, self._kernel), strict=True):
                     known[columns[-1]] = read
                     if read.is_mended:

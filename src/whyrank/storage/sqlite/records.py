@@ -196,7 +196,7 @@ class Ledger:
         self._connection.execute(
             "INSERT INTO records VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET changed = excluded.changed, "
             "records = excluded.records",
-            (scope, first, self._generation, seal(records.tobytes())),
+            (scope, first, self._generation, seal(records.tobytes(), scope, first)),
         )
 
     def _blocks(self, scope: str, changes: dict[int, Record | None]) -> Iterator[tuple[int, Records]]:
@@ -217,14 +217,14 @@ class Ledger:
         if stored is None:
             return vacant(BLOCK)
         try:
-            return decoded(stored[0]).copy()
+            return decoded(stored[0], scope, first).copy()
         except BrokenSeal:
             return made_anew(self._connection, scope, first, self._tokens)
 
 
-def decoded(blob: bytes) -> Records:
-    """Read a block."""
-    return np.frombuffer(unseal(blob), RECORD)
+def decoded(blob: bytes, scope: object, first: object) -> Records:
+    """Read the block of a place."""
+    return np.frombuffer(unseal(blob, scope, first), RECORD)
 
 
 def made_anew(connection: Connection, scope: str, first: int, tokens: StoredTokens) -> Records:
@@ -244,15 +244,15 @@ def made_anew(connection: Connection, scope: str, first: int, tokens: StoredToke
 def set_aside_lost(connection: Connection, scope: str, first: int) -> None:
     """Set the memories aside that a block of records knows and whose rows are lost, so that they are not forgotten."""
     stored = connection.execute("SELECT records FROM records WHERE scope = ? AND first = ?", (scope, first)).fetchone()
-    for row, identity, _ in recorded(stored[0]) if stored else ():
+    for row, identity, _ in recorded(stored[0], scope, first) if stored else ():
         if connection.execute("SELECT 1 FROM memories WHERE row = ?", (row,)).fetchone() is None:
             connection.execute(ASIDE, (identity, scope, "", ""))
 
 
-def recorded(blob: bytes) -> list[tuple[int, str, int]]:
+def recorded(blob: bytes, scope: object, first: object) -> list[tuple[int, str, int]]:
     """Return the memories a block knows: the row of each, its id or what stands for it, and the code of its source."""
     try:
-        records = decoded(blob)
+        records = decoded(blob, scope, first)
     except (BrokenSeal, ValueError):
         return []
     living = records[records["unit"] != GONE]

@@ -37,7 +37,7 @@ def renumber(connection: Connection, index: KeywordIndex, scope: str, generation
     for first in range(0, len(old), BLOCK):
         records = made_anew(connection, scope, first, index.stored_tokens)
         connection.execute(
-            "INSERT INTO records VALUES (?, ?, ?, ?)", (scope, first, generation, seal(records.tobytes()))
+            "INSERT INTO records VALUES (?, ?, ?, ?)", (scope, first, generation, seal(records.tobytes(), scope, first))
         )
     connection.execute(
         "UPDATE scopes SET numbers = ?, changed = ?, epoch = epoch + 1 WHERE scope = ?", (len(old), generation, scope)

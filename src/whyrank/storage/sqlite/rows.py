@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from ...analysis.documents import embedded_text
+from ...analysis.entries import content_hash
 from ...analysis.text import text_key
 from ...errors import StoreDamaged
 from ...hits import ContentKey, Fetched
@@ -45,7 +46,8 @@ _WHOLES = frozenset({"start_line", "end_line", "importance", "evergreen", "posit
 _TYPES: tuple[type | tuple[type, ...], ...] = tuple(
     (float, int) if name in _REALS else int if name in _WHOLES else str for name in COLUMNS
 )
-_TEXT = COLUMNS.index("text")
+_TEXT, _HASH = COLUMNS.index("text"), COLUMNS.index("content_hash")
+HASH_LETTERS = 32  # of a hash of ours; others may have been stored along
 # What is told of a row that says something out of the ordinary.
 _ODD, _LISTED, _LIMITED = 1, 2, 4
 # What a value of each column may be, for the kernel.
@@ -152,6 +154,14 @@ class FetchedRow(Fetched):
     def make(self) -> Memory:
         """Make the memory of its row."""
         return _memory(self._row)
+
+    def has_another_text(self) -> bool:
+        """Tell whether its text has another hash than it was stored with, and was not embedded so either."""
+        kept = self._row[_HASH]
+        if self.is_mended or len(kept) != HASH_LETTERS or content_hash(self.text) == kept:
+            return False
+        embedded = self._row[len(COLUMNS)] if len(self._row) > len(COLUMNS) else kept
+        return bool(content_hash(embedded_text(self.read())) != embedded)
 
 
 def fetched(rows: Sequence[Row], kernel: Kernel | None = None) -> list[FetchedRow]:

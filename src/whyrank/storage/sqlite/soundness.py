@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from ...checkups import Finding
 from ...ports import Name
 from ...wording import counted
 from .connection import Connection
-from .held import signs_in
+from .held import signs_in, vector_bytes
 from .indexes import index_in
 from .names import MISCOUNTED
 from .postings import vocabulary
@@ -22,10 +21,9 @@ from .postings.filing import NO_PAGES, filed
 from .postings.pages import read
 from .postings.spans import LIVE, MAKING, Segment, span
 from .postings.texts import unpack
-from .queue import dimensions_key
 from .records import BLOCK, GONE, decoded
 from .restating import HASHES_GIVEN, SET_ASIDE
-from .sealed import BrokenSeal
+from .sealed import BrokenSeal, is_vector
 
 Place = tuple[str, int]
 # Whether a name stands in another scope than its memory; one of no memory is said of elsewhere.
@@ -57,15 +55,15 @@ def broken_records(connection: Connection) -> list[Place]:
         wanted[scope, number - number % BLOCK][number % BLOCK] = row
     broken = []
     for scope, first, blob in connection.execute("SELECT scope, first, records FROM records"):
-        if _said(blob) != wanted.pop((scope, first), {}):
+        if _said(blob, scope, first) != wanted.pop((scope, first), {}):
             broken.append((scope, first))
     return [*broken, *wanted]
 
 
-def _said(blob: bytes) -> dict[int, int] | None:
+def _said(blob: bytes, scope: object, first: object) -> dict[int, int] | None:
     """Return which memory stands at which place of a block; None if it cannot be read."""
     try:
-        records = decoded(blob)
+        records = decoded(blob, scope, first)
     except (BrokenSeal, ValueError, TypeError):
         return None
     places = np.flatnonzero(records["unit"] != GONE).tolist()
@@ -106,9 +104,9 @@ def broken_segments(connection: Connection) -> list[tuple[str, Segment, bool]]:
     broken = dict.fromkeys(segment for segment, directory in directories.items() if directory is None)
     for segment, field, first, blob in connection.execute("SELECT segment, field, first_key, page FROM posting_pages"):
         pages = (directories.get(segment) or {}).get(field, NO_PAGES)
-        if segment in directories and segment not in broken:
-            if not (pages.lists(first, blob) and _is_page(field, first, blob)):
-                broken[segment] = None
+        is_listed = segment not in directories or (pages.lists(first, blob) and _is_page(field, first, blob))
+        if segment not in broken and not is_listed:
+            broken[segment] = None
     return [known[segment] for segment in broken if segment in known]
 
 
@@ -174,11 +172,11 @@ def _fits_together(connection: Connection, scope: str) -> bool:
 def _tokens(connection: Connection) -> Iterator[Finding]:
     """Look whether every memory has its words, as many as were counted, and no words are of nobody."""
     wrong = 0
-    for length, blob in connection.execute(
-        "SELECT m.length, t.tokens FROM memories AS m LEFT JOIN posting_tokens AS t "
+    for length, row, blob in connection.execute(
+        "SELECT m.length, m.row, t.tokens FROM memories AS m LEFT JOIN posting_tokens AS t "
         "ON t.scope = m.scope AND t.number = m.number"
     ):
-        wrong += not _are_tokens(blob, length)
+        wrong += not _are_tokens(blob, row, length)
     yield from _found("words", wrong, "memory has", "memories have", "damaged words or none in the keyword index")
     orphans = connection.execute(
         "SELECT count(*) FROM posting_tokens AS t WHERE NOT EXISTS "
@@ -187,10 +185,10 @@ def _tokens(connection: Connection) -> Iterator[Finding]:
     yield from _found("words", orphans, "list of words belongs", "lists of words belong", "to no memory")
 
 
-def _are_tokens(blob: bytes | None, length: int) -> bool:
+def _are_tokens(blob: bytes | None, row: int, length: int) -> bool:
     try:
-        return blob is not None and len(unpack(blob)) == length
-    except (BrokenSeal, TypeError):
+        return len(unpack(blob, row)) == length
+    except BrokenSeal:
         return False
 
 
@@ -245,26 +243,33 @@ def _scopes_said(connection: Connection) -> list[tuple[str]]:
 
 def broken_vectors(connection: Connection) -> dict[str, list[str]]:
     """Return the hashes of texts whose vectors fail their checksum or do not fit, by space."""
-    sizes: dict[str, int | None] = {}
+    sizes = usual_bytes(connection)
     broken: dict[str, list[str]] = defaultdict(list)
     for space, text_hash, checksum, blob in connection.execute("SELECT space, hash, checksum, vector FROM vectors"):
-        if space not in sizes:
-            sizes[space] = _size(connection, space)
-        is_blob = isinstance(blob, bytes)
-        if not is_blob or zlib.crc32(blob) != checksum or len(blob) != (sizes[space] or len(blob)):
+        if not is_vector(text_hash, checksum, blob, sizes.get(space)):
             broken[space].append(text_hash)
     return broken
 
 
-def _size(connection: Connection, space: str) -> int | None:
-    """Return how many bytes a vector of a space has, if that is known."""
-    known = connection.execute("SELECT value FROM meta WHERE key = ?", (dimensions_key(space),)).fetchone()
-    return 4 * int(known[0]) if known and str(known[0]).isdigit() else None
+def usual_bytes(connection: Connection) -> dict[str, int]:
+    """Return how many bytes most vectors of each space have: what the file says of it may be damaged."""
+    counted_by = "SELECT space, length(vector) FROM vectors GROUP BY 1, 2 ORDER BY count(*)"
+    return {space: size for space, size in connection.execute(counted_by) if isinstance(size, int)}
+
+
+def misstated_sizes(connection: Connection) -> dict[str, int]:
+    """Return the spaces whose notes say another number of dimensions than their vectors have, and which they have."""
+    found = usual_bytes(connection)
+    return {space: size // 4 for space, size in found.items() if vector_bytes(connection, space) != size}
 
 
 def _vectors(connection: Connection) -> Iterator[Finding]:
+    spaces = len(misstated_sizes(connection))
+    yield from _found(
+        "vectors", spaces, "model says", "models say", "another number of dimensions than its vectors have"
+    )
     broken = sum(map(len, broken_vectors(connection).values()))
-    yield from _found("vectors", broken, "vector fails", "vectors fail", "its checksum")
+    yield from _found("vectors", broken, "vector fails", "vectors fail", "its checksum, or has another length")
     unowned = "FROM {} AS o WHERE NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.embed_hash = o.hash)"
     # The vector of a text that waits to be indexed is its memory's then.
     waiting = f"AND o.hash NOT IN ({HASHES_GIVEN})"
@@ -277,11 +282,10 @@ def _vectors(connection: Connection) -> Iterator[Finding]:
 def broken_signs(connection: Connection) -> int:
     """Count the blocks of signs that fail their checksum, or stand where none can."""
     blocks = connection.execute(
-        "SELECT b.first, b.entries, b.signs, s.numbers FROM sign_blocks AS b LEFT JOIN scopes AS s ON s.scope = b.scope"
+        "SELECT b.space, b.scope, b.first, b.entries, b.signs, s.numbers FROM sign_blocks AS b "
+        "LEFT JOIN scopes AS s ON s.scope = b.scope"
     )
-    return sum(
-        signs_in(first, entries, signs) is None or first >= (numbers or 0) for first, entries, signs, numbers in blocks
-    )
+    return sum(signs_in(*block) is None or block[2] >= (numbers or 0) for *block, numbers in blocks)
 
 
 def _signs(connection: Connection) -> Iterator[Finding]:

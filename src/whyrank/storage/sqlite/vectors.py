@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,16 +12,16 @@ import numpy as np
 from ...columns import MemoryId
 from ...errors import SpaceMismatch
 from ...kernel import COMPILED, Kernel
-from ...ports import Vector
+from ...ports import LACKING, Vector
 from ...types import Notice, Scope, Where
-from ...wording import counted
+from ...wording import counted, which
 from .catalogue import BLOCK, NOWHERE, Flags, Floats, Shelf
 from .comparing import cosines_of, exact_rows, fetched_vectors, rows_by_signs
 from .connection import Connection
-from .held import Held, read_range, renewed
+from .held import Held, read_range, renewed, vector_bytes
 from .keyword import Found, View
 from .queue import dimensions_key
-from .sealed import seal
+from .sealed import is_vector, seal, vector_checksum
 
 UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
 EXACT_ROWS = 20_000  # up to here every visible vector is compared
@@ -51,7 +50,7 @@ class VectorIndex:
         connection.executemany(
             "INSERT INTO vectors (space, hash, checksum, vector) VALUES (?, ?, ?, ?) "
             "ON CONFLICT DO UPDATE SET checksum = excluded.checksum, vector = excluded.vector",
-            [(space, key, zlib.crc32(blob), blob) for key, blob in _blobs(connection, vectors, dimensions)],
+            [(space, key, vector_checksum(key, blob), blob) for key, blob in _blobs(connection, vectors, dimensions)],
         )
 
     def close(self, connection: Connection, space: str, changed: Mapping[str, Iterable[int]]) -> None:
@@ -68,7 +67,13 @@ class VectorIndex:
                     connection.execute(
                         "INSERT INTO sign_blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
                         "entries = excluded.entries, signs = excluded.signs",
-                        (space, scope, first, seal(found.entries.tobytes()), seal(found.signs.tobytes())),
+                        (
+                            space,
+                            scope,
+                            first,
+                            seal(found.entries.tobytes(), space, scope, first),
+                            seal(found.signs.tobytes(), space, scope, first),
+                        ),
                     )
 
     def make_signs_anew(self, connection: Connection) -> None:
@@ -90,7 +95,7 @@ class VectorIndex:
         else:
             held = [self._shelf(view.connection, space, shelf, whole=False) for shelf in shelves]
             rows = rows_by_signs(view.connection, self._kernel, shelves, held, allowed, vector, limit)
-        return Found(rows, _damage(held, allowed))
+        return Found(rows, [*_damage(held, allowed), *_lacking(shelves, held, allowed)])
 
     def score(self, view: View, space: str, vector: Vector, rows: Sequence[int], where: Where) -> Floats:
         """Return the exact cosine of each given row; no number where it has no vector."""
@@ -129,13 +134,10 @@ class VectorIndex:
         return found
 
     def damaged(self, connection: Connection, space: str) -> list[str]:
-        """Return the hashes of the texts whose vectors fail their checksum."""
+        """Return the hashes of the texts whose vectors fail their checksum, or have another length than their space."""
+        size = vector_bytes(connection, space)
         stored = connection.execute("SELECT hash, checksum, vector FROM vectors WHERE space = ?", (space,))
-        return [
-            text_hash
-            for text_hash, checksum, blob in stored
-            if not isinstance(blob, bytes) or zlib.crc32(blob) != checksum
-        ]
+        return [text_hash for text_hash, *vector in stored if not is_vector(text_hash, *vector, size)]
 
     def _shelf(self, connection: Connection, space: str, shelf: Shelf, whole: bool) -> Held:
         """Return what is held of a scope, read again only where it has changed."""
@@ -212,6 +214,15 @@ def _misfit(connection: Connection, text_hash: str, vector: Vector, dimensions: 
         f"the vector of {name} has no direction: it is zero, or holds what is no number",
         "check the embedder's output; nothing was stored",
     )
+
+
+def _lacking(shelves: Sequence[Shelf], held: Sequence[Held], allowed: Sequence[Flags | None]) -> Iterable[Notice]:
+    """Say how many of the memories the caller would see have no vector, where others have one."""
+    places = [(place, mask) for own, mask in zip(held, allowed, strict=True) for place in own.lacking]
+    count, total = sum(mask is None or bool(mask[place]) for place, mask in places), sum(one.count for one in shelves)
+    if 0 < count < total:
+        lacking = f"{count:,} of {counted(total, 'memory', 'memories')} {which(count, 'has', 'have')} no vector yet"
+        yield Notice(LACKING, f"{lacking}, and only words and names find {which(count, 'it', 'them')}")
 
 
 def _damage(held: Sequence[Held], allowed: Sequence[Flags | None]) -> list[Notice]:

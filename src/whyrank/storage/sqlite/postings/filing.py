@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from struct import Struct
-from struct import error as StructError
+from struct import error as struct_error
 from typing import NamedTuple
 
 import numpy as np
@@ -114,7 +114,7 @@ def _with_checksums(found: Mapping[int, Directory], directory: bytes) -> Mapping
     """Return pages with the checksums that are listed of them; None if others are listed than are there."""
     try:
         listed = _listed(directory)
-    except (BrokenSeal, StructError, ValueError, TypeError):
+    except (BrokenSeal, struct_error, ValueError, TypeError):
         return None
     if {field: [*pages.firsts] for field, pages in found.items()} != {
         field: keys for field, (keys, _) in listed.items()

@@ -78,7 +78,7 @@ class PostingsIndex:
     def stored_tokens(self, connection: Connection, row: int) -> list[str]:
         """Return the tokens of a memory."""
         stored = connection.execute(
-            "SELECT m.scope, m.number, t.tokens FROM memories AS m "
+            "SELECT m.scope, m.number, m.row, t.tokens FROM memories AS m "
             "LEFT JOIN posting_tokens AS t ON t.scope = m.scope AND t.number = m.number WHERE m.row = ?",
             (row,),
         ).fetchone()
@@ -91,7 +91,7 @@ class PostingsIndex:
 
     def put(self, connection: Connection, placed: Sequence[Placed]) -> None:
         """Index memories."""
-        segments.put(connection, ((str(one.entry.memory.scope), _text(one)) for one in placed))
+        segments.put(connection, ((str(one.entry.memory.scope), one.row, _text(one)) for one in placed))
 
     def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
         """Take a memory out."""

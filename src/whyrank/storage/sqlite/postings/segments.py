@@ -69,11 +69,14 @@ CREATE UNIQUE INDEX posting_pages_by_key ON posting_pages (segment, field, first
 TABLE_NAMES = ("posting_tokens", "posting_scopes", "posting_segments", "posting_pages")
 
 
-def put(connection: Connection, texts: Iterable[tuple[str, Text]]) -> None:
+def put(connection: Connection, texts: Iterable[tuple[str, int, Text]]) -> None:
     """Take in the memories of some scopes; they can be found at once."""
     connection.executemany(
         "INSERT INTO posting_tokens VALUES (?, ?, ?, ?, ?)",
-        ((scope, text.number, text.letters, " ".join(text.marks), pack(text.tokens)) for scope, text in texts),
+        (
+            (scope, text.number, text.letters, " ".join(text.marks), pack(text.tokens, row))
+            for scope, row, text in texts
+        ),
     )
 
 

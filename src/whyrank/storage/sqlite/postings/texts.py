@@ -18,31 +18,49 @@ _HEADER = b"\x78\x01\x01"  # of zlib, of no level, and of its last block
 _LONGEST_BLOCK = 0xFFFF
 
 
-def pack(tokens: Iterable[str]) -> bytes:
-    """Write tokens down, with a checksum, as zlib stores what it does not make small.
+def pack(tokens: Iterable[str], row: int) -> bytes:
+    """Write the tokens of a row down, with a checksum that is broken in any other row, as zlib stores what it leaves.
 
     It zeroes its tables for each text, which takes longer than all else of it: what fits one block is written here.
     """
     said = " ".join(tokens).encode("utf-8", errors="replace")
     if len(said) > _LONGEST_BLOCK:
-        return zlib.compress(said, _AS_THEY_ARE)
+        return _masked(zlib.compress(said, _AS_THEY_ARE), row)
     lengths = len(said).to_bytes(2, "little"), (len(said) ^ _LONGEST_BLOCK).to_bytes(2, "little")
-    return b"".join((_HEADER, *lengths, said, zlib.adler32(said).to_bytes(4, "big")))
+    return b"".join((_HEADER, *lengths, said, (zlib.adler32(said) ^ _mask(row)).to_bytes(4, "big")))
 
 
-def unpack(blob: bytes) -> list[str]:
-    """Read packed tokens."""
+def _mask(row: int) -> int:
+    return zlib.crc32(row.to_bytes(8, "big", signed=True))
+
+
+def _masked(blob: bytes, row: int) -> bytes:
+    """Return packed tokens with the checksum they have in a row, or of those of a row with the one that zlib knows."""
+    return blob[:-4] + (int.from_bytes(blob[-4:], "big") ^ _mask(row)).to_bytes(4, "big")
+
+
+def unpack(blob: object, row: int) -> list[str]:
+    """Read the packed tokens of a row; earlier versions packed them for any."""
+    if not isinstance(blob, bytes):
+        raise BrokenSeal
     try:
-        text = zlib.decompress(blob).decode("utf-8")
-    except (zlib.error, UnicodeDecodeError, TypeError) as error:
+        text = _decompressed(blob, row).decode("utf-8")
+    except (zlib.error, UnicodeDecodeError, OverflowError) as error:
         raise BrokenSeal from error
     return text.split(" ") if text else []
 
 
-def tokens_in(connection: Connection, scope: str, number: int, blob: bytes) -> list[str]:
+def _decompressed(blob: bytes, row: int) -> bytes:
+    try:
+        return zlib.decompress(_masked(blob, row))
+    except zlib.error:
+        return zlib.decompress(blob)
+
+
+def tokens_in(connection: Connection, scope: str, number: int, row: int, blob: object) -> list[str]:
     """Read the packed tokens of a memory; what cannot be read is analysed again."""
     try:
-        return unpack(blob)
+        return unpack(blob, row)
     except BrokenSeal:
         return [token for text in _analysed(connection, scope, number) for token in text.tokens]
 
@@ -59,27 +77,20 @@ def stored_texts(connection: Connection, scope: str, first: int, last: int) -> l
         (scope, first, last),
     )
     living = connection.execute(
-        "SELECT number FROM memories WHERE scope = ? AND number BETWEEN ? AND ? AND typeof(number) = 'integer' "
+        "SELECT number, row FROM memories WHERE scope = ? AND number BETWEEN ? AND ? AND typeof(number) = 'integer' "
         "ORDER BY number",
         (scope, first, last),
     ).fetchall()
-    found = [
-        Text(
-            number,
-            tokens_in(connection, scope, number, tokens),
-            bool(letters),
-            tuple(dates.split()) if isinstance(dates, str) else (),
-        )
-        for number, tokens, letters, dates in rows
-    ]
-    if [text.number for text in found] == [number for (number,) in living]:
-        return found
-    known = {text.number: text for text in found}
-    return [
-        text
-        for (number,) in living
-        for text in ([known[number]] if number in known else _analysed(connection, scope, number))
-    ]
+    known = {number: columns for number, *columns in rows}
+    texts: list[Text] = []
+    for number, row in living:
+        if number not in known:
+            texts += _analysed(connection, scope, number)
+            continue
+        blob, letters, dates = known[number]
+        marks = tuple(dates.split()) if isinstance(dates, str) else ()
+        texts.append(Text(number, tokens_in(connection, scope, number, row, blob), bool(letters), marks))
+    return texts
 
 
 def _analysed(connection: Connection, scope: str, number: int) -> Iterator[Text]:
