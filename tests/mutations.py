@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from collections.abc import Callable, Mapping
@@ -44,6 +45,7 @@ def make_world(folder: Path) -> Path:
         head = f"---\ntags: [{WORDS[number % 5]}]\n---\n# Note {number} {WORDS[number % 24]}"
         text = f"{head}\n\n{parts[0]}\n\n## Part\n\n{parts[1]} {rare}\n"
         (notes / f"note{number}.md").write_text(text, encoding="utf-8")
+        os.utime(notes / f"note{number}.md", (NOW, NOW))  # every world is the same
     path = folder / "memory.db"
     with opened(path) as memory:
         memory.ingest(notes)

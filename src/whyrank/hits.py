@@ -87,15 +87,15 @@ class Fetched(Awaited):
         """Make the memory of its row."""
         raise NotImplementedError
 
-    def has_another_text(self) -> bool:
-        """Tell whether its text is not the one that was stored, by the hash it was stored with."""
+    def differs_from_stored(self) -> bool:
+        """Tell whether its text, or a field, is not the one that was stored, by the checksums it was stored with."""
         raise NotImplementedError
 
     @property
     def is_altered(self) -> bool:
         """Tell the same, looked at once: only those that are shown are asked."""
         if self._altered is None:
-            self._altered = self.has_another_text()
+            self._altered = self.differs_from_stored()
         return self._altered
 
     @property

@@ -105,7 +105,11 @@ class Living(Rereading):
         where = filters_of(Listing, filters).where(self._clock())
         asked_nothing = self._store.keyword((), where, 1)
         lost = tuple(notice for notice in asked_nothing.notices if notice.code == UNREADABLE)
-        return (*lost, *self._notices_about(self._held(shown, where.scopes)))
+        listed = [*shown]
+        held = self._held(listed, where.scopes)
+        unknown = {memory.id for memory in listed} - {one.id for one in held}
+        gone = unknown - self._store.get(unknown, where.scopes).keys() if unknown else unknown  # others only wait
+        return (*lost, *_notices_about(held, len(gone)))
 
     def text_notices(self, shown: Iterable[Memory], *, scope: Scopes = None) -> tuple[Notice, ...]:
         """Say of some memories whether their texts are not those that were stored."""
@@ -115,13 +119,6 @@ class Living(Rereading):
         """Return some memories as their store holds them."""
         held = self._store.held([memory.id for memory in memories], scopes)
         return [*(held.fetched([*held]).values() if isinstance(held, HeldMemories) else held.values())]
-
-    def _notices_about(self, held: Sequence[Held]) -> Iterator[Notice]:
-        """Say how many of some memories cannot be read as they were stored."""
-        damaged = _damaged(held)
-        if damaged:
-            yield _shown_in_part(damaged)
-        yield from altered_notices(held)
 
     def history(self, identity: MemoryId, *, scope: Scopes = None) -> Sequence[Former]:
         """Return what a memory was before each of its changes, the latest last."""
@@ -295,6 +292,14 @@ class Living(Rereading):
         if damaged:
             notices.append(_shown_in_part(damaged))
         notices.extend((*altered_notices(altered), *lost_past(lost)))
+
+
+def _notices_about(held: Sequence[Held], unknown: int) -> Iterator[Notice]:
+    """Say how many memories cannot be read as they were stored, with those that their store does not know by id."""
+    damaged = _damaged(held) + unknown
+    if damaged:
+        yield _shown_in_part(damaged)
+    yield from altered_notices(held)
 
 
 def _damaged(held: Iterable[Held]) -> int:

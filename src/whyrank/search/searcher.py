@@ -126,11 +126,11 @@ def _damage(ranking: Ranking) -> Iterator[Notice]:
 
 
 def altered_notices(shown: Iterable[Held]) -> Iterator[Notice]:
-    """Say of how many memories that are shown the text is not the one that was stored."""
+    """Say of how many memories that are shown the text, or a field, is not the one that was stored."""
     altered = sum(isinstance(one, Fetched) and one.is_altered for one in shown)
     if altered:
-        texts = f"the text of {counted(altered, 'memory', 'memories')} shown here is not the one that was stored"
-        yield Notice(ALTERED, f"{texts}; {MENDS}")
+        memories = f"{counted(altered, 'memory', 'memories')} shown here {which(altered, 'is', 'are')}"
+        yield Notice(ALTERED, f"{memories} not as {which(altered, 'it was', 'they were')} stored; {MENDS}")
 
 
 def _with_memories(hit: Hit, memories: Mapping[MemoryId, Held]) -> Hit:

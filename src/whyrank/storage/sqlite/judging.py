@@ -10,10 +10,10 @@ from ...types import Memory
 from .connection import Connection, Row
 from .layout import layout
 from .records import code, recorded
-from .rows import COLUMNS, HASH_LETTERS, text_embedded, to_memory, without_damage
+from .rows import COLUMNS, HASH_LETTERS, row_checksum, text_embedded, to_memory, without_damage
 from .salvaging import Rows, columns_of, known_of
 
-_TEXT, _EMBEDDED, _EMBED_HASH = COLUMNS.index("text"), len(COLUMNS), len(COLUMNS) + 1
+_TEXT, _EMBEDDED, _EMBED_HASH, _CHECKSUM = COLUMNS.index("text"), len(COLUMNS), len(COLUMNS) + 1, len(COLUMNS) + 2
 _ID, _SCOPE, _PATH, _HASH = (COLUMNS.index(name) for name in ("id", "scope", "path", "content_hash"))
 _KIND = COLUMNS.index("kind")
 # Without these it is not known which memory a row is, whose, what it says, or whether it was replaced.
@@ -22,7 +22,7 @@ _ESSENTIAL = [
     for name in ("id", "scope", "kind", "text", "path", "content_hash", "supersedes", "superseded_by")
 ]
 FIELDS = "has damaged fields, restored as if nobody had said them"
-READ = [*COLUMNS, "embed_text", "embed_hash"]
+READ = [*COLUMNS, "embed_text", "embed_hash", "checksum"]
 
 
 class Judged(NamedTuple):
@@ -55,6 +55,8 @@ def judged(row: Row) -> Judged:
         memory = to_memory(row)
     except StoreDamaged as error:
         return said._replace(wrong=error.message)
+    if not _has_checksum(row):
+        return said._replace(memory=memory, wrong="says what was not stored")
     if _is_as_stored(row):
         return said._replace(memory=memory)
     restored = _restored(row)
@@ -89,6 +91,11 @@ def _is_as_stored(row: Row) -> bool:
     if not isinstance(kept, str) or len(kept) != HASH_LETTERS or content_hash(row[_TEXT]) == kept:
         return True
     return has_sound_embedding(row) and _embedded(row).endswith(row[_TEXT])
+
+
+def _has_checksum(row: Row) -> bool:
+    """Tell whether a row has its checksum, or none; the text may be another all the same, and has a hash."""
+    return row[_CHECKSUM] is None or row[_CHECKSUM] == row_checksum(row)
 
 
 def _restored(row: Row) -> Memory | None:
@@ -150,7 +157,7 @@ def missing(connection: Connection, read: set[int]) -> list[Missing]:
         )
     }
     for scope, first, blob in known_of(connection, "SELECT scope, first, records FROM records"):
-        sources = {code(path): path for path in _files(connection, scope)}
+        sources = {code(f"{scope}/{path}"): path for path in _files(connection, scope)}
         for row, identity, group in recorded(blob, scope, first) if isinstance(blob, bytes) else ():
             ids.setdefault(row, identity)
             places.setdefault(row, (scope, sources.get(group, "")))

@@ -27,7 +27,7 @@ class Column(NamedTuple):
 
 @cache
 def _today() -> tuple[dict[str, tuple[Column, ...]], dict[str, str]]:
-    """Return the columns of the tables of today, and the table of each index that was given a name."""
+    """Return the columns of the tables of today, and the table of each index and trigger that was given a name."""
     with closing(connect(":memory:")) as connection:
         for migration in MIGRATIONS:
             run_script(connection, migration.statements)
@@ -42,7 +42,7 @@ def _today() -> tuple[dict[str, tuple[Column, ...]], dict[str, str]]:
             for kind, name, _ in named
             if kind == "table"
         }
-    return columns, {name: table for kind, name, table in named if kind == "index"}
+    return columns, {name: table for kind, name, table in named if kind in ("index", "trigger")}
 
 
 def layout(table: str) -> tuple[Column, ...]:
@@ -56,5 +56,5 @@ def tables(*, with_postings: bool) -> list[str]:
 
 
 def indexes(*, with_postings: bool) -> dict[str, str]:
-    """Return the table of each index."""
+    """Return the table of each index, and of each trigger."""
     return {name: table for name, table in _today()[1].items() if with_postings or table not in TABLE_NAMES}

@@ -93,6 +93,12 @@ def _brought_to_3(connection: Connection) -> None:
     number_pages(connection)
 
 
+_CHECKED_BY_6 = (
+    "id", "scope", "kind", "text", "name", "title", "slug", "owner", "aliases", "summary", "headings", "path",
+    "start_line", "end_line", "content_hash", "category", "tags", "entities", "importance", "created", "date",
+    "evergreen", "valid_from", "valid_until", "expires", "supersedes", "superseded_by", "superseded_at", "trust",
+    "session", "speaker", "position", "decay", "expires_given",
+)  # fmt: skip
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
         2,
@@ -317,10 +323,16 @@ MIGRATIONS: tuple[Migration, ...] = (
         """,
         give_tokens_rows,
     ),
-    # How many names and words of names a scope has: rows that are lost are missed. NULL where nobody has counted.
+    # What damage takes is missed: a scope counts its names, a segment lists its pages, a memory has a checksum. All are
+    # NULL where nobody has counted; whoever changes a memory takes its checksum away, and the next write makes it anew.
     Migration(
         6,
-        """
+        f"""
+        ALTER TABLE memories ADD COLUMN checksum INTEGER;
+        CREATE INDEX memories_unchecked ON memories (row) WHERE checksum IS NULL;
+        CREATE TRIGGER memories_changed AFTER UPDATE OF {", ".join(_CHECKED_BY_6)} ON memories
+            WHEN new.checksum IS old.checksum
+            BEGIN UPDATE memories SET checksum = NULL WHERE row = new.row; END;
         ALTER TABLE scopes ADD COLUMN names INTEGER;
         ALTER TABLE scopes ADD COLUMN name_words INTEGER;
         UPDATE scopes SET names = (SELECT count(*) FROM names AS n WHERE n.scope = scopes.scope),

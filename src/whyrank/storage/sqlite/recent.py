@@ -15,11 +15,13 @@ from ...types import Memory, Scope
 from .connection import Connection, Row, rows_of
 from .portions import portions
 from .records import code
-from .rows import COMPARED_KEY, SELECT, fetched, legible_key, to_memory
+from .rows import COMPARED_KEY, SELECT, STORED, fetched, legible_key, to_memory
 
 _PLACES_KEPT = 600  # those of the last few searches; more are slower to let go of, once cold, than to meet again
 _RUNS_KEPT = 4  # whose places are not forgotten, however many: a search asks for them when all its runs are done
 _MEMORIES_KEPT = 20_000
+
+_STORED = ", ".join(f"m.{column}" for column in STORED)
 
 Place = tuple[int, str, int]  # row, scope, a number for the source
 
@@ -229,7 +231,7 @@ class RecentMemories:
             self._prepare(generation)
             known = self._memories
             for part, marks in portions([row for row in rows if row not in known]):
-                read_rows = f"SELECT {SELECT}, m.embed_hash, m.row FROM memories AS m WHERE m.row IN ({marks})"
+                read_rows = f"SELECT {SELECT}, {_STORED}, m.row FROM memories AS m WHERE m.row IN ({marks})"
                 found = rows_of(connection, read_rows, part)
                 for columns, read in zip(found, fetched(found, self._kernel), strict=True):
                     known[columns[-1]] = read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import itemgetter
@@ -17,7 +18,7 @@ from ...kernel import Kernel
 from ...making import Draft, finished
 from ...ports import Entry
 from ...types import GLOBAL, USUAL_IMPORTANCE, Memory, Order, Scope, Source
-from .connection import Row
+from .connection import Connection, Row, rows_of
 
 COLUMNS = (
     "id", "scope", "kind", "text", "name", "title", "slug", "owner", "aliases", "summary", "headings", "path",
@@ -30,7 +31,7 @@ AS_IT_SAYS = ""  # what is kept of what was embedded where it can be made again:
 _DAMAGED = "(its text was damaged; `whyrank doctor` says more)"
 _MEND = "`whyrank doctor --repair` restores what can be read of a fact; what it sets aside, ingest or store again"
 _as_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: `dumps` makes another for every text
-DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash", "text_key")
+DERIVED = ("number", "letters", "dates", "grouping", "length", "embed_text", "embed_hash", "text_key", "checksum")
 
 _LIMITS = ("valid_from", "valid_until", "expires", "superseded_by")
 _UNLIMITED = (None,) * len(_LIMITS)
@@ -47,6 +48,11 @@ _TYPES: tuple[type | tuple[type, ...], ...] = tuple(
     (float, int) if name in _REALS else int if name in _WHOLES else str for name in COLUMNS
 )
 _TEXT, _HASH = COLUMNS.index("text"), COLUMNS.index("content_hash")
+STORED = ("embed_hash", "checksum")  # what tells whether a row says what was stored, behind the columns of SELECT
+_CHECKED_AT_ONCE = 64
+_CHECKED = tuple(name for name in COLUMNS if name not in ("recalls", "recalled"))
+_checked = itemgetter(*map(COLUMNS.index, _CHECKED))
+_REAL_CHECKED = [place for place, name in enumerate(_CHECKED) if name in _REALS]
 HASH_LETTERS = 32  # of a hash of ours; others may have been stored along
 # What is told of a row that says something out of the ordinary.
 _ODD, _LISTED, _LIMITED = 1, 2, 4
@@ -116,11 +122,32 @@ def to_row(entry: Entry, number: int) -> Row:
     and it is made of its row again: a file or whoever has the document knows what it said, and twice its text would be
     most of a store.
     """
-    memory, is_fact = entry.memory, entry.memory.kind == "fact"
+    memory, is_fact, columns = entry.memory, entry.memory.kind == "fact", columns_of(entry.memory)
     return (
-        *columns_of(memory), number, int(entry.letters), " ".join(entry.marks), memory.group, len(entry.tokens),
+        *columns, number, int(entry.letters), " ".join(entry.marks), memory.group, len(entry.tokens),
         entry.embed_text if is_fact else AS_IT_SAYS, entry.embed_hash, text_key(memory.text) if is_fact else "",
+        row_checksum(columns),
     )  # fmt: skip
+
+
+def row_checksum(row: Row) -> int:
+    """Return the checksum of what a row of SELECT says, but for its recalls, which are counted where they stand."""
+    said = list(_checked(row))
+    for place in _REAL_CHECKED:
+        if said[place] is not None:
+            said[place] = float(said[place])  # as SQLite gives it back
+    if len(said[_HASH]) == HASH_LETTERS:
+        said[_TEXT] = None  # which has its hash
+    return zlib.crc32(repr(said).encode("utf-8", errors="replace"))
+
+
+def check_rows(connection: Connection) -> None:
+    """Give some of the rows checksums that have none: they were changed, or written by an earlier version."""
+    unchecked = f"SELECT {SELECT}, m.row FROM memories AS m WHERE m.checksum IS NULL LIMIT {_CHECKED_AT_ONCE}"
+    connection.executemany(
+        "UPDATE memories SET checksum = ? WHERE row = ?",
+        [(row_checksum(row), row[-1]) for row in rows_of(connection, unchecked) if typed(row) is row],
+    )
 
 
 def text_embedded(kept: Any, row: Row) -> Any:
@@ -155,12 +182,19 @@ class FetchedRow(Fetched):
         """Make the memory of its row."""
         return _memory(self._row)
 
-    def has_another_text(self) -> bool:
-        """Tell whether its text has another hash than it was stored with, and was not embedded so either."""
-        kept = self._row[_HASH]
-        if self.is_mended or len(kept) != HASH_LETTERS or content_hash(self.text) == kept:
+    def differs_from_stored(self) -> bool:
+        """Tell whether it has another checksum than it was stored with, or its text another hash.
+
+        A hash of others is believed where the text was embedded so.
+        """
+        if self.is_mended or len(self._row) < len(COLUMNS) + len(STORED):
             return False
-        embedded = self._row[len(COLUMNS)] if len(self._row) > len(COLUMNS) else kept
+        embedded, checksum = self._row[len(COLUMNS) : len(COLUMNS) + len(STORED)]
+        if checksum is not None and checksum != row_checksum(self._row):
+            return True
+        kept = self._row[_HASH]
+        if len(kept) != HASH_LETTERS or content_hash(self.text) == kept:
+            return False
         return bool(content_hash(embedded_text(self.read())) != embedded)
 
 

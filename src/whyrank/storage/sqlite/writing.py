@@ -38,7 +38,7 @@ from .queue import drop_orphaned_failures, put_failures
 from .readers import Marks
 from .records import Ledger, record_of
 from .renumbering import LOOKED_AT_EVERY, is_crowded_with_gaps, renumber
-from .rows import INSERT, to_row
+from .rows import INSERT, check_rows, to_row
 from .vectors import VectorIndex
 
 _IDS_PER_STATEMENT = 500
@@ -98,6 +98,7 @@ class Writing:
         put_failures(connection, changes.space, {**changes.failures, **dict.fromkeys(changes.vectors)})
         self._close({changes.space: [*changes.vectors, *given]})
         self._close_keyword()
+        check_rows(connection)
         if changes.purge:
             self._purge()
         else:
