@@ -24,7 +24,10 @@ WORDS = (
 )  # fmt: skip
 NOW = 1_700_000_000.0
 MINE = "user:42"
-DAMAGE = frozenset({"facts-damaged", "index-damaged", "vectors-damaged", "damaged-text", "vectors-missing"})
+# Notices that say why an answer is not what it was; thresholds that are lost are measured anew by `whyrank calibrate`.
+DAMAGE = frozenset(
+    {"facts-damaged", "index-damaged", "vectors-damaged", "damaged-text", "vectors-missing", "uncalibrated"}
+)
 
 
 def opened(path: Path) -> Engine:

@@ -197,6 +197,24 @@ def test_a_lost_chunk_comes_back_with_its_file(path: Path, world: Path, before: 
     assert ask(path, "SELECT count(*) FROM memories WHERE path = 'notes/note7.md'") == [(1,)]
 
 
+@pytest.mark.parametrize(
+    ("table", "which"),
+    [
+        ("history", "1 of what memories were before is missing"),
+        ("write_keys", "1 of the keys of writes is missing"),
+        ("meta", "1 of notes: which model answers, calibration, counters is missing"),
+    ],
+)
+def test_a_lost_row_that_cannot_be_made_anew_is_missed_until_it_is_given_up(path: Path, table: str, which: str) -> None:
+    keys = ask(path, f"SELECT {key_of(table)} FROM {table}")
+    delete_row(path, table, next(key for key in keys if table != "meta" or str(key[0]).startswith("note:")))
+    [books] = doctor(path, repair=True).findings
+    assert (books.code, books.message, books.derived) == ("books", which, False)
+    with opened(path) as memory:
+        memory.give_up_damaged()
+    assert doctor(path).findings == ()
+
+
 # -- what was changed ------------------------------------------------------------------------------------------------
 
 

@@ -15,14 +15,14 @@ from contextlib import contextmanager, suppress
 from ...analysis.entries import READER_VERSION
 from ...analysis.names import names_of
 from ...checkups import Finding, listed
-from ...wording import counted
+from ...wording import counted, which
 from .connection import Connection, SqlError, lenient, translated
 from .database import Database
 from .indexes import INDEXES, index_in
 from .judging import FIELDS, Judged, has_sound_embedding, judged, memory_rows, missing
 from .layout import indexes, layout, tables
 from .migrations import MIGRATIONS
-from .notes import is_generation
+from .notes import is_generation, miscounted
 from .past import was_in
 from .readers import KEY as READERS
 from .readers import stretches_in
@@ -45,6 +45,7 @@ SOURCES = {
 }
 _GENERATION = "SELECT value FROM meta WHERE key = 'generation'"
 _REPAIR = "`whyrank doctor --repair` writes the store anew with all that can be read"
+_FROM_A_COPY = "take them from a copy of the store, or give them up with `whyrank doctor --give-up`"
 COPY = "ingest their files again, or take them from a copy of the store"
 _SET_ASIDE = (
     "`whyrank doctor --repair` sets them aside, and the next `whyrank ingest` reads their files anew; "
@@ -271,17 +272,25 @@ def _is_sound(text: object, rest: object) -> bool:
 
 def _past(connection: Connection, version: int) -> Iterator[Finding]:
     """Look at what memories were, the keys of writes, the notes and the manifest: nothing else knows them."""
+    try:
+        lost = miscounted(connection)
+    except UNREADABLE:
+        lost = {}  # what cannot be counted cannot be read either
     for table in ("history", "write_keys", "meta", "files"):
         columns = columns_of(connection, table)
         if not columns and version != MIGRATIONS[-1].version:
             continue  # an earlier whyrank had none
         rows = Rows(connection, table, list(columns.values()), numbered=table == "history")
         wrong = sum(not _is_told(table, row) for row in rows)
+        is_derived = table == "files"  # the next ingest reads them anew
+        hint = _REPAIR if is_derived else _FROM_A_COPY
         if wrong or not rows.is_whole:
             how_many = f"{wrong:,} of " if rows.is_whole else "some of "
-            told = f"{how_many}{SOURCES[table]} cannot be read"
-            is_derived = table == "files"  # the next ingest reads them anew
-            yield Finding("books", told, _REPAIR if is_derived else "take them from a copy of the store", is_derived)
+            yield Finding("books", f"{how_many}{SOURCES[table]} cannot be read", hint, is_derived)
+        elif missing := lost.get(table):
+            yield Finding(
+                "books", f"{missing:,} of {SOURCES[table]} {which(missing, 'is', 'are')} missing", hint, False
+            )
 
 
 def _is_told(table: str, row: tuple[object, ...]) -> bool:

@@ -18,7 +18,7 @@ from .examining import Tick, examine
 from .indexes import INDEXES, index_in
 from .migrations import MIGRATIONS
 from .names import NameIndex
-from .notes import raise_generation
+from .notes import raise_generation, recount
 from .postings import segments
 from .queue import dimensions_key
 from .reanalysis import compare
@@ -56,6 +56,7 @@ def given_up(path: Path) -> tuple[str, ...]:
     """Forget the memories that were set aside because they cannot be read; return which they were."""
     with closing(Database(path)) as database, database.writing() as connection:
         gone = connection.execute("DELETE FROM arrivals WHERE entry < 0 RETURNING id").fetchall()
+        recount(connection)
         raise_generation(connection)
     return tuple(sorted(str(identity) for (identity,) in gone))
 

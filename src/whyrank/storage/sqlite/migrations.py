@@ -337,6 +337,10 @@ MIGRATIONS: tuple[Migration, ...] = (
         ALTER TABLE scopes ADD COLUMN name_words INTEGER;
         UPDATE scopes SET names = (SELECT count(*) FROM names AS n WHERE n.scope = scopes.scope),
             name_words = (SELECT count(*) FROM name_words AS n WHERE n.scope = scopes.scope);
+        INSERT OR REPLACE INTO meta
+            SELECT 'rows of history', CAST(count(*) AS TEXT) FROM history
+            UNION ALL SELECT 'rows of write_keys', CAST(count(*) AS TEXT) FROM write_keys
+            UNION ALL SELECT 'rows of meta', CAST(count(*) AS TEXT) FROM meta WHERE key >= 'note:' AND key < 'note;';
         """,
         list_pages,
     ),

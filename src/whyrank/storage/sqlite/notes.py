@@ -12,6 +12,8 @@ RESTORED = "restored"  # key of `meta`: the generation of the last restore; rows
 _PREFIX = "note:"
 _LAST = "\U0010ffff"  # sorts behind every other character
 _DIGITS = 15
+COUNTS = "rows of "  # with which the keys begin under which rows are counted
+_COUNTED = {"history": "history", "write_keys": "write_keys", "meta": "meta WHERE key >= 'note:' AND key < 'note;'"}
 _RAISE = (
     "UPDATE meta SET value = value + 1 WHERE key = 'generation' AND typeof(value) = 'text' "
     f"AND value NOT GLOB '*[^0-9]*' AND length(value) BETWEEN 1 AND {_DIGITS} RETURNING value"
@@ -27,7 +29,8 @@ def note_key(name: str) -> str:
 def drop_notes(connection: Connection, names: Iterable[str]) -> None:
     """Delete notes, inside the transaction at hand."""
     for name in names:
-        connection.execute("DELETE FROM meta WHERE key = ?", (_PREFIX + name,))
+        gone = connection.execute("DELETE FROM meta WHERE key = ?", (_PREFIX + name,))
+        count_rows(connection, "meta", -gone.rowcount)
 
 
 class Notes:
@@ -93,8 +96,39 @@ def generation_unknown() -> StoreDamaged:
     return StoreDamaged("the store does not say which generation it is of", SAVE)
 
 
+def count_rows(connection: Connection, table: str, change: int) -> None:
+    """Count what a table gains, or loses; what cannot be made anew is missed where it is lost."""
+    if change:
+        connection.execute(
+            "UPDATE meta SET value = CAST(CAST(value AS INTEGER) + ? AS TEXT) WHERE key = ?", (change, COUNTS + table)
+        )
+
+
+def miscounted(connection: Connection) -> dict[str, int]:
+    """Return how many rows are missing of each table that is counted; none of a table that nobody has counted."""
+    said = dict(connection.execute("SELECT key, value FROM meta WHERE key > ? AND key < ?", (COUNTS, COUNTS + _LAST)))
+    found: dict[str, int] = {}
+    for table, rows in _COUNTED.items():
+        known = said.get(COUNTS + table)
+        if isinstance(known, str) and known.isascii() and known.isdecimal():
+            [(there,)] = connection.execute(f"SELECT count(*) FROM {rows}")
+            found |= {table: int(known) - there} if int(known) > there else {}
+    return found
+
+
+def recount(connection: Connection) -> None:
+    """Count anew, where what is missing was given up or could not be saved."""
+    for table, rows in _COUNTED.items():
+        connection.execute(
+            f"INSERT INTO meta VALUES (?, (SELECT CAST(count(*) AS TEXT) FROM {rows})) "
+            "ON CONFLICT DO UPDATE SET value = excluded.value",
+            (COUNTS + table,),
+        )
+
+
 def write_notes(connection: Connection, notes: Mapping[str, str]) -> None:
     """Write texts by name, inside the transaction at hand."""
+    count_rows(connection, "meta", sum(_value(connection, _PREFIX + name) is None for name in notes))
     for name, text in notes.items():
         connection.execute(
             "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (_PREFIX + name, text)

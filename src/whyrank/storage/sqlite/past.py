@@ -13,6 +13,7 @@ from ...errors import ConfigError, StoreChanged, StoreDamaged
 from ...ports import Entry, Recall, Written
 from ...types import Former, Memory, Scope
 from .connection import Connection, Row
+from .notes import count_rows
 from .rows import COLUMNS, SELECT, columns_of, to_memory
 
 MISREAD = (StoreDamaged, ValueError, TypeError, KeyError, AttributeError)  # what bytes that were changed may raise
@@ -113,10 +114,9 @@ def count_recalls(connection: Connection, recalls: Iterable[Recall]) -> list[str
 
 def write_history(connection: Connection, formers: Iterable[Former]) -> None:
     """Write down what memories were."""
-    connection.executemany(
-        "INSERT INTO history (memory, changed, was) VALUES (?, ?, ?)",
-        ((one.memory, one.changed, _as_json(one.was)) for one in formers),
-    )
+    rows = [(one.memory, one.changed, _as_json(one.was)) for one in formers]
+    connection.executemany("INSERT INTO history (memory, changed, was) VALUES (?, ?, ?)", rows)
+    count_rows(connection, "history", len(rows))
 
 
 def history_of(connection: Connection, ids: Sequence[MemoryId]) -> dict[MemoryId, list[Former]]:
@@ -147,9 +147,10 @@ def was_in(stored: object) -> dict[str, object] | None:
 def take_keys(connection: Connection, keys: Mapping[tuple[Scope, str], Written]) -> None:
     """Write down what writes with keys came to; a key that stands for other content is refused."""
     for (scope, key), written in keys.items():
-        connection.execute(
+        made = connection.execute(
             "INSERT INTO write_keys VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (str(scope), key, *written)
         )
+        count_rows(connection, "write_keys", made.rowcount)
         known = written_with(connection, scope, key)
         if known is not None and known.content != written.content:
             raise ConfigError(f"the key {key!r} was used for another write", "give each write a key of its own")
@@ -166,10 +167,12 @@ def written_with(connection: Connection, scope: Scope, key: str) -> Written | No
 def forget_past(connection: Connection, gone: Iterable[MemoryId], cleared: Sequence[Scope]) -> None:
     """Delete what is known of memories that are gone: their past, and the keys they were written with."""
     for identity in gone:
-        connection.execute("DELETE FROM history WHERE memory = ?", (identity,))
-        connection.execute("DELETE FROM write_keys WHERE memory = ?", (identity,))
+        for table in ("history", "write_keys"):
+            gone = connection.execute(f"DELETE FROM {table} WHERE memory = ?", (identity,))
+            count_rows(connection, table, -gone.rowcount)
     for scope in cleared:
-        connection.execute("DELETE FROM write_keys WHERE scope = ?", (str(scope),))
+        gone = connection.execute("DELETE FROM write_keys WHERE scope = ?", (str(scope),))
+        count_rows(connection, "write_keys", -gone.rowcount)
         connection.execute("DELETE FROM files WHERE scope = ?", (str(scope),))
 
 

@@ -32,7 +32,7 @@ from .judging import judged, memory_rows, missing
 from .keyword import KeywordIndex
 from .layout import layout
 from .names import NameIndex
-from .notes import is_generation, raise_generation
+from .notes import is_generation, raise_generation, recount
 from .records import ASIDE
 from .restating import MARKS
 from .rows import COLUMNS
@@ -224,6 +224,7 @@ def _finish(connection: Connection, damaged: Connection, aside: Sequence[_Aside]
     connection.execute("UPDATE scopes SET epoch = ?, changed = ?", (epoch + 1, generation))
     connection.execute("UPDATE records SET changed = ?", (generation,))
     connection.execute("INSERT INTO meta VALUES ('keyword-since', ?)", (str(generation),))
+    recount(connection)
 
 
 def _settle(connection: Connection, keyword: KeywordIndex) -> None:
