@@ -18,8 +18,12 @@ BROWSER = "tests/e2e/browser/test_ranking_in_the_browser.py"
 EXPLANATIONS = "tests/properties/test_explanation_laws.py"
 CONTRACT = "tests/contract"
 MATCHING = "tests/properties/test_matching_laws.py"
+<<<<<<< HEAD
 WALK = "tests/unit/ingest/test_walk.py"
 HOSTILE = "tests/unit/ingest/test_hostile.py"
+=======
+DAMAGE = "tests/unit/storage/test_mutations.py"
+>>>>>>> 15fb7ac (tests: soak twenty thousand mutations, plant faults in what misses rows)
 EXTRACTION = "tests/unit/ingest/test_answers.py tests/unit/ingest/test_extractor.py tests/unit/ingest/test_globs.py"
 
 
@@ -688,6 +692,7 @@ MUTANTS = (
         "tests/unit/interfaces/test_desk.py",
     ),
     Mutant(
+<<<<<<< HEAD
         "a copy that stands under its name before it is whole",
         "storage/sqlite/copying.py",
         "    with staged(target) as place:\n        copy_into(source, place, tick)",
@@ -721,6 +726,34 @@ MUTANTS = (
         'self.wrong["postings"] += not self._is_as_inverted(scope, segment)',
         "self._is_as_inverted(scope, segment)",
         "tests/unit/storage/test_reanalysis.py",
+=======
+        "a page of postings that nobody misses",
+        "storage/sqlite/postings/filing.py",
+        "    return found if listed is None or listed[0] is None else _with_checksums(found, listed[0])",
+        "    return found",
+        DAMAGE,
+    ),
+    Mutant(
+        "records that are believed whatever the memories say",
+        "storage/sqlite/catalogue.py",
+        "if not is_older and not _agree(connection, scope, columns):",
+        "if False:",
+        DAMAGE,
+    ),
+    Mutant(
+        "a text that is shown whatever its hash",
+        "storage/sqlite/rows.py",
+        "        return bool(content_hash(embedded_text(self.read())) != embedded)",
+        "        return False",
+        DAMAGE,
+    ),
+    Mutant(
+        "a vector of another length",
+        "storage/sqlite/sealed.py",
+        "    is_sized = len(blob) == size if size is not None else",
+        "    is_sized =",
+        DAMAGE,
+>>>>>>> 15fb7ac (tests: soak twenty thousand mutations, plant faults in what misses rows)
     ),
 )
 

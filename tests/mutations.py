@@ -7,6 +7,7 @@ import random
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,6 +68,7 @@ def make_world(folder: Path) -> Path:
             ]
         )
         memory.calibrate()
+        memory.calibrate(scope=MINE)
     settled(path)
     return path
 
@@ -95,7 +97,10 @@ def answers(path: Path) -> list[Answer]:
     """Ask a store all questions; an error on purpose is an answer too, and says what is wrong."""
     try:
         with opened(path) as memory:
-            return [*(_answer(lambda q=q: _searched(memory, **q)) for q in QUESTIONS), _answer(lambda: _listed(memory))]
+            return [
+                *(_answer(partial(_searched, memory, **asked)) for asked in QUESTIONS),
+                _answer(partial(_listed, memory)),
+            ]
     except WhyrankError as error:
         return [_refused(error)] * (len(QUESTIONS) + 1)
 

@@ -6,6 +6,7 @@ import random
 import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -269,7 +270,7 @@ def test_a_text_that_was_altered_is_shown_with_a_notice(path: Path) -> None:
 
 def test_a_memory_that_answers_and_cannot_be_read_is_said_to_be_lost(path: Path) -> None:
     with opened(path) as memory:
-        asked = {"query": "copper violin ladder", "scope": MINE}
+        asked: dict[str, Any] = {"query": "copper violin ladder", "scope": MINE}
         last = memory.search(**asked, limit=3).dropped[0]
         # While the process holds its records: what it finds by them is not there any more.
         told(path, "DELETE FROM memories WHERE id = ?", last.id)

@@ -210,7 +210,7 @@ def _vectors(connection: Connection, held: Held, places: Integers) -> NDArray[np
         part = wanted[start : start + _ROWS_PER_STATEMENT]
         marks = ", ".join("?" * len(part))
         found = connection.execute(f"SELECT entry, hash, checksum, vector FROM vectors WHERE entry IN ({marks})", part)
-        blobs |= {entry: vector[-1] for entry, *vector in found if is_vector(*vector, None)}
+        blobs |= {entry: vector[-1] for entry, *vector in found if is_vector(None, *vector)}
     size = max(Counter(map(len, blobs.values())).items(), key=itemgetter(1), default=(0, 0))[0]
     blobs = {entry: blob for entry, blob in blobs.items() if len(blob) == size}
     missing = [i for i, entry in enumerate(wanted) if entry not in blobs]

@@ -234,7 +234,7 @@ def _by_entries(connection: Connection, space: str, alive: Flags, named: Integer
         (first, last, space),
     ).fetchall()
     size = vector_bytes(connection, space) or (len(rows[0][-1]) if rows and isinstance(rows[0][-1], bytes) else None)
-    if not rows or not all(is_vector(*vector, size) for _, *vector in rows):
+    if not rows or not all(is_vector(size, *vector) for _, *vector in rows):
         return None
     stored = np.array([entry for entry, *_ in rows], np.int64)
     places = np.minimum(stored.searchsorted(wanted), len(stored) - 1)
@@ -258,7 +258,7 @@ def read_range(connection: Connection, space: str, scope: str, begin: int, end: 
         (space, scope, begin, end),
     ).fetchall()
     size = vector_bytes(connection, space) or _usual_size([blob for *_, blob in rows])
-    are_sound = [is_vector(*vector, size) for _, _, *vector in rows]
+    are_sound = [is_vector(size, *vector) for _, _, *vector in rows]
     sound = [(row[0] - begin, row[1], row[4]) for row, is_sound in zip(rows, are_sound, strict=True) if is_sound]
     damaged = np.array([row[0] for row, is_sound in zip(rows, are_sound, strict=True) if not is_sound], np.int64)
     entries = np.zeros(end - begin, np.int64)

@@ -178,7 +178,7 @@ def _copy(fresh: Connection, table: str, rows: Iterator[Row]) -> None:
 
 def _is_vector(fresh: Connection, told: dict[str, object]) -> bool:
     size = vector_bytes(fresh, str(told["space"]))
-    return is_vector(told["hash"], told["checksum"], told["vector"], size)
+    return is_vector(size, told["hash"], told["checksum"], told["vector"])
 
 
 def _number(row: Row) -> int:

@@ -43,7 +43,7 @@ def vector_checksum(text_hash: str, blob: bytes) -> int:
     return zlib.crc32(blob) ^ _hash_mask(text_hash)
 
 
-def is_vector(text_hash: object, checksum: object, blob: object, size: int | None) -> bool:
+def is_vector(size: int | None, text_hash: object, checksum: object, blob: object) -> bool:
     """Tell whether a vector is the one that was stored for a text, of so many bytes if that is known.
 
     Earlier versions took the checksum of the vector alone.

@@ -246,7 +246,7 @@ def broken_vectors(connection: Connection) -> dict[str, list[str]]:
     sizes = usual_bytes(connection)
     broken: dict[str, list[str]] = defaultdict(list)
     for space, text_hash, checksum, blob in connection.execute("SELECT space, hash, checksum, vector FROM vectors"):
-        if not is_vector(text_hash, checksum, blob, sizes.get(space)):
+        if not is_vector(sizes.get(space), text_hash, checksum, blob):
             broken[space].append(text_hash)
     return broken
 

@@ -137,7 +137,7 @@ class VectorIndex:
         """Return the hashes of the texts whose vectors fail their checksum, or have another length than their space."""
         size = vector_bytes(connection, space)
         stored = connection.execute("SELECT hash, checksum, vector FROM vectors WHERE space = ?", (space,))
-        return [text_hash for text_hash, *vector in stored if not is_vector(text_hash, *vector, size)]
+        return [text_hash for text_hash, *vector in stored if not is_vector(size, text_hash, *vector)]
 
     def _shelf(self, connection: Connection, space: str, shelf: Shelf, whole: bool) -> Held:
         """Return what is held of a scope, read again only where it has changed."""
