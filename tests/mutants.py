@@ -18,12 +18,9 @@ BROWSER = "tests/e2e/browser/test_ranking_in_the_browser.py"
 EXPLANATIONS = "tests/properties/test_explanation_laws.py"
 CONTRACT = "tests/contract"
 MATCHING = "tests/properties/test_matching_laws.py"
-<<<<<<< HEAD
 WALK = "tests/unit/ingest/test_walk.py"
 HOSTILE = "tests/unit/ingest/test_hostile.py"
-=======
 DAMAGE = "tests/unit/storage/test_mutations.py"
->>>>>>> 15fb7ac (tests: soak twenty thousand mutations, plant faults in what misses rows)
 EXTRACTION = "tests/unit/ingest/test_answers.py tests/unit/ingest/test_extractor.py tests/unit/ingest/test_globs.py"
 
 
@@ -692,7 +689,6 @@ MUTANTS = (
         "tests/unit/interfaces/test_desk.py",
     ),
     Mutant(
-<<<<<<< HEAD
         "a copy that stands under its name before it is whole",
         "storage/sqlite/copying.py",
         "    with staged(target) as place:\n        copy_into(source, place, tick)",
@@ -726,7 +722,8 @@ MUTANTS = (
         'self.wrong["postings"] += not self._is_as_inverted(scope, segment)',
         "self._is_as_inverted(scope, segment)",
         "tests/unit/storage/test_reanalysis.py",
-=======
+    ),
+    Mutant(
         "a page of postings that nobody misses",
         "storage/sqlite/postings/filing.py",
         "    return found if listed is None or listed[0] is None else _with_checksums(found, listed[0])",
@@ -753,7 +750,6 @@ MUTANTS = (
         "    is_sized = len(blob) == size if size is not None else",
         "    is_sized =",
         DAMAGE,
->>>>>>> 15fb7ac (tests: soak twenty thousand mutations, plant faults in what misses rows)
     ),
 )
 

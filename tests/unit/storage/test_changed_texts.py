@@ -195,7 +195,7 @@ def test_a_vector_that_a_text_gets_is_that_of_all_who_say_it(path: Path) -> None
     with engine._store.reading():
         reader = engine._store._database.reader()  # type: ignore[attr-defined]
         [[entries]] = reader.execute("SELECT entries FROM sign_blocks WHERE scope = 'user:1'").fetchall()
-    assert np.count_nonzero(np.frombuffer(unseal(entries), "<i8")) == 2
+    assert np.count_nonzero(np.frombuffer(unseal(entries, model.fingerprint, "user:1", 0), "<i8")) == 2
     bare.close()
     engine.close()
 

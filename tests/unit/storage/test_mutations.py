@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from tests.mutations import (
 )
 from whyrank.checkups import Checkup
 from whyrank.errors import SchemaTooNew, StoreDamaged
+from whyrank.storage.sqlite.connection import connect
 from whyrank.storage.sqlite.migrations import MIGRATIONS
 from whyrank.storage.sqlite.schema import APPLICATION_ID
 from whyrank.storage.sqlite.sealed import vector_checksum
@@ -214,6 +216,24 @@ def test_a_lost_row_that_cannot_be_made_anew_is_missed_until_it_is_given_up(path
     with opened(path) as memory:
         memory.give_up_damaged()
     assert doctor(path).findings == ()
+
+
+@pytest.mark.parametrize("identity", [None, b"\xff\x00\xfe", "m_\x01\x1b[2J", "", 7])
+def test_a_memory_that_has_lost_its_id_is_set_aside_under_the_number_of_its_row(path: Path, identity: object) -> None:
+    with closing(connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")  # the column takes what it never would
+        connection.execute(
+            "UPDATE sqlite_schema SET sql = replace(sql, 'id TEXT NOT NULL', 'id BLOB') WHERE name = 'memories'"
+        )
+    told(path, "UPDATE memories SET id = ? WHERE row = 120", identity)
+    with closing(connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_schema SET sql = replace(sql, 'id BLOB', 'id TEXT NOT NULL') WHERE name = 'memories'"
+        )
+    doctor(path, repair=True)
+    [aside] = doctor(path).findings
+    assert (aside.code, aside.names) == ("aside", ("row 120",))
 
 
 # -- what was changed ------------------------------------------------------------------------------------------------

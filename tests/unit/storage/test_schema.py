@@ -11,7 +11,7 @@ import pytest
 from whyrank.errors import SchemaTooNew, StoreDamaged, StoreError
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.migrations import MIGRATIONS, Migration
-from whyrank.storage.sqlite.schema import prepare
+from whyrank.storage.sqlite.schema import APPLICATION_ID, prepare
 from whyrank.storage.sqlite.store import SqliteStore
 
 NEXT = (
@@ -97,7 +97,8 @@ def test_a_text_file_is_no_store(tmp_path: Path) -> None:
 
 def test_a_store_from_before_the_first_release_is_refused_untouched(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    SqliteStore(path).close()
+    foreign(path, "CREATE TABLE chunks (text TEXT)")
+    foreign(path, f"PRAGMA application_id = {APPLICATION_ID}")
     foreign(path, "PRAGMA user_version = 1")
     before = fingerprint(path)
     with pytest.raises(StoreError, match="before the first release"):

@@ -19,7 +19,7 @@ from ...wording import counted, which
 from .connection import Connection, SqlError, lenient, translated
 from .database import Database
 from .indexes import INDEXES, index_in
-from .judging import FIELDS, Judged, has_sound_embedding, judged, memory_rows, missing
+from .judging import FIELDS, Judged, has_sound_embedding, judged, legible_id, memory_rows, missing
 from .layout import indexes, layout, tables
 from .migrations import MIGRATIONS
 from .notes import is_generation, miscounted
@@ -169,7 +169,7 @@ def _memories(connection: Connection, tick: Tick) -> Iterator[Finding]:
         if number % _TICK_ROWS == 0:
             tick(number, total, "memories")
         seen.add(row)
-        one = judged(tuple(columns))
+        one = judged(row, tuple(columns))
         if one.wrong:
             wrong.append(one)
         elif not has_sound_embedding(tuple(columns)):
@@ -253,7 +253,11 @@ def _aside(connection: Connection, version: int) -> Iterator[Finding]:
     if not columns and version != MIGRATIONS[-1].version:
         return
     rows = Rows(connection, "arrivals", [columns.get(name, "NULL") for name in ("id", "text", "rest")], numbered=True)
-    names = tuple(str(identity) for entry, identity, text, rest in rows if entry < 0 or not _is_sound(text, rest))
+    names = tuple(
+        legible_id(identity, f"arrival {entry}")
+        for entry, identity, text, rest in rows
+        if entry < 0 or not _is_sound(text, rest)
+    )
     if names:
         memories = counted(len(names), "memory was", "memories were")
         told = f"{memories} damaged and set aside: {listed(names)}"

@@ -36,13 +36,18 @@ class Judged(NamedTuple):
     row: Row = ()
 
 
-def judged(row: Row) -> Judged:
-    """Judge a row of the columns READ; a text that was altered is restored from what was embedded of it, if it can."""
-    identity, scope, path = (_shown(row[place]) for place in (_ID, _SCOPE, _PATH))
-    said = Judged(identity, scope, path, None, row=row)
+def judged(number: int, row: Row) -> Judged:
+    """Judge the columns READ of a row; a text that was altered is restored from what was embedded of it, if it can.
+
+    A memory whose id is none any more is known by the number of its row.
+    """
+    scope, path = _shown(row[_SCOPE]), _shown(row[_PATH])
+    said = Judged(legible_id(row[_ID], f"row {number}"), scope, path, None, row=row)
+    if said.id != row[_ID]:
+        return said._replace(wrong="has lost its id")
     whole = _without_odd_fields(row)
     if whole is not row:
-        known = judged(whole)
+        known = judged(number, whole)
         return known._replace(wrong=FIELDS, row=row) if known.memory is not None and not known.wrong else known
     if not _is_text(row):
         restored = _restored(row)
@@ -88,9 +93,9 @@ def _fits(row: Row) -> bool:
 def _is_as_stored(row: Row) -> bool:
     """Tell whether a text has its hash; what was stored without one of ours is believed if it was embedded so."""
     kept = row[_HASH]
-    if not isinstance(kept, str) or len(kept) != HASH_LETTERS or content_hash(row[_TEXT]) == kept:
-        return True
-    return has_sound_embedding(row) and _embedded(row).endswith(row[_TEXT])
+    if not isinstance(kept, str) or len(kept) != HASH_LETTERS:
+        return _embedded(row).endswith(row[_TEXT]) or not has_sound_embedding(row)
+    return content_hash(row[_TEXT]) == kept or (has_sound_embedding(row) and _embedded(row).endswith(row[_TEXT]))
 
 
 def _has_checksum(row: Row) -> bool:
@@ -124,8 +129,15 @@ def _embedded(row: Row) -> Any:
     return text_embedded(row[_EMBEDDED], row[: len(COLUMNS)])
 
 
+def legible_id(stored: object, otherwise: str) -> str:
+    """Return an id as it is stored if it can be shown and typed, or else what stands for it."""
+    return stored if isinstance(stored, str) and stored.isprintable() and stored.strip() else otherwise
+
+
 def _shown(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    """Return a value as text that can be shown; of what is none, nothing."""
+    said = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value if value is not None else "")
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in said)
 
 
 def memory_rows(connection: Connection) -> Rows:
@@ -162,7 +174,8 @@ def missing(connection: Connection, read: set[int]) -> list[Missing]:
             ids.setdefault(row, identity)
             places.setdefault(row, (scope, sources.get(group, "")))
     gone = sorted((ids.keys() | places.keys()) - read)
-    return [Missing(row, _shown(ids.get(row, f"row {row}")), *map(_shown, places.get(row, ("", "")))) for row in gone]
+    named = {row: legible_id(ids.get(row), f"row {row}") for row in gone}
+    return [Missing(row, named[row], *map(_shown, places.get(row, ("", "")))) for row in gone]
 
 
 def _files(connection: Connection, scope: object) -> list[str]:

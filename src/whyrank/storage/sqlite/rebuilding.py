@@ -28,7 +28,7 @@ from .database import Database
 from .examining import Tick
 from .held import vector_bytes
 from .indexes import DEFAULT, INDEXES, prepare_index
-from .judging import judged, memory_rows, missing
+from .judging import judged, legible_id, memory_rows, missing
 from .keyword import KeywordIndex
 from .layout import layout
 from .names import NameIndex
@@ -171,8 +171,8 @@ def _copy(fresh: Connection, table: str, rows: Iterator[Row]) -> None:
         if is_sound and all(column.fits(told[column.name]) for column in columns) and abs(_number(row)) < _HIGHEST:
             fresh.execute(take_over, row)
         elif table == "arrivals":
-            identity, scope, text = (str(_shown(told[name] or "")) for name in ("id", "scope", "text"))
-            identity = identity or f"arrival {told['entry']}"
+            scope, text = (str(_shown(told[name] or "")) for name in ("scope", "text"))
+            identity = legible_id(told["id"], f"arrival {told['entry']}")
             fresh.execute(ASIDE, (identity, scope, text, ""))
 
 
@@ -197,7 +197,7 @@ def _memories(damaged: Connection, seen: set[int], aside: list[_Aside], tick: Ti
         seen.add(row)
         if len(seen) % _ROWS_AT_ONCE == 0:
             tick(len(seen), total, "memories")
-        one = judged(tuple(values))
+        one = judged(row, tuple(values))
         is_altered = one.wrong and "restored" not in one.wrong
         if one.memory is None or (is_altered and one.memory.kind == "chunk"):
             aside.append(_Aside(one.id, one.scope, one.path, one.row))
