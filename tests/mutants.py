@@ -22,6 +22,7 @@ WALK = "tests/unit/ingest/test_walk.py"
 HOSTILE = "tests/unit/ingest/test_hostile.py"
 DAMAGE = "tests/unit/storage/test_mutations.py"
 EXTRACTION = "tests/unit/ingest/test_answers.py tests/unit/ingest/test_extractor.py tests/unit/ingest/test_globs.py"
+PURGE = "tests/unit/storage/test_purging.py"
 
 
 class Mutant(NamedTuple):
@@ -35,6 +36,20 @@ class Mutant(NamedTuple):
 
 
 MUTANTS = (
+    Mutant(
+        "copies of moved cells survive a purge",
+        "storage/sqlite/purging.py",
+        "os.write(file, bytes(size))",
+        "pass",
+        PURGE,
+    ),
+    Mutant(
+        "words of purged memories stay listed",
+        "storage/sqlite/postings/segments.py",
+        "vocabulary.scrub(connection, segment.segment, _held_by(connection, segment.segment))",
+        "pass",
+        PURGE,
+    ),
     Mutant(
         "a file that became a link is followed",
         "ingest/walk.py",

@@ -120,7 +120,7 @@ def test_what_a_provider_said_of_a_text_is_shown_to_nobody_else_and_purged(tmp_p
 def test_a_purge_that_cannot_be_ended_keeps_nobody_from_opening(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(database: object) -> tuple[str, ...]:
+    def full(*given: object) -> tuple[str, ...]:
         raise StoreFull("no room", "")
 
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:

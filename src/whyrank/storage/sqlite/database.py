@@ -222,21 +222,6 @@ class Database:
         finally:
             self._turn.release()
 
-    def rewrite(self) -> bool:
-        """Write the whole file anew, without free pages and without a log; tell whether no reader was in the way."""
-        self._enter()
-        try:
-            with translated(self.path):
-                connection = self._write_connection()
-                # A copy of all that is kept is made on the way: not in memory, as other temporary things are.
-                connection.execute("PRAGMA temp_store=FILE")
-                connection.execute("VACUUM")
-                connection.execute("PRAGMA temp_store=MEMORY")
-                busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-                return not busy
-        finally:
-            self.leave()
-
     @contextmanager
     def alone(self) -> Iterator[Connection]:
         """Be the only writer, in no transaction yet."""

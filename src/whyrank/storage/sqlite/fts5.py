@@ -99,9 +99,15 @@ class Fts5Index:
         """FTS5 keeps its own house."""
         return False
 
-    def scrub(self, connection: Connection) -> None:
-        """Merge everything into one segment, without what was removed."""
-        connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+    def abandon_merge(self, connection: Connection, scope: str) -> None:
+        """FTS5 merges inside its own transactions."""
+
+    def scrub(self, connection: Connection, scope: str) -> bool:
+        """Merge everything into one segment, without what was removed, unless FTS5 deletes securely by itself."""
+        secure = connection.execute("SELECT 1 FROM words_config WHERE k = 'secure-delete' AND v = 1").fetchone()
+        if secure is None:
+            connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+        return False
 
     def select(
         self, connection: Connection, terms: Sequence[str], where: Clause, join: Join, limit: int | None

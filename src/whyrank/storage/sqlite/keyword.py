@@ -152,8 +152,11 @@ class KeywordIndex(Protocol):
     def settle(self, connection: Connection, scope: str) -> None:
         """Make housekeeping due that is worth it once many memories of a scope were put and no more are to come."""
 
-    def scrub(self, connection: Connection) -> None:
-        """Leave nothing of removed memories that `renumber` has not written anew."""
+    def abandon_merge(self, connection: Connection, scope: str) -> None:
+        """Drop what a merge has written so far: it may hold postings of memories that are being purged."""
+
+    def scrub(self, connection: Connection, scope: str) -> bool:
+        """Take what is left of removed memories out of a scope, a bounded piece of it; tell whether more may be left."""
 
     def holders(self, view: View, shelf: Shelf, term: str) -> Integers:
         """Return the places of a shelf whose own texts hold a term."""

@@ -32,6 +32,7 @@ from .filters import Clause, clause_for
 from .portions import portions
 from .rows import COMPARED_KEY, legible_key
 
+_ORPHANS = tuple(f"FROM {table} WHERE memory NOT IN (SELECT row FROM memories)" for table in ("names", "name_words"))
 _LAST_CHARACTER = "\U0010ffff"
 # A scope that has other numbers of names than it says; one of an older store says nothing.
 MISCOUNTED = (
@@ -104,11 +105,14 @@ class NameIndex:
         words_gone = max(0, gone.rowcount)  # of no statement at all it is below zero
         return scope, -connection.execute("DELETE FROM names WHERE memory = ?", (row,)).rowcount, -words_gone
 
+    def has_orphans(self, connection: Connection) -> bool:
+        """Tell whether some names or words belong to no memory: those that were damaged, or lost, before they went."""
+        return any(connection.execute(f"SELECT 1 {orphans} LIMIT 1").fetchone() for orphans in _ORPHANS)
+
     def scrub(self, connection: Connection) -> None:
-        """Take out what belongs to no memory: the words of names that were damaged, or lost, before they went."""
-        for table in ("names", "name_words"):
-            unowned = f"DELETE FROM {table} WHERE memory NOT IN (SELECT row FROM memories) RETURNING scope"
-            gone = Counter(scope for (scope,) in connection.execute(unowned).fetchall())
+        """Take out what belongs to no memory."""
+        for table, orphans in zip(("names", "name_words"), _ORPHANS, strict=True):
+            gone = Counter(scope for (scope,) in connection.execute(f"DELETE {orphans} RETURNING scope").fetchall())
             connection.executemany(
                 f"UPDATE scopes SET {table} = {table} - ? WHERE scope = ?",
                 [(count, scope) for scope, count in gone.items()],

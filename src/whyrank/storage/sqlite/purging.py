@@ -1,50 +1,232 @@
-"""Purging: after it no byte of what was removed is left in the file or in its log.
+"""Purging: after it no byte of what was removed is left in the file or in its log, and the file is not rewritten.
 
-Deleted rows are overwritten at once (`secure_delete`), but copies of them may stand in pages that were split, and in
-the log. So the file is written anew, and the log cut off. Word is left in the file until that is done: a process that
-is killed on the way, or kept from it by a reader, leaves it to the next.
+Deleted rows and freed pages are overwritten with zeros at once (`secure_delete`). That leaves three places, which are
+cleaned here in short transactions: pages derived from many memories (postings, words, signs), the write-ahead log, and
+the unallocated areas of b-tree pages, where SQLite leaves copies of cells that it moved when it split a page. A mark in
+the file names the scopes to be scrubbed until all of that is done: a process that is killed on the way, or kept from it
+by a reader, leaves the rest to the next.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from glob import escape
+from pathlib import Path
+from typing import NamedTuple
 
-from .connection import Connection
+from ...errors import StoreError
+from .connection import BUSY_MILLISECONDS, Connection
 from .copying import left_behind
 from .database import Database
+from .locking import HAS_FLOCK
 
-_WORD = "purge"
+_MARK = "purge"
+_READERS_MILLISECONDS = 500  # how long readers are waited for, with the writers' lock held
+_SCANS = 3  # of the file without the lock; where others write all the while, the last is made with it
+_PAGES_AT_ONCE = 1_024
+_HEADER_BYTES = 100  # of the file, in front of its first b-tree page
+# By the first byte of a page, how long the header of a b-tree page is: of indexes and tables, interior and leaf.
+_HEADERS = {2: 12, 5: 12, 10: 8, 13: 8}
+# Overflow pages begin with a page number: from here on its first byte may be that of a b-tree page.
+_MOST_PAGES = 2 << 24
+_LOCK_BYTE = 0x40000000  # SQLite keeps nothing on the page that holds it
+_DESCRIPTORS: dict[tuple[int, int], int] = {}
+_TURN = threading.Lock()
+
+Scrub = Callable[[Connection, str], bool]
 
 
-def leave_word(connection: Connection) -> None:
-    """Say that something is to be purged, inside the transaction that removes it."""
-    connection.execute("INSERT INTO meta VALUES (?, '1') ON CONFLICT DO NOTHING", (_WORD,))
+class Area(NamedTuple):
+    """Bytes of a file: where they begin, and how many they are."""
+
+    begin: int
+    size: int
+
+
+def leave_word(connection: Connection, scopes: Iterable[str]) -> None:
+    """Say that scopes are to be scrubbed, inside the transaction that removes memories from them."""
+    due = json.dumps(sorted({*scopes, *(due_scopes(connection) or ())}))
+    connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (_MARK, due))
 
 
 def is_due(connection: Connection) -> bool:
     """Tell whether a purge was begun and not finished."""
-    return connection.execute("SELECT 1 FROM meta WHERE key = ?", (_WORD,)).fetchone() is not None
+    return due_scopes(connection) is not None
 
 
-def purge(database: Database) -> tuple[str, ...]:
-    """Write the file anew; say what may still hold what was removed: a log that is read, copies from before."""
-    name, folder = escape(database.file.name), database.file.parent
-    remains = [
-        f"{copy} is a copy from before {what}: delete it if it is not needed"
-        for pattern, what in (
-            (f"{name}.schema*.bak", "an upgrade"),
-            (f"{name}.damaged*.bak", "a repair"),
-            (f"{name}.before-restore*.bak", "a restore"),
-        )
-        for copy in sorted(folder.glob(pattern))
-    ]
-    unfinished = sorted(folder.glob(f".{name}-anew-*"))
-    remains += [f"{left} is of a repair that was cut short: delete it" for left in unfinished]
-    copies = [*sorted(folder.glob(f".{name}-restore-*")), *left_behind(database.file)]
-    remains += [f"{left} is a copy that is being made or was cut short: delete it" for left in copies]
-    if database.rewrite():
-        with database.writing() as connection:
-            connection.execute("DELETE FROM meta WHERE key = ?", (_WORD,))
-    else:
-        remains.append(f"{database.path}-wal is still read by another process: it is emptied when the store is opened")
-    return tuple(remains)
+def due_scopes(connection: Connection) -> list[str] | None:
+    """Return the scopes that a purge has yet to scrub; all of them if the mark does not say which, None without one."""
+    mark = connection.execute("SELECT value FROM meta WHERE key = ?", (_MARK,)).fetchone()
+    if mark is None:
+        return None
+    try:
+        said = json.loads(mark[0])
+    except (ValueError, TypeError):
+        said = None
+    if isinstance(said, list) and all(isinstance(scope, str) for scope in said):
+        return said
+    return [scope for (scope,) in connection.execute("SELECT scope FROM scopes WHERE typeof(scope) = 'text'")]
+
+
+def purge(database: Database, scrub: Scrub) -> tuple[str, ...]:
+    """Finish a purge; say what may still hold what was removed: a log that is read, copies from before.
+
+    `scrub` takes what is left of removed memories out of the derived pages of a scope, a bounded piece of it in each
+    transaction, and tells whether more may be left.
+    """
+    with database.connection() as connection:
+        scopes = due_scopes(connection) or []
+    for scope in scopes:
+        is_left = True
+        while is_left:
+            with database.writing() as connection:
+                is_left = scrub(connection, scope)
+    return (*_copies(database.file), *_scrub_file(database))
+
+
+def _copies(file: Path) -> Iterator[str]:
+    """Say which copies of a store from before may hold what was removed."""
+    name, folder = escape(file.name), file.parent
+    for pattern, what in (
+        (f"{name}.schema*.bak", "an upgrade"),
+        (f"{name}.damaged*.bak", "a repair"),
+        (f"{name}.before-restore*.bak", "a restore"),
+    ):
+        for copy in sorted(folder.glob(pattern)):
+            yield f"{copy} is a copy from before {what}: delete it if it is not needed"
+    for left in sorted(folder.glob(f".{name}-anew-*")):
+        yield f"{left} is of a repair that was cut short: delete it"
+    for left in (*sorted(folder.glob(f".{name}-restore-*")), *left_behind(file)):
+        yield f"{left} is a copy that is being made or was cut short: delete it"
+
+
+def _scrub_file(database: Database) -> tuple[str, ...]:
+    """Empty the log, overwrite what is left of moved cells, and take the mark back; say what kept it from that.
+
+    Reading the file takes a while, so it is done without the writers' lock as long as nobody writes meanwhile.
+    """
+    with _descriptor(database.file) as file:
+        for scan in range(_SCANS):
+            with ExitStack() as lock:
+                connection = lock.enter_context(database.alone())
+                if not _empty_log(connection):
+                    break
+                moment = _moment(connection)
+                if scan < _SCANS - 1:
+                    lock.close()
+                areas = _residues(file)
+                if scan < _SCANS - 1:
+                    connection = lock.enter_context(database.alone())
+                if _overwrite(connection, file, areas, moment):
+                    return ()
+    told = "is in use by another process and may hold what was removed"
+    return (f"{database.path}-wal {told}: it is emptied with one of the next writes, or when the store is opened",)
+
+
+def _empty_log(connection: Connection) -> bool:
+    """Write the log into the file and cut it off; tell whether no reader was in the way."""
+    connection.execute(f"PRAGMA busy_timeout={_READERS_MILLISECONDS}")
+    try:
+        busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        return not busy
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+
+
+def _moment(connection: Connection) -> tuple[object, ...]:
+    """Return what changes whenever somebody commits: by another connection, or by this one."""
+    return connection, connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
+
+
+def _overwrite(connection: Connection, file: int, areas: Sequence[Area], moment: tuple[object, ...]) -> bool:
+    """Overwrite areas of the file with zeros and take the mark back, unless something was written since a moment.
+
+    The log is empty, so the pages of the file are the newest; and unallocated bytes are nobody's, so that a crash in
+    the middle leaves every page as good as before. Copies of those bytes in page caches would be written back: this
+    connection drops its cache, and others drop theirs because something was committed.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if _moment(connection) != moment:
+            return False
+        _zero(file, areas)
+        connection.execute("PRAGMA shrink_memory")
+        connection.execute("DELETE FROM meta WHERE key = ?", (_MARK,))
+        connection.execute("COMMIT")
+        return True
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _zero(file: int, areas: Sequence[Area]) -> None:
+    """Overwrite areas of a file with zeros, and wait until the disk has them."""
+    try:
+        with _TURN:
+            for begin, size in areas:
+                os.lseek(file, begin, os.SEEK_SET)
+                os.write(file, bytes(size))
+        if areas:
+            os.fsync(file)
+    except OSError as error:  # where what is overwritten is written elsewhere, the disk may be full
+        told = f"what was removed could not be overwritten: {error.strerror}"
+        raise StoreError(told, "free space on the disk; the next opening tries again") from error
+
+
+def _residues(file: int) -> list[Area]:
+    """Return the unallocated areas of b-tree pages that are not zero: there stand copies of cells that were moved."""
+    head = _read(file, 0, _HEADER_BYTES)
+    page_bytes = int.from_bytes(head[16:18], "big")
+    page_bytes = 65_536 if page_bytes == 1 else page_bytes
+    is_vacuumed = any(head[52:56])  # pages of pointers, which only such a file has, may look like b-tree pages
+    size = os.fstat(file).st_size
+    if len(head) < _HEADER_BYTES or is_vacuumed or size // page_bytes >= _MOST_PAGES:
+        return []
+    found: list[Area] = []
+    for start in range(0, size, _PAGES_AT_ONCE * page_bytes):
+        found += _residues_in(_read(file, start, _PAGES_AT_ONCE * page_bytes), start, page_bytes)
+    return found
+
+
+def _residues_in(pages: bytes, start: int, page_bytes: int) -> Iterator[Area]:
+    """Yield the same for pages that were read from somewhere in the file."""
+    nothing = bytes(page_bytes)
+    for page in range(0, len(pages), page_bytes):
+        head = page if page or start else _HEADER_BYTES
+        header = _HEADERS.get(pages[head])
+        if header is None or start + page == _LOCK_BYTE:
+            continue
+        cells = int.from_bytes(pages[head + 3 : head + 5], "big")
+        begin, end = head + header + 2 * cells, page + (int.from_bytes(pages[head + 5 : head + 7], "big") or 65_536)
+        if begin < end <= page + page_bytes and pages[begin:end] != nothing[: end - begin]:
+            yield Area(start + begin, end - begin)
+
+
+def _read(file: int, start: int, size: int) -> bytes:
+    with _TURN:
+        os.lseek(file, start, os.SEEK_SET)
+        return os.read(file, size)
+
+
+@contextmanager
+def _descriptor(path: Path) -> Iterator[int]:
+    """Open the file itself; where closing it would drop SQLite's own locks on it, as POSIX has it, it stays open."""
+    if not HAS_FLOCK:
+        file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        try:
+            yield file
+        finally:
+            os.close(file)
+        return
+    known = os.stat(path)
+    with _TURN:
+        kept = _DESCRIPTORS.get((known.st_dev, known.st_ino))
+        if kept is None:
+            kept = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            opened = os.fstat(kept)
+            _DESCRIPTORS[opened.st_dev, opened.st_ino] = kept
+    yield kept

@@ -17,6 +17,14 @@ def is_crowded_with_gaps(connection: Connection, scope: str, numbers: int) -> bo
     return living <= MAX_MEMORIES and 2 * living < numbers
 
 
+def is_mostly_gone(connection: Connection, scope: str, lost: int) -> bool:
+    """Tell whether a scope has at most as many memories left as it has lost: renumbering then costs no more."""
+    left = connection.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM memories WHERE scope = ? LIMIT ?)", (scope, lost + 1)
+    ).fetchone()[0]
+    return bool(left <= lost)
+
+
 def renumber(connection: Connection, index: KeywordIndex, scope: str, generation: int) -> int:
     """Give the memories of a scope numbers without gaps, in their order; return how many there are.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
@@ -38,6 +40,7 @@ from .writing import Writing, read_anew
 
 _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
+_PURGE_AGAIN_SECONDS = 1.0  # between two tries to finish a purge
 _MEGABYTE = 1024 * 1024
 CACHE_MEGABYTES = 224
 
@@ -65,6 +68,7 @@ class SqliteStore(Listing):
         self._local = threading.local()
         self._read_by: tuple[tuple[int, frozenset[Scope]], Mapping[int, int]] | None = None
         self._is_untidy = False
+        self._purge_again = math.inf  # when a purge that could not be finished is tried again
         self._catalogue = Catalogue(lambda connection, row: self._index(connection).stored_tokens(connection, row))
         try:
             self._prepare(path, keyword)
@@ -86,8 +90,7 @@ class SqliteStore(Listing):
             self._index_waiting()
         if is_purge_due:
             # What cannot be done now (a full disk, a reader) keeps nobody from searching; the next opening tries again.
-            with suppress(StoreError):
-                purging.purge(self._database)
+            self._finish_purge()
 
     def _index_waiting(self) -> None:
         """Index the facts and texts that an earlier version left to whoever comes next."""
@@ -108,6 +111,8 @@ class SqliteStore(Listing):
             self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
         if self._is_untidy:
             self._tidy(len(changes.put))
+        if time.monotonic() > self._purge_again:
+            self._finish_purge()
 
     def _writing(self, connection: Connection) -> Writing:
         broken = self._catalogue.broken()
@@ -126,6 +131,8 @@ class SqliteStore(Listing):
         if self._is_untidy:
             with suppress(StoreError):  # the fact is stored; whoever comes next does the rest
                 self._tidy(0)
+        if time.monotonic() > self._purge_again:
+            self._finish_purge()
         return True
 
     def _tidy(self, written: int) -> None:
@@ -350,7 +357,27 @@ class SqliteStore(Listing):
 
     def purge(self) -> tuple[str, ...]:
         """Leave no byte of what was removed in the file or its log; say what may still hold some."""
-        return purging.purge(self._database)
+        self._purge_again = time.monotonic() + _PURGE_AGAIN_SECONDS
+        remains = purging.purge(self._database, self._scrub)
+        with self._database.connection() as connection:
+            if not purging.is_due(connection):
+                self._purge_again = math.inf
+        return remains
+
+    def _finish_purge(self) -> None:
+        """Try again what a reader or a full disk kept a purge from; who comes to write does not fail for it."""
+        with suppress(StoreError):
+            self.purge()
+
+    def _scrub(self, connection: Connection, scope: str) -> bool:
+        """Take what is left of removed memories of a scope out of what is derived; tell whether more may be left."""
+        if self._index(connection).scrub(connection, scope):
+            return True
+        for space, firsts in self._vectors.stale_signs(connection, scope).items():
+            self._vectors.close(connection, space, {scope: firsts})
+        if self._names.has_orphans(connection):
+            self._names.scrub(connection)
+        return False
 
     def close(self) -> None:
         """Release the store."""

@@ -21,7 +21,7 @@ from .connection import Connection
 from .held import Held, read_range, renewed, vector_bytes
 from .keyword import Found, View
 from .queue import dimensions_key
-from .sealed import is_vector, seal, vector_checksum
+from .sealed import BrokenSeal, is_vector, seal, unseal, vector_checksum
 
 UNIT_TOLERANCE = 1e-3  # how far from 1 a length may be and still count as rounding
 EXACT_ROWS = 20_000  # up to here every visible vector is compared
@@ -75,6 +75,23 @@ class VectorIndex:
                             seal(found.signs.tobytes(), space, scope, first),
                         ),
                     )
+
+    def stale_signs(self, connection: Connection, scope: str) -> dict[str, list[int]]:
+        """Return the first numbers of the blocks of a scope that hold signs of removed memories, by space."""
+        blocks = connection.execute(
+            "SELECT space, first, entries FROM sign_blocks WHERE scope = ?", (scope,)
+        ).fetchall()
+        living = {number for (number,) in connection.execute("SELECT number FROM memories WHERE scope = ?", (scope,))}
+        stale: dict[str, list[int]] = {}
+        for space, first, blob in blocks:
+            try:
+                named = np.flatnonzero(np.frombuffer(unseal(blob, space, scope, first), "<i8")).tolist()
+            except (BrokenSeal, ValueError):
+                named = [0]
+                living.discard(first)  # it cannot be read, so it is made anew
+            if not all(first + place in living for place in named):
+                stale.setdefault(space, []).append(first)
+        return stale
 
     def make_signs_anew(self, connection: Connection) -> None:
         """Write the signs of all full blocks anew, and no others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -37,7 +37,7 @@ from .purging import leave_word
 from .queue import drop_orphaned_failures, put_failures
 from .readers import Marks
 from .records import Ledger, record_of
-from .renumbering import LOOKED_AT_EVERY, is_crowded_with_gaps, renumber
+from .renumbering import LOOKED_AT_EVERY, is_crowded_with_gaps, is_mostly_gone, renumber
 from .rows import INSERT, check_rows, to_row
 from .vectors import VectorIndex
 
@@ -57,7 +57,7 @@ class Writing:
         self._ledger = Ledger(connection, generation, keyword.stored_tokens)
         self._put: dict[str, list[int]] = defaultdict(list)
         self._placed: list[Placed] = []
-        self._lost: set[str] = set()
+        self._lost: Counter[str] = Counter()  # how many memories a scope has lost
         self._readers = Marks(connection)
 
     def apply(self, changes: Changes, given: Sequence[str] = ()) -> None:
@@ -132,16 +132,17 @@ class Writing:
         )
 
     def _purge(self) -> None:
-        """Write what goes by numbers anew in the scopes that have lost something, and leave word that it is to go."""
+        """Leave word that the scopes which have lost something are to be scrubbed; renumber those that lost most."""
         if self._to_come is not None:
             raise StoreError("the keyword index is being changed", "purge when that is done; nothing was removed")
         for scope in sorted(self._lost):
-            self._renumber(scope)
-        self.keyword.scrub(self._connection)
-        self._names.scrub(self._connection)
+            if is_mostly_gone(self._connection, scope, self._lost[scope]):
+                self._renumber(scope)
+            else:
+                self.keyword.abandon_merge(self._connection, scope)
         # What a provider said when it failed may quote what is to go.
         self._connection.execute("DELETE FROM embedding_failures WHERE hash = ''")
-        leave_word(self._connection)
+        leave_word(self._connection, self._lost)
 
     def _renumber(self, scope: str) -> None:
         spaces = self._connection.execute("SELECT DISTINCT space FROM sign_blocks WHERE scope = ?", (scope,)).fetchall()
@@ -206,7 +207,7 @@ class Writing:
                 index.remove(self._connection, row, scope, number)
             self._ledger.count_names(*self._names.remove(self._connection, row, scope))
             self._connection.execute("DELETE FROM memories WHERE row = ?", (row,))
-            self._lost.add(scope)
+            self._lost[scope] += 1
             hashes.append(text_hash)
         return hashes
 

@@ -39,7 +39,7 @@ none takes a field back. Chunks of files are changed in their files.
   echo "Suzy prefers green tea" | whyrank update m_4f2a… --text -"""
 _FORGET = """Remove memories by their exact ids, which `whyrank search` and `whyrank list` show, or all there is of one
 scope. If one of the ids is not there, all stay. Chunks of a file come back when the file is ingested again after a
-change: remove them from the file. With --purge the file is written anew, so that no byte of them is left in it.
+change: remove them from the file. With --purge no byte of them is left in the store.
 
   whyrank forget m_4f2a… --scope user:42
   whyrank forget --whole-scope user:42 --purge --yes"""

@@ -36,7 +36,7 @@ _PAGES_BY_NUMBER = {
 }
 
 
-Name = tuple[int, int]  # the number of a segment, and of a page
+Name = tuple[Segment, int]  # a segment, and the number of a page of it
 
 
 class Missing(NamedTuple):
@@ -50,15 +50,19 @@ class Missing(NamedTuple):
 
 
 class Pages:
-    """Pages in memory, the last used first to stay; a segment never changes, so neither does a page of it."""
+    """Pages in memory, the last used first to stay.
+
+    A segment changes only when removed memories are scrubbed from it, and counts fewer memories then: so a segment
+    with its count names what is kept of it.
+    """
 
     def __init__(self, max_bytes: int, kernel: Kernel | None) -> None:
         self._max_bytes = max_bytes
         self._kernel = kernel
         self._pages: OrderedDict[Name, Page] = OrderedDict()
         self._bytes = 0
-        self._filed: dict[int, Mapping[int, Directory] | None] = {}
-        self._unlisted: dict[int, frozenset[str]] = {}
+        self._filed: dict[Segment, Mapping[int, Directory] | None] = {}
+        self._unlisted: dict[Segment, frozenset[str]] = {}
         self._accented: dict[Segment, Mapping[str, tuple[str, ...]]] = {}
         self._tallies = Tallies()
         self._turn = threading.Lock()
@@ -94,7 +98,7 @@ class Pages:
                     if place < 0:
                         continue
                     # A number may be given again when its segment is gone, so it does not name a page alone.
-                    name = (segment.segment, numbers[place])
+                    name = (segment, numbers[place])
                     if name in kept:
                         kept.move_to_end(name)
                         there[name] = kept[name]
@@ -128,7 +132,7 @@ class Pages:
         numbers = directory.numbers
         for begin in range(0, len(numbers), _PAGES_PER_STATEMENT):
             places = range(begin, min(begin + _PAGES_PER_STATEMENT, len(numbers)))
-            some = {(segment.segment, numbers[place]): _missing(segment, field, directory, place) for place in places}
+            some = {(segment, numbers[place]): _missing(segment, field, directory, place) for place in places}
             yield from self._read(connection, scope, some).values()
 
     def _pages_for(
@@ -176,12 +180,12 @@ class Pages:
     def _words(self, connection: Connection, scope: str, segment: Segment) -> frozenset[str]:
         """Return the words of a segment that does not list them, read off its texts."""
         with self._turn:
-            words = self._unlisted.get(segment.segment)
+            words = self._unlisted.get(segment)
             if words is None:
                 if len(self._unlisted) >= _UNLISTED_KEPT:
                     self._unlisted.clear()
                 texts = stored_texts(connection, scope, segment.first, segment.last)
-                words = self._unlisted[segment.segment] = frozenset(token for text in texts for token in text.tokens)
+                words = self._unlisted[segment] = frozenset(token for text in texts for token in text.tokens)
             return words
 
     def _listed_words(self, connection: Connection, scope: str, segment: Segment) -> Directory | None:
@@ -199,7 +203,7 @@ class Pages:
 
     def _fields(self, connection: Connection, scope: str, segment: Segment) -> Mapping[int, Directory] | None:
         """Return where the pages of a segment lie; None where that cannot be believed, and its texts are read."""
-        if segment.segment not in self._filed:
+        if segment not in self._filed:
             if len(self._filed) >= _DIRECTORIES_KEPT:
                 self._filed.clear()
             if self.has_strays is not False:
@@ -207,8 +211,8 @@ class Pages:
             found = filed(connection, segment.segment)
             if found is None:
                 self.broken[segment.segment] = (scope, segment)
-            self._filed[segment.segment] = None if self.has_strays else found
-        return self._filed[segment.segment]
+            self._filed[segment] = None if self.has_strays else found
+        return self._filed[segment]
 
     def _read(self, connection: Connection, scope: str, missing: Mapping[Name, Missing]) -> dict[Name, Page]:
         numbers = [number for _, number in missing]

@@ -117,8 +117,13 @@ class PostingsIndex:
             self._is_planned = True
         return bool(self._pages.broken or self._pages.unbelieved) or segments.is_due(connection)
 
-    def scrub(self, connection: Connection) -> None:
-        """Nothing is left: renumbering has written everything anew."""
+    def abandon_merge(self, connection: Connection, scope: str) -> None:
+        """Drop the segment that a merge is making."""
+        segments.abandon_merge(connection, scope)
+
+    def scrub(self, connection: Connection, scope: str) -> bool:
+        """Rewrite the pages of one segment that hold postings or words of removed memories."""
+        return segments.scrub(connection, scope)
 
     def tidy(self, connection: Connection) -> bool:
         """Make broken segments anew, or merge a little."""

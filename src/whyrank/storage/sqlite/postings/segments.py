@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ....kernel import COMPILED
 from ...fields import WORDS
 from ..connection import Connection
 from ..records import numbers_given
@@ -27,6 +28,7 @@ FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there mu
 # Many memories at once make segments that need not be merged two by two: each posting would be rewritten four times.
 BULK_MEMORIES, BULK_SEGMENTS = 128, 16
 SETTLING = 8  # a segment is merged with an eighth of its memories once no more are to come
+PAGES_SCRUBBED_AT_ONCE = 256  # in one transaction: four megabytes
 POSTINGS_PER_STEP = 400_000  # what one step of a merge may read: some tens of milliseconds
 _BYTES_PER_POSTING = 7  # with followers
 
@@ -217,14 +219,20 @@ def _merge_piece(connection: Connection) -> int | None:
     listed = _list_words(connection, scope)
     if listed:
         return listed
+    done = _go_on(connection, scope)
+    if done is None and not _begin_merge(connection, scope):
+        connection.execute("UPDATE posting_scopes SET due = 0 WHERE scope = ?", (scope,))
+    return done or 0
+
+
+def _go_on(connection: Connection, scope: str) -> int | None:
+    """Go on with the merge that a scope is in, or end it; return how many postings were read, None if it is in none."""
     making = connection.execute(
         "SELECT segment, first, last, memories, field, next_key FROM posting_segments WHERE scope = ? AND state = ?",
         (scope, MAKING),
     ).fetchone()
     if making is None:
-        if not _begin_merge(connection, scope):
-            connection.execute("UPDATE posting_scopes SET due = 0 WHERE scope = ?", (scope,))
-        return 0
+        return None
     target, step = Segment(*making[:4]), making[4:]
     is_whole = target.is_possible and filed(connection, target.segment) is not None
     if not (is_whole and _is_step(connection, scope, target.segment, *step)):
@@ -327,11 +335,7 @@ def _merge_words(
     def is_living(words: Sequence[str]) -> NDArray[np.bool_]:
         if not len(_gone(connection, scope, target)):
             return np.ones(len(words), np.bool_)
-        pages = connection.execute(
-            "SELECT page FROM posting_pages WHERE segment = ? AND field = ?", (target.segment, WORDS.number)
-        )
-        known = [read(blob).keys for (blob,) in pages]
-        return np.isin([key_of(word) for word in words], np.concatenate(known) if known else ())
+        return _held_by(connection, target.segment)(words)
 
     try:
         numbers = [source.segment for source in sources]
@@ -344,6 +348,20 @@ def _merge_words(
     step = (len(INDEXED), below) if below is not None else (len(INDEXED) + 1, LOWEST_KEY)
     connection.execute("UPDATE posting_segments SET field = ?, next_key = ? WHERE segment = ?", (*step, target.segment))
     return POSTINGS_PER_STEP if below is not None else 0
+
+
+def _held_by(connection: Connection, segment: int) -> vocabulary.IsLiving:
+    """Return what tells which of some words have postings in a segment."""
+    pages = connection.execute(
+        "SELECT page FROM posting_pages WHERE segment = ? AND field = ?", (segment, WORDS.number)
+    )
+    keys = np.sort(np.concatenate([np.zeros(0, np.int64), *(read(blob, COMPILED).keys for (blob,) in pages)]))
+
+    def is_held(words: Sequence[str]) -> NDArray[np.bool_]:
+        sought = np.array([key_of(word) for word in words], np.int64)
+        return keys.searchsorted(sought, side="right") > keys.searchsorted(sought)
+
+    return is_held
 
 
 def _range_end(connection: Connection, sources: Sequence[Segment], field: int, key: int) -> int | None:
@@ -416,6 +434,83 @@ def drop(connection: Connection, segment: int) -> None:
     """Delete a segment."""
     connection.execute("DELETE FROM posting_pages WHERE segment = ?", (segment,))
     connection.execute("DELETE FROM posting_segments WHERE segment = ?", (segment,))
+
+
+def abandon_merge(connection: Connection, scope: str) -> None:
+    """Drop the segment that a merge is making in a scope; the merge begins again when it is due."""
+    making = "SELECT segment FROM posting_segments WHERE scope = ? AND state = ?"
+    for (segment,) in connection.execute(making, (scope, MAKING)).fetchall():
+        drop(connection, segment)
+
+
+def scrub(connection: Connection, scope: str) -> bool:
+    """Take what is left of removed memories out of one segment of a scope; tell whether more may be left.
+
+    Pages are rewritten in place where few hold such postings; else the segment is merged into a new one, step by step.
+    """
+    if _go_on(connection, scope) is not None:
+        return True
+    for segment in made_sound(connection, scope).segments:
+        living = _count_living(connection, scope, segment)
+        if living != segment.memories:
+            _scrub_segment(connection, scope, segment, living)
+            return True
+    return False
+
+
+def _count_living(connection: Connection, scope: str, segment: Segment) -> int:
+    living: int = connection.execute(
+        "SELECT count(*) FROM memories WHERE scope = ? AND number BETWEEN ? AND ? AND typeof(number) = 'integer'",
+        (scope, segment.first, segment.last),
+    ).fetchone()[0]
+    return living
+
+
+def _scrub_segment(connection: Connection, scope: str, segment: Segment, living: int) -> None:
+    """Rewrite the pages of a segment that hold postings of removed memories, and its list of words."""
+    if not living:
+        drop(connection, segment.segment)
+        _announce(connection, scope)
+        return
+    try:
+        gone = _gone(connection, scope, segment)
+        if filed(connection, segment.segment) is None:
+            raise BrokenSeal
+        stale = _stale_pages(connection, segment, gone) if len(gone) else []
+        if len(stale) > PAGES_SCRUBBED_AT_ONCE:
+            _new_segment(connection, scope, segment.first, segment.last, living, MAKING)
+            return
+        has_lost_terms = [_scrub_page(connection, segment, number, blob, gone) for number, blob in stale]
+        if any(has_lost_terms) and vocabulary.is_listed(connection, segment.segment):
+            vocabulary.scrub(connection, segment.segment, _held_by(connection, segment.segment))
+    except BrokenSeal:
+        rewrite(connection, scope, [segment])
+        return
+    connection.execute("UPDATE posting_segments SET memories = ? WHERE segment = ?", (living, segment.segment))
+    write_directory(connection, scope, segment._replace(memories=living))
+    _announce(connection, scope)
+
+
+def _stale_pages(connection: Connection, segment: Segment, gone: NDArray[np.bool_]) -> list[tuple[int, bytes]]:
+    """Return the pages of a segment, each with its number, that hold postings of removed memories."""
+    stored = connection.execute(
+        "SELECT number, page FROM posting_pages WHERE segment = ? AND field <> ?", (segment.segment, vocabulary.FIELD)
+    )
+    try:
+        return [(number, blob) for number, blob in stored if gone[read(blob, COMPILED).offsets].any()]
+    except (ValueError, IndexError, TypeError) as error:  # sealed, and not what it says
+        raise BrokenSeal from error
+
+
+def _scrub_page(connection: Connection, segment: Segment, number: int, blob: bytes, gone: NDArray[np.bool_]) -> bool:
+    """Write a page without the postings of removed memories; tell whether some of its terms have no others."""
+    made = merged_pages([Source(segment.first, (blob,))], segment.first, LOWEST_KEY, None, gone)
+    if not made:
+        connection.execute("DELETE FROM posting_pages WHERE number = ?", (number,))
+        return True
+    [(key, page)] = made  # part of a page is never cut in two
+    connection.execute("UPDATE posting_pages SET first_key = ?, page = ? WHERE number = ?", (key, page, number))
+    return len(read(page).keys) < len(read(blob).keys)
 
 
 def rewrite(connection: Connection, scope: str, segments: Iterable[Segment]) -> None:

@@ -106,6 +106,24 @@ def merge(
     return below
 
 
+def scrub(connection: Connection, segment: int, is_living: IsLiving) -> None:
+    """Take the words out of a listed segment that no memory of it says any more."""
+    listed = connection.execute(
+        "SELECT number, page FROM posting_pages WHERE segment = ? AND field = ? AND first_key > ?",
+        (segment, FIELD, FIRST),
+    ).fetchall()
+    for number, blob in listed:
+        words = _split(_unpacked(blob))
+        living = [*compress(words, is_living(words).tolist())]
+        if not living:
+            connection.execute("DELETE FROM posting_pages WHERE number = ?", (number,))
+        elif len(living) < len(words):
+            connection.execute(
+                "UPDATE posting_pages SET first_key = ?, page = ? WHERE number = ?",
+                (key_for(living[0]), _packed(living), number),
+            )
+
+
 def _merged(
     connection: Connection, sources: Mapping[int, IsListed], low: int, below: int | None, kernel: Kernel | None
 ) -> list[str]:
