@@ -10,6 +10,7 @@ CODES = frozenset(
     {
         "pages", "postings", "words", "records", "scopes", "names", "vectors", "signs", "embedded", "orphans", "texts",
         "fields", "schema", "chunks", "altered", "unreadable", "lost", "books", "aside", "hopeless", "unusable",
+        "disk",
     }
 )  # fmt: skip
 
@@ -52,19 +53,21 @@ class Checkup(NamedTuple):
     read_anew: int = 0
     embedded: int = 0
     has_earlier_vectors: bool = False  # as an earlier whyrank made them; they answer, and newer ones find more
+    free_bytes: int | None = None  # on the disk of the store
     kept: str = ""  # where the store lies as it was before it was mended, if it was written anew
     compared: Compared | None = None  # by a deep look
 
     @property
     def is_sound(self) -> bool:
-        """Tell whether nothing is damaged, or nothing any more."""
-        return all(finding.mended for finding in self.findings)
+        """Tell whether nothing is damaged, or nothing any more; little room on the disk is no damage."""
+        return all(finding.mended or finding.code == "disk" for finding in self.findings)
 
     @property
     def is_whole(self) -> bool:
         """Tell whether nothing is left to do."""
         is_of_today = not (self.old_words or self.waiting or self.has_earlier_vectors)
-        return self.is_sound and self.looked_inside and is_of_today
+        has_room = not any(finding.code == "disk" for finding in self.findings)
+        return self.is_sound and self.looked_inside and is_of_today and has_room
 
 
 def listed(names: tuple[str, ...]) -> str:

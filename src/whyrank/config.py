@@ -239,12 +239,17 @@ def _checked(config: Config) -> Config:
 def _check_workspace_file(config: Config) -> None:
     """A file that comes with somebody's workspace must not point at files outside it, nor bring a model of its own."""
     file = str(config.workspace / WORKSPACE_FILE)
+    if config.values["store"].origin == "default" and not _is_inside(config.store, config.workspace):
+        raise ConfigError(
+            f"{config.store} is a link that leads out of the workspace, to {config.store.resolve()}",
+            "if the store shall be there, name it with --store or WHYRANK_STORE; else remove the link",
+        )
     for key, place, elsewhere in (
         ("store", config.store, "--store, WHYRANK_STORE"),
         ("pins", config.pins, "WHYRANK_PINS"),
     ):
         value = config.values[key]
-        if value.origin == file and not place.resolve().is_relative_to(config.workspace.resolve()):
+        if value.origin == file and not _is_inside(place, config.workspace):
             raise ConfigError(
                 f"{key} = {value.value!r} in {file} leads out of the workspace",
                 f"set it with {elsewhere} or the user file",
@@ -261,6 +266,14 @@ def _check_workspace_file(config: Config) -> None:
                 f"{key} in {file}: a workspace may not say where texts and keys are sent",
                 f"`whyrank config {key} VALUE` writes it into {config.user_file}, or set {SETTINGS[key].variable}",
             )
+
+
+def _is_inside(place: Path, workspace: Path) -> bool:
+    """Tell whether a path leads into the workspace, by whatever links it goes."""
+    try:
+        return place.resolve().is_relative_to(workspace.resolve())
+    except (OSError, RuntimeError):  # links that lead in a circle
+        return False
 
 
 def save(config: Config, key: str, raw: Any) -> Path:

@@ -33,7 +33,8 @@ class Doctoring(Rereading):
         findings, kept, compared = looked_at(self._config.store, repair, progress, deep=deep)
         self._met = () if repair else self._met
         inside = self.cared_for(repair, progress) if is_usable(findings) else Checkup()
-        return inside._replace(findings=findings, kept=kept, compared=compared)
+        room = room_for(self._config.store)
+        return inside._replace(findings=findings, kept=kept, compared=compared, free_bytes=room)
 
     def damage_notices(self) -> tuple[Notice, ...]:
         """Say what is known to be damaged without a look at all: what was set aside, and what the last search met."""
@@ -72,6 +73,7 @@ def looked_at(
 
     A store that is in no file has none that could be damaged.
     """
+    from .storage.sqlite import disk
     from .storage.sqlite.mending import examined, mended
 
     if not store.is_file():
@@ -79,14 +81,21 @@ def looked_at(
     tick = progress or (lambda *_: None)
     findings, kept = mended(store, tick) if repair else (examined(store, tick), "")
     if not deep or not is_usable(findings):
-        return tuple(findings), kept, None
+        return (*findings, *disk.findings(store)), kept, None
     from .storage.sqlite.reanalysis import compare
 
     differing, compared = compare(store, tick)
     if differing and repair:
         differing, again = mended(store, tick, differing)
         kept = again or kept
-    return (*findings, *differing), kept, compared
+    return (*findings, *differing, *disk.findings(store)), kept, compared
+
+
+def room_for(store: Path) -> int | None:
+    """Return how many bytes are left on the disk of a store; None for one that is in no file."""
+    from .storage.sqlite.disk import free_bytes
+
+    return free_bytes(store) if store.is_file() else None
 
 
 def is_usable(findings: Sequence[Finding]) -> bool:

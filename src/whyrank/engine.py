@@ -379,18 +379,18 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         return (own if own.reranker is not None else replace(own, reranker=self._reranker),)
 
 
-def open_store(path: Path, keyword: str, cache_megabytes: int) -> Store:
+def open_store(path: Path, keyword: str, cache_megabytes: int, ballast_megabytes: int = 0) -> Store:
     """Open the store in a file, or make it."""
     from .storage.sqlite.store import SqliteStore
 
     prepare_place(path)
-    return SqliteStore(path, keyword, cache_megabytes)
+    return SqliteStore(path, keyword, cache_megabytes, ballast_megabytes=ballast_megabytes)
 
 
 def prepare_place(path: Path) -> None:
     """Make the folder of a store; refuse a path that can be no file, or leads nowhere."""
     with _usable(path):
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
 
 
 def check_store(path: Path) -> None:

@@ -12,7 +12,7 @@ from . import config as settings
 from .access import served_card, served_embedder, served_llm, served_model
 from .arguments import check_page
 from .checkups import Checkup
-from .doctoring import is_usable, looked_at
+from .doctoring import is_usable, looked_at, room_for
 from .embedding.missing import MissingModel
 from .embedding.providers import DEFAULT, FETCHED, SERVED, SHAPING, earlier_embedder, embedder_named
 from .engine import Engine, open_store, prepare_place
@@ -75,7 +75,7 @@ def open_engine(
     config = settings.load(given, workspace=Path(workspace) if workspace is not None else None)
     # First, so that a model that is not there leaves no store behind.
     embedder = _embedder(config)
-    opened = open_store(config.store, config["keyword"], config["cache.megabytes"])
+    opened = open_store(config.store, config["keyword"], config["cache.megabytes"], config["ballast.megabytes"])
     return Engine(
         opened,
         embedder,
@@ -107,11 +107,12 @@ def doctor(
         raise StoreError(f"{place} is empty: a store that was never written", _NEVER_WRITTEN)
     findings, kept, compared = looked_at(place, repair, progress, deep=deep)
     if not is_usable(findings):
-        return Checkup(findings, kept=kept)
+        return Checkup(findings, kept=kept, free_bytes=room_for(place))
     try:
         with open_engine(store, workspace=workspace, **options) as engine:
             inside = engine.cared_for(repair, progress)
-            return inside._replace(findings=findings, kept=kept, compared=compared)
+            room = room_for(place)
+            return inside._replace(findings=findings, kept=kept, compared=compared, free_bytes=room)
     except StoreDamaged as error:
         from .storage.sqlite.mending import unusable
 

@@ -167,6 +167,8 @@ class StoreStatus:
     without_vector: int
     bytes: int | None
     engine: str
+    free_bytes: int | None = None  # on the disk of the store
+    ballast_bytes: int | None = None  # kept beside it, to be given up when the disk is full
 
 
 class Store(Protocol):

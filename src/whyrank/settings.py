@@ -167,6 +167,9 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "cache.megabytes", 224, _whole(8, 1_000_000), "memory an open store may keep for pages and vectors, about"
         ),
+        Setting(
+            "ballast.megabytes", 8, _whole(0, 1_024), "room kept beside a store so that deletes work on a full disk"
+        ),
         Setting("language", "en", _one_of(*LANGUAGES), "the language of texts that do not show theirs (ISO 639-1)"),
         Setting(
             "calibration",

@@ -324,6 +324,8 @@ def status(store: StoreStatus, space: str, calibrations: Iterable[Calibration] =
         "spaces": dict(store.spaces),
         "without_vector": store.without_vector,
         "bytes": store.bytes,
+        "free_bytes": store.free_bytes,
+        "ballast_bytes": store.ballast_bytes,
         "calibrations": [calibration(made) for made in calibrations],
         "format": FORMAT,
     }

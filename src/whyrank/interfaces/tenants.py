@@ -73,7 +73,7 @@ def check_stores(whom: Served) -> None:
 
 def _make_folder(place: Path) -> None:
     try:
-        place.mkdir(exist_ok=True)
+        place.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise StoreError(f"there is no folder {place}, and none can be made: {error.strerror}", "make it") from error
 

@@ -61,6 +61,7 @@ def _say_json(asked: argparse.Namespace, found: Checkup) -> None:
     damage = [{**finding._asdict(), "names": list(finding.names)} for finding in found.findings]
     told: dict[str, Any] = {
         "file": {"sound": found.is_sound, "findings": damage, "kept": found.kept or None},
+        "free_bytes": found.free_bytes,
         "words": None,
         "vectors": None,
         "compared": None if found.compared is None else found.compared._asdict(),
@@ -81,7 +82,8 @@ def _say_json(asked: argparse.Namespace, found: Checkup) -> None:
 
 
 def _say(asked: argparse.Namespace, found: Checkup) -> None:
-    _say_file(found.findings, found.kept)
+    _say_file([finding for finding in found.findings if finding.code != "disk"], found.kept)
+    _say_disk(found)
     if found.compared is not None:
         done = found.compared
         output.say(
@@ -103,6 +105,13 @@ def _say(asked: argparse.Namespace, found: Checkup) -> None:
         output.say("vectors: in order")
     output.show_backlog(behind)
     output.show_notices(notices)
+
+
+def _say_disk(found: Checkup) -> None:
+    """Print that little room is left on the disk of the store, and what to do about it; `status` prints how much."""
+    for finding in found.findings:
+        if finding.code == "disk":
+            output.say(on_one_line(f"disk: {finding.message} ({finding.hint})"))
 
 
 def _say_file(findings: Sequence[Finding], kept: str) -> None:

@@ -44,7 +44,10 @@ def held_for(door: Door, values: Values) -> StoreStatus:
     engine, share = door.desk.reading(), _share(door, values)
     # As long as there is no store, an empty one answers, which lies elsewhere.
     seen = replace(engine.status(scope=share), location=str(door.desk.store))
-    return replace(seen, bytes=engine.status("").bytes) if share == [] else seen
+    if share != []:
+        return seen
+    whole = engine.status("")
+    return replace(seen, bytes=whole.bytes, free_bytes=whole.free_bytes, ballast_bytes=whole.ballast_bytes)
 
 
 def _share(door: Door, values: Values) -> list[str] | None:

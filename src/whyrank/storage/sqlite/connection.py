@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import StoreDamaged, StoreError, StoreFull, StoreLocked
+from .disk import is_full
 
 if TYPE_CHECKING:
     import sqlite3
@@ -116,8 +118,24 @@ def connected_to_read(path: Path, forgiving: bool) -> Connection:
     return connection
 
 
+def make_private(path: Path) -> None:
+    """Make a file, if there is none, that only its owner may read; SQLite gives its log the same permissions."""
+    with suppress(FileExistsError, PermissionError, FileNotFoundError):  # who opens it says what is wrong
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
+
+
+def tighten(path: Path, mode: int) -> None:
+    """Take permissions to read away from others, if the file is ours and nobody else was given leave to write it."""
+    with suppress(OSError):
+        known = path.stat(follow_symlinks=False)
+        is_ours = hasattr(os, "getuid") and known.st_uid == os.getuid() and not stat.S_ISLNK(known.st_mode)
+        if is_ours and known.st_mode & 0o055 and not known.st_mode & 0o022:
+            path.chmod(mode)
+
+
 def connected(path: Path, forgiving: bool) -> Connection:
     """Open a file that we may write."""
+    make_private(path)
     return _connect(path.absolute().as_uri(), forgiving)
 
 
@@ -206,7 +224,7 @@ def told(path: Path, error: sqlite3.Error) -> StoreError:
     text = str(error).lower()
     if "locked" in text or "busy" in text:
         return StoreLocked(f"{path} is locked: {error}", "wait for the other process, or stop it")
-    if "full" in text:
+    if "full" in text or ("i/o error" in text and is_full(path)):
         return StoreFull(f"no room left to write {path}", "free space on the disk; nothing was lost")
     if any(word in text for word in _DAMAGE):
         return StoreDamaged(
@@ -216,5 +234,11 @@ def told(path: Path, error: sqlite3.Error) -> StoreError:
     if "readonly" in text or "unable to open" in text:
         return StoreError(
             f"{path} cannot be opened for this: {error}", "check the permissions of the file and its folder"
+        )
+    if "i/o error" in text:
+        return StoreError(
+            f"{path} could not be read or written: {error}",
+            "look at the disk and what the system's log says of it (a network share that is gone, a quota, a failing "
+            "drive), then try again; nothing that was acknowledged is lost, and `whyrank doctor` looks at the store",
         )
     return StoreError(f"{path}: {error}")

@@ -9,7 +9,7 @@ from glob import escape
 from itertools import chain, count
 from pathlib import Path
 
-from .connection import Connection, connect, translated
+from .connection import Connection, connect, make_private, translated
 from .database import Database
 
 _ASIDE = ".part"
@@ -23,6 +23,7 @@ Tick = Callable[[int, int, str], None]
 
 def copy_store(path: Path, to: Path) -> None:
     """Copy a store as it stands at this moment, while others read and write it; a copy that is only tried out."""
+    make_private(to)
     with closing(Database(path)) as database, translated(path), closing(connect(to)) as target:
         database.reader().backup(target)
 

@@ -156,7 +156,7 @@ class KeywordIndex(Protocol):
         """Drop what a merge has written so far: it may hold postings of memories that are being purged."""
 
     def scrub(self, connection: Connection, scope: str) -> bool:
-        """Take what is left of removed memories out of a scope, a bounded piece of it; tell whether more may be left."""
+        """Take what is left of removed memories out of a scope, a bounded piece of it; tell whether more is left."""
 
     def holders(self, view: View, shelf: Shelf, term: str) -> Integers:
         """Return the places of a shelf whose own texts hold a term."""

@@ -10,6 +10,7 @@ from ...ports import SortingKey, StoreStatus
 from ...types import Memory, Order, Scope, Where
 from .bookkeeping import SEEN, Bookkeeping
 from .connection import LIBRARY, Connection, leniently
+from .disk import Ballast, free_bytes
 from .filters import Clause, clause_for
 from .keyword import KeywordIndex
 from .queue import as_json
@@ -23,6 +24,7 @@ class Listing(Bookkeeping):
     """Lists and counts."""
 
     _kernel: Kernel | None
+    _ballast: Ballast
 
     def _clause(self, where: Where) -> Clause:
         raise NotImplementedError
@@ -72,6 +74,8 @@ class Listing(Bookkeeping):
                 if space
                 else 0,
                 bytes=count("PRAGMA page_count") * count("PRAGMA page_size") if scopes is None else None,
+                free_bytes=free_bytes(self._database.file) if scopes is None else None,
+                ballast_bytes=self._ballast.size if scopes is None else None,
                 engine=f"{LIBRARY}, {'a' if self._kernel is not None else 'no'} compiled kernel",
             )
 

@@ -16,7 +16,7 @@ except ImportError:  # Windows has no flock; filelock knows its ways
     HAS_FLOCK = False
 else:
     HAS_FLOCK = True
-    _OPENED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    _OPENED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     _AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 # The byte of SQLite's shared memory that every connection to a file in WAL mode holds a lock on (`UNIX_SHM_DMS`).
@@ -43,7 +43,7 @@ class FlockedFile:
     def take(self, seconds: float) -> None:
         """Hold the lock; `Timeout` if others hold it for so many seconds."""
         if self._file < 0:
-            self._file = os.open(self._path, _OPENED, 0o644)
+            self._file = os.open(self._path, _OPENED, 0o600)
         try:
             fcntl.flock(self._file, _AT_ONCE)
         except BlockingIOError:

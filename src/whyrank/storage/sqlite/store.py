@@ -6,14 +6,16 @@ import json
 import math
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
+from glob import escape
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from ...columns import Listed, MemoryId, with_gaps
-from ...errors import StoreError
+from ...errors import StoreError, StoreFull
 from ...hits import ContentKey, Fetched
 from ...kernel import COMPILED, Kernel
 from ...matches import NameProbe
@@ -23,8 +25,9 @@ from ..pools import best
 from ..samples import spread
 from . import arrivals, past, purging, readers, restating
 from .catalogue import Catalogue, lost_notice
-from .connection import Connection, translated
+from .connection import Connection, tighten, translated
 from .database import Database
+from .disk import BALLAST_MEGABYTES, Ballast
 from .filters import Clause, clause_for
 from .indexes import DEFAULT, INDEXES, IndexName, answering, prepare_index
 from .keyword import Found, KeywordIndex, View
@@ -38,8 +41,11 @@ from .schema import prepare
 from .vectors import VectorIndex
 from .writing import Writing, read_anew
 
+_T = TypeVar("_T")
 _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
+STORE_FOLDER = ".whyrank"  # of a workspace, made by us
+_BALLAST_SECONDS = 60.0  # between two looks at how large it should be
 _PURGE_AGAIN_SECONDS = 1.0  # between two tries to finish a purge
 _MEGABYTE = 1024 * 1024
 CACHE_MEGABYTES = 224
@@ -54,9 +60,12 @@ class SqliteStore(Listing):
         keyword: str = DEFAULT,
         cache_megabytes: int = CACHE_MEGABYTES,
         kernel: Kernel | None = COMPILED,
+        ballast_megabytes: int = BALLAST_MEGABYTES,
     ) -> None:
         self._kernel = kernel
         self._database = Database(path)
+        self._ballast = Ballast(self._database.file, ballast_megabytes * _MEGABYTE)
+        self._ballast_kept = 0.0  # when it was looked after last
         self._names = NameIndex()
         # Vectors are read in thousands, pages of postings a few at a time.
         self._page_bytes = cache_megabytes * _MEGABYTE * 2 // 7
@@ -71,10 +80,22 @@ class SqliteStore(Listing):
         self._purge_again = math.inf  # when a purge that could not be finished is tried again
         self._catalogue = Catalogue(lambda connection, row: self._index(connection).stored_tokens(connection, row))
         try:
-            self._prepare(path, keyword)
+            self._with_ballast(lambda: self._prepare(path, keyword))
+            self._tighten()
+            self._keep_ballast()
         except BaseException:
             self._database.close()
             raise
+
+    def _tighten(self) -> None:
+        """Let only the owner read files that an earlier whyrank has made for everybody."""
+        if not self._database.read_only:
+            file = self._database.file
+            beside = file.parent.glob(f"{escape(file.name)}[-.]*")
+            for one in (file, *(other for other in beside if other.suffix != ".pins")):
+                tighten(one, 0o600)
+            if file.parent.name == STORE_FOLDER:
+                tighten(file.parent, 0o700)
 
     def _prepare(self, path: Path, keyword: str) -> None:
         if self._database.read_only and not path.exists():
@@ -105,6 +126,13 @@ class SqliteStore(Listing):
 
     def write(self, changes: Changes) -> None:
         """Apply changes in one transaction; return only when they are durable."""
+        if changes.put or changes.vectors:
+            self._write(changes)
+            self._keep_ballast()
+        else:
+            self._with_ballast(lambda: self._write(changes))
+
+    def _write(self, changes: Changes) -> None:
         with self._database.writing() as connection:
             writing = self._writing(connection)
             writing.apply(changes)
@@ -113,6 +141,23 @@ class SqliteStore(Listing):
             self._tidy(len(changes.put))
         if time.monotonic() > self._purge_again:
             self._finish_purge()
+
+    def _with_ballast(self, run: Callable[[], _T]) -> _T:
+        """Run what must not fail for want of room: opening, or freeing space; a full disk takes the ballast."""
+        try:
+            return run()
+        except StoreFull:
+            if not self._ballast.release():
+                raise
+            self._ballast_kept = 0.0  # it is made again soon
+            return run()
+
+    def _keep_ballast(self) -> None:
+        """Look after the ballast, now and then."""
+        now = time.monotonic()
+        if now > self._ballast_kept + _BALLAST_SECONDS and not self._database.read_only:
+            self._ballast_kept = now
+            self._ballast.keep()
 
     def _writing(self, connection: Connection) -> Writing:
         broken = self._catalogue.broken()
@@ -131,6 +176,7 @@ class SqliteStore(Listing):
         if self._is_untidy:
             with suppress(StoreError):  # the fact is stored; whoever comes next does the rest
                 self._tidy(0)
+        self._keep_ballast()
         if time.monotonic() > self._purge_again:
             self._finish_purge()
         return True
@@ -152,6 +198,7 @@ class SqliteStore(Listing):
             self._is_untidy = index.is_due(connection)
         while self._is_untidy:
             self._tidy(0)
+        self._keep_ballast()
 
     def _index(self, connection: Connection) -> KeywordIndex:
         """Return the index of the moment a connection sees: another process may have switched it."""
@@ -358,7 +405,7 @@ class SqliteStore(Listing):
     def purge(self) -> tuple[str, ...]:
         """Leave no byte of what was removed in the file or its log; say what may still hold some."""
         self._purge_again = time.monotonic() + _PURGE_AGAIN_SECONDS
-        remains = purging.purge(self._database, self._scrub)
+        remains = self._with_ballast(lambda: purging.purge(self._database, self._scrub))
         with self._database.connection() as connection:
             if not purging.is_due(connection):
                 self._purge_again = math.inf
