@@ -224,6 +224,8 @@ def _descriptor(path: Path) -> Iterator[int]:
         return
     known = os.stat(path)
     with _TURN:
+        for gone in [one for one, held in _DESCRIPTORS.items() if not os.fstat(held).st_nlink]:
+            os.close(_DESCRIPTORS.pop(gone))  # of a file that was deleted: nobody locks it any more
         kept = _DESCRIPTORS.get((known.st_dev, known.st_ino))
         if kept is None:
             kept = os.open(path, os.O_RDWR | os.O_CLOEXEC)
