@@ -6,7 +6,7 @@ DATA ?=
 # Of the others most take an hour to build a million notes.
 MILLION_PEERS = fts5+numpy,fts5 without stop words,tantivy,tantivy without stop words
 
-.PHONY: demo test check format mutants eval bench conformance soak screenshots lock audit clean
+.PHONY: demo test check format mutants sanitize eval bench conformance soak screenshots lock audit clean
 
 demo: $(VENV)/.user
 	@$(BIN)/python examples/demo.py
@@ -26,6 +26,10 @@ format: $(VENV)/.dev
 
 mutants: $(VENV)/.dev
 	$(BIN)/python -m tests.mutants
+
+# The kernel with AddressSanitizer and UndefinedBehaviorSanitizer, built into a scratch folder; takes gcc.
+sanitize: $(VENV)/.dev
+	$(BIN)/python -m tests.sanitize
 
 eval: $(VENV)/.user
 	@test -n "$(DATA)" || { echo "say where the sets are: make eval DATA=folder"; exit 2; }

@@ -494,7 +494,7 @@ static Py_ssize_t quote(File *file, Py_ssize_t start)
         if (is_deep(line))
             return UNCERTAIN;
     Line line = bare_end(line_at(file, last - 1));
-    return line.text[line.size - 1] == '>' ? UNCERTAIN : if_blank(file, last);
+    return !line.size || line.text[line.size - 1] == '>' ? UNCERTAIN : if_blank(file, last);
 }
 
 /* Return where a list ends: it goes on with items of its kind and with whatever is indented below them. */

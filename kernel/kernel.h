@@ -19,10 +19,11 @@
 #define FETCH(at) ((void)(at))
 #endif
 
-/* A contiguous buffer, held until it is let go. */
+/* A contiguous buffer, held until it is let go. Numbers that are not aligned are read from a copy of them. */
 typedef struct {
     Py_buffer view;
     Py_ssize_t count;
+    void *copied; /* where the numbers are that `view.buf` is a copy of; NULL if it is none */
 } Numbers;
 
 /* Hold the numbers of an object; each takes `size` bytes. Returns 0, or -1 with an exception set. */

@@ -102,14 +102,23 @@ double likeness_compared(const Likeness *likeness, int64_t one, int64_t other)
 
 /* -- from Python ---------------------------------------------------------------------------------------------- */
 
+/* Tell whether numbers are so many rows of a width; a product of what was given could overflow. */
+static int are_rows(Py_ssize_t numbers, Py_ssize_t rows, Py_ssize_t width)
+{
+    return width ? numbers % width == 0 && numbers / width == rows : numbers == 0;
+}
+
 static int fits(const Likeness *likeness)
 {
     const Numbers *held = likeness->held;
-    Py_ssize_t count = likeness->count, last = -1;
+    Py_ssize_t count = likeness->count, rows = likeness->size ? held[0].count / likeness->size : 0;
+    int64_t last = -1;
     for (Py_ssize_t i = 0; i < count; i++)
-        last = likeness->which[i] > last ? (Py_ssize_t)likeness->which[i] : last;
-    return held[0].count == (last + 1) * likeness->size && held[2].count == count * likeness->words &&
-           held[3].count == count && held[4].count == count * count && held[5].count == count * count;
+        last = likeness->which[i] > last ? likeness->which[i] : last;
+    int are_there = likeness->size ? last == rows - 1 : last < 0 || held[0].count == 0;
+    return are_there && are_rows(held[0].count, rows, likeness->size) &&
+           are_rows(held[2].count, count, likeness->words) && held[3].count == count &&
+           are_rows(held[4].count, count, count) && held[5].count == held[4].count;
 }
 
 /* Return how many numbers each row of a table has; there may be none. */

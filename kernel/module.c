@@ -4,6 +4,21 @@
 #include "kernel.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* Have numbers read from an aligned copy. Returns 0, or -1 with an exception set. */
+static int aligned(Numbers *numbers)
+{
+    void *copy = PyMem_Malloc(numbers->view.len ? (size_t)numbers->view.len : 1);
+    if (copy == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(copy, numbers->view.buf, (size_t)numbers->view.len);
+    numbers->copied = numbers->view.buf;
+    numbers->view.buf = copy;
+    return 0;
+}
 
 int numbers_held(PyObject *object, Py_ssize_t size, int is_written, const char *name, Numbers *numbers)
 {
@@ -17,13 +32,28 @@ int numbers_held(PyObject *object, Py_ssize_t size, int is_written, const char *
         return -1;
     }
     numbers->count = numbers->view.len / size;
+    numbers->copied = NULL;
+    if ((uintptr_t)numbers->view.buf % (uintptr_t)size == 0)
+        return 0;
+    if (is_written || aligned(numbers) < 0) {
+        if (is_written)
+            PyErr_Format(PyExc_ValueError, "%s: numbers that are written have to be aligned", name);
+        PyBuffer_Release(&numbers->view);
+        return -1;
+    }
     return 0;
 }
 
 void numbers_let_go(Numbers *numbers, int count)
 {
-    while (count-- > 0)
-        PyBuffer_Release(&numbers[count].view);
+    while (count-- > 0) {
+        Numbers *one = &numbers[count];
+        if (one->copied != NULL) {
+            PyMem_Free(one->view.buf);
+            one->view.buf = one->copied;
+        }
+        PyBuffer_Release(&one->view);
+    }
 }
 
 PyObject *rewritten(PyObject *text, Py_ssize_t (*write)(const char *text, Py_ssize_t size, char *out))

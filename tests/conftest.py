@@ -10,6 +10,7 @@ from hypothesis import settings
 
 # The suite says the same of the same code every time; `make soak` thinks of new examples.
 settings.register_profile("suite", derandomize=True)
+settings.register_profile("sanitize", derandomize=True, deadline=None)  # `make sanitize`, where all takes longer
 if "SOAK" not in os.environ:
     settings.load_profile("suite")
 

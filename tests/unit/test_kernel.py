@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from whyrank.kernel import COMPILED
+from whyrank.kernel import COMPILED, Compared
 from whyrank.storage.fields import WORDS
 from whyrank.storage.sqlite.postings.inversion import Text, follower_of, invert, key_of
 from whyrank.storage.sqlite.postings.pages import Listed, list_of, one_page
@@ -374,3 +374,43 @@ def test_wide_lists_name_no_places_that_are_not_there() -> None:
             totals = np.zeros(9)
             COMPILED.sums(totals, (kind._replace(terms=((1.0, (wide,)),)),))  # type: ignore[arg-type]
             assert not totals.any()  # what stands before the first place is passed over
+
+
+def unaligned(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the same numbers one byte beside where a number may stand."""
+    room = np.zeros(numbers.nbytes + 8, np.uint8)
+    start = 1 + -room.ctypes.data % 8
+    moved = room[start : start + numbers.nbytes].view(numbers.dtype).reshape(numbers.shape)
+    moved[:] = numbers
+    assert not moved.flags.aligned
+    return moved
+
+
+def test_numbers_that_are_not_aligned_are_read_all_the_same() -> None:
+    vectors = cloud(5, 24)
+    codes, scales, errors = coded(unaligned(vectors))
+    wanted = coded(vectors)
+    assert codes.tolist() == wanted[0].tolist()
+    assert (scales.tolist(), errors.tolist()) == (wanted[1].tolist(), wanted[2].tolist())
+
+
+def test_numbers_that_are_not_aligned_are_not_written() -> None:
+    assert COMPILED is not None
+    scales = unaligned(np.zeros(5, np.float32))
+    with pytest.raises(ValueError, match="have to be aligned"):
+        COMPILED.coded(cloud(5, 24), np.zeros((5, 24), np.int8), scales, np.zeros(5, np.float32))
+
+
+@pytest.mark.parametrize("row", [2, 2**62, 2**63 - 1])
+def test_vectors_that_are_not_there_are_not_compared_however_far_beyond_the_last(row: int) -> None:
+    assert COMPILED is not None
+    which = np.array([0, row], np.int64)
+    alike, known = np.zeros((2, 2)), np.zeros((2, 2), np.bool_)
+    compared = Compared(cloud(2, 4), which, np.zeros((2, 0), np.uint64), np.ones(2, np.int64), alike, known)
+    with pytest.raises(ValueError, match="not of one size"):
+        COMPILED.alike(compared, 0, np.arange(2), np.zeros(2))
+
+
+def test_a_quote_in_front_of_half_a_character_is_left_to_the_parser() -> None:
+    assert COMPILED is not None
+    assert COMPILED.blocks(("> said", "\ud800"), 0) == ([], 0)
