@@ -37,6 +37,13 @@ class Mutant(NamedTuple):
 
 MUTANTS = (
     Mutant(
+        "a full disk keeps its ballast",
+        "storage/sqlite/store.py",
+        "if not self._ballast.release():",
+        "if True:",
+        "tests/soak/test_full_disk.py",
+    ),
+    Mutant(
         "copies of moved cells survive a purge",
         "storage/sqlite/purging.py",
         "os.write(file, bytes(size))",
