@@ -146,7 +146,7 @@ class _Look:
         query = "SELECT records FROM records WHERE scope = ? AND first = ?"
         for block, made in blocks.items():
             try:
-                stored = decoded(self._connection.execute(query, block).fetchone()[0])
+                stored = decoded(self._connection.execute(query, block).fetchone()[0], *block)
                 wanted = {place: np.array([record], RECORD)[0] for place, record in made.items()}
                 self.wrong["records"] += sum(stored[place] != record for place, record in wanted.items())
             except _MISREAD:
@@ -209,7 +209,7 @@ class _Look:
             "SELECT space, scope, first, entries, signs FROM sign_blocks"
         ).fetchall():
             self._tick(self.done["sign_blocks"], 0, "signs")
-            block = signs_in(first, entries, signs)
+            block = signs_in(space, scope, first, entries, signs)
             if block is None:
                 continue
             made = read_range(self._connection, space, scope, first, first + BLOCK)
