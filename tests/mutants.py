@@ -404,8 +404,8 @@ MUTANTS = (
     Mutant(
         "pool follows the limit",
         "search/retrieval.py",
-        "runs.append(store.nearest(vector, space, where, plan.pool))",
-        "runs.append(store.nearest(vector, space, where, query.limit))",
+        "store.nearest(vector, space, where, plan.pool)",
+        "store.nearest(vector, space, where, query.limit)",
         "tests/regressions",
     ),
     Mutant(
@@ -772,6 +772,27 @@ MUTANTS = (
         "    is_sized = len(blob) == size if size is not None else",
         "    is_sized =",
         DAMAGE,
+    ),
+    Mutant(
+        "caches grow without bound",
+        "caches.py",
+        "while self.nbytes > self.max_bytes and len(self._values) > 1:",
+        "while False:",
+        "tests/unit/test_caches.py",
+    ),
+    Mutant(
+        "runs that found nothing are kept for good",
+        "storage/sqlite/recent.py",
+        "if not run.ids:",
+        "if False:",
+        "tests/unit/test_caches.py",
+    ),
+    Mutant(
+        "runs are begun after the deadline",
+        "search/retrieval.py",
+        "if not deadline.has_passed:",
+        "if True:",
+        "tests/unit/search/test_deadline.py",
     ),
 )
 

@@ -28,6 +28,7 @@ from .arguments import (
 from .background import Background
 from .changing import Changing
 from .columns import MemoryId
+from .deadline import Deadline
 from .doctoring import Doctoring
 from .errors import ConfigError, ProviderUnavailable, StoreError
 from .extracting import Extracting
@@ -157,15 +158,21 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         max_tokens: int | None = None,
         expand: bool | None = None,
         syntax: str = "plain",
+        timeout_ms: int | None = None,
         **filters: Any,
     ) -> Results:
         """Return the memories that answer a question, best first, each able to explain its rank.
 
         With `expand` a language model widens the question first; unsaid, `query_expansion.enabled` counts. With
-        `syntax="advanced"` the query knows AND, OR, NOT, parentheses, `word*` and `field:`.
+        `syntax="advanced"` the query knows AND, OR, NOT, parentheses, `word*` and `field:`. After `timeout_ms` the
+        answer is what was found so far, and a notice says what is missing; unsaid, the setting `timeout_ms` counts.
         """
         check_budget(max_tokens)
         asked = self._query(query, limit, offset, filters, syntax, strict, max_tokens)
+        allowed_ms = self._config["timeout_ms"] if timeout_ms is None else timeout_ms
+        if allowed_ms is not None:
+            check_count("timeout_ms", allowed_ms)
+            asked = replace(asked, deadline=Deadline(allowed_ms))
         chosen, unused = self._policy(recipe)
         asked, widened = self._widened(asked, expand)
         with self._store.reading():
@@ -213,7 +220,7 @@ class Engine(Changing, Extracting, Pinning, Doctoring):
         """Let a language model widen a question, if it shall; no store is held while that is waited for."""
         if not (self._config["query_expansion.enabled"] if expand is None else expand):
             return query, ()
-        expansion, notices = self._expander.widened(query.text)
+        expansion, notices = self._expander.widened(query.text, query.deadline)
         return replace(query, expansion=expansion), notices
 
     @cached_property

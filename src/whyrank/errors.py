@@ -9,7 +9,8 @@ WhyrankError (message, hint)
 │   ├── SchemaTooNew       written by a newer whyrank; left untouched
 │   ├── StoreDamaged       not a database, or a damaged one
 │   ├── StoreFull          no room left on the disk
-│   └── StoreUnavailable   deleted or replaced while open, or forked in the middle of a call
+│   ├── StoreUnavailable   deleted or replaced while open, or forked in the middle of a call
+│   └── StoreTimeout       a search took so long that its statement was aborted
 ├── SpaceMismatch          vectors of another model, prompt or dimension
 ├── ProviderError          an embedder or model cannot answer
 │   ├── ProviderUnavailable  nobody there, overloaded, or asking to wait
@@ -72,6 +73,10 @@ class StoreFull(StoreError):
 
 class StoreUnavailable(StoreError):
     """The store that was opened is not there any more, or must not be used by this process."""
+
+
+class StoreTimeout(StoreError):
+    """A statement was aborted because a search had taken too long."""
 
 
 class SpaceMismatch(WhyrankError):

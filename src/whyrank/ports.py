@@ -169,6 +169,9 @@ class StoreStatus:
     engine: str
     free_bytes: int | None = None  # on the disk of the store
     ballast_bytes: int | None = None  # kept beside it, to be given up when the disk is full
+    caches: Mapping[str, int] = field(
+        default_factory=dict, compare=False
+    )  # bytes held by each; none where only a share is told
 
 
 class Store(Protocol):
@@ -180,6 +183,9 @@ class Store(Protocol):
     @property
     def is_current(self) -> bool:
         """Tell whether what was opened is still what stands under its name; if not, every call is refused."""
+
+    def aborting(self, moment: float) -> AbstractContextManager[None]:
+        """Abort reads of this thread inside the block with StoreTimeout once `time.monotonic()` has passed a moment."""
 
     def take_in(self, arrival: Arrival) -> bool:
         """Store one new fact; return only when it is durable, and every later read finds it.

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from .analysis.languages import LANGUAGES
+from .deadline import MAX_TIMEOUT_MS
 from .embedding.prompts import canonical_prompt
 from .embedding.providers import NAMES as EMBEDDERS
 from .errors import ConfigError
@@ -165,7 +166,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("llm.timeout_s", 120.0, _number(0.1, 3_600), "how many seconds one answer may take"),
         Setting("keyword", "postings", _one_of("postings", "fts5"), "the keyword index; a store is switched in place"),
         Setting(
-            "cache.megabytes", 224, _whole(8, 1_000_000), "memory an open store may keep for pages and vectors, about"
+            "cache.megabytes", 320, _whole(8, 1_000_000), "memory the caches of an open store may hold together, about"
         ),
         Setting(
             "ballast.megabytes", 8, _whole(0, 1_024), "room kept beside a store so that deletes work on a full disk"
@@ -186,6 +187,12 @@ SETTINGS: dict[str, Setting] = {
         Setting("dedup.cosine", 0.95, _number(0, 1), "from which cosine on two facts say almost the same"),
         Setting("recipe", "default", lambda name: recipe_named(_text(name)).name, "how results are ranked"),
         Setting("limit", 6, _whole(1, 1_000), "how many results a search gives"),
+        Setting(
+            "timeout_ms",
+            None,
+            _optional_whole(1, MAX_TIMEOUT_MS),
+            "how long a search may take; unset: as long as it takes, over HTTP and MCP 10 s",
+        ),
         Setting("pins", None, _optional_text, "where pins are kept, taken from the workspace; unset: beside the store"),
         Setting("chunk.tokens", 400, _whole(16, 4_000), "the length of a chunk, in estimated tokens"),
         Setting("chunk.overlap", 80, _whole(0, 2_000), "how much of a chunk the next one repeats"),

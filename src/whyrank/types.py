@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from .columns import Candidate, Listed, MemoryId
+from .deadline import Deadline
 from .expressions import Expression
 from .matches import NameProbe, TermBoost
 from .trail import TermValue
@@ -403,3 +404,4 @@ class Query:
     max_tokens: int | None = None
     expansion: Expansion | None = None
     syntax: Syntax = "plain"
+    deadline: Deadline | None = field(default=None, compare=False)  # None: it may take as long as it takes

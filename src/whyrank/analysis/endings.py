@@ -8,8 +8,8 @@ too; each is the stem of a word that does begin so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
+from ..caches import text_cache
 from .languages import LATIN_LANGUAGES, script_language
 from .stems import STUB_LETTERS, stem
 
@@ -58,7 +58,7 @@ def spellings(beginning: str, latin: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((beginning, beginning.translate(_RESPELLED.get(language, {})))))
 
 
-@lru_cache(maxsize=4_096)
+@text_cache(4_096)
 def stems_beginning(beginning: str, latin: str) -> tuple[str, ...]:
     """Return stems of words that begin so although the stem itself does not, in the language of a text."""
     language = script_language(beginning) or latin

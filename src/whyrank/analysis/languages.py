@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
+from ..caches import text_cache
 from .patterns import pattern
 from .stopwords import STOP_WORDS
 from .text import fold
@@ -14,6 +15,7 @@ from .text import fold
 DEFAULT_LANGUAGE = "en"
 VOTING_WORDS = 400  # the beginning of a text is enough to tell its language
 SURE_VOTES = 2
+_LONGEST_CHUNK = 4_096  # characters of a text whose language is remembered
 WORDS_FOR_ONE_VOTE = 2  # in longer texts than this one function word of a language may speak for it
 
 # Words that stand alone: a part of a path, an address or an identifier says nothing about the language.
@@ -90,7 +92,7 @@ def _ascii_letters(text: str) -> int:
     return len(text.encode("ascii", errors="ignore").translate(None, _NO_LETTERS))
 
 
-@lru_cache(maxsize=256)
+@text_cache(256, _LONGEST_CHUNK)
 def latin_language(text: str, default: str = DEFAULT_LANGUAGE) -> str:
     """Let the stop words of a text vote; the default wins ties and silence."""
     return voted(_words(text), default)
@@ -169,7 +171,7 @@ def voices_in(words: Sequence[str]) -> list[str]:
     return voices
 
 
-@lru_cache(maxsize=32_768)
+@text_cache(16_384)
 def word_language(word: str, latin: str) -> str:
     """Return the language one word is stemmed in: its own script's, or the text's Latin language."""
     return script_language(word) or latin

@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from ..caches import text_cache
 from ..matches import NameMatch, NameProbe, NameRelation
 from ..ports import Name
 from ..types import Memory
@@ -42,7 +43,7 @@ RELATIONS: tuple[NameRelation, ...] = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=16_384)
+@text_cache(16_384)
 def name_key(text: str) -> str:
     """Fold a name and take out everything but letters and digits: `Remind Me`, `remind-me` and `RemindMe` meet."""
     folded = fold(text)
@@ -51,7 +52,7 @@ def name_key(text: str) -> str:
     return _NOT_IN_KEY.sub("", folded)
 
 
-@lru_cache(maxsize=4_096)
+@text_cache(4_096)
 def name_words(text: str) -> tuple[str, ...]:
     """Return the words of a name, identifiers split into theirs."""
     if text.isascii() and "'" not in text and not _HUMP.search(text):  # as most are

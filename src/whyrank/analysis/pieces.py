@@ -13,6 +13,7 @@ from itertools import chain, groupby
 from operator import or_
 from typing import NamedTuple
 
+from ..caches import share
 from ..kernel import COMPILED, Kernel, Told
 from ..memo import LONGEST_WORD
 from .compounds import compound_words
@@ -185,6 +186,7 @@ def _tokens(words: Sequence[str], stemmed: Mapping[str, str]) -> tuple[str, ...]
 
 
 _by_language: dict[tuple[str, bool], _Known] = {}
+share(lambda: sum(known.room for known in [*_by_language.values()]), _MOST_PIECES)
 
 
 def _leanings(latin: str) -> dict[str, int]:

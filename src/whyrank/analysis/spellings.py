@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from ..caches import text_cache
 from .stems import stem
 
 # Letters that Unicode does not take apart, as they are typed where there are none of them.
@@ -58,7 +59,7 @@ def may_hold_umlauts(word: str) -> bool:
     return _TWO_LETTERS.search(word) is not None
 
 
-@lru_cache(maxsize=4_096)
+@text_cache(4_096)
 def bare_spelling(word: str) -> str:
     """Return what a folded word has in common with all its spellings: no marks, and one letter where two may be one."""
     return _TWO_LETTERS.sub(lambda two: two[1] or "a", word.translate(_tables()[0]))
@@ -76,7 +77,7 @@ def are_spellings(one: str, other: str) -> bool:
     )
 
 
-@lru_cache(maxsize=1_024)
+@text_cache(1_024)
 def _typed(word: str) -> re.Pattern[str]:
     """Return what matches a word however each of its accents is typed."""
     plain, apart = _tables()

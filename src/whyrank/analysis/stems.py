@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import chain
 from typing import Any
 
 import snowballstemmer
+
+from ..caches import text_cache
 
 _ALGORITHMS = {
     "ar": "arabic",
@@ -29,7 +30,7 @@ STUB_LETTERS = 2  # a stem this short stands for too many words ("боюсь" be
 _IDLE: dict[str, list[Any]] = {algorithm: [] for algorithm in _ALGORITHMS.values()}
 
 
-@lru_cache(maxsize=65_536)
+@text_cache(16_384)
 def is_stub(word: str, language: str) -> bool:
     """Tell whether a folded word, or its stem, is so short that it stands for too many words."""
     algorithm = _ALGORITHMS.get(language)

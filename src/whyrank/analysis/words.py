@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ..caches import text_cache
 from ..expressions import label_of, meant
 from .languages import DEFAULT_LANGUAGE, LATIN_LANGUAGES, latin_language, word_language
 from .patterns import pattern
@@ -136,17 +136,25 @@ def words_meaning(term: str, text: str, default_language: str = DEFAULT_LANGUAGE
     return tuple(run for run in runs if wanted.intersection(token.text for token in run_tokens(run, latin)))
 
 
-def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[str, tuple[str, ...]]:
-    """Return, for each plain Latin word of a short text, what else it may stand in an index as.
+def foreign_stems(
+    text: str, default_language: str = DEFAULT_LANGUAGE, wanted: Collection[str] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Return, for each plain Latin word of a text, what else it may stand in an index as.
 
     Its stems in the languages the text was not taken for, and in all of them with its umlauts written otherwise.
+    With `wanted` only words that are one of these terms are stemmed: of a thousand words 64 are asked for.
     """
     composed = compose(clean(text).text)
     latin = latin_language(composed, default_language)
     found: dict[str, tuple[str, ...]] = {}
     for run in runs_in(composed):
         tokens = run_tokens(run, latin)
-        if is_unspaced(run) or len(tokens) != 1 or tokens[0].is_stop_word:
+        if (
+            len(tokens) != 1
+            or (wanted is not None and tokens[0].text not in wanted)
+            or tokens[0].is_stop_word
+            or is_unspaced(run)
+        ):
             continue
         spellings = (run, *_respelled(run.lower()))
         others = (run_tokens(spelling, language) for spelling in spellings for language in (latin, *LATIN_LANGUAGES))
@@ -156,7 +164,9 @@ def foreign_stems(text: str, default_language: str = DEFAULT_LANGUAGE) -> dict[s
     return found
 
 
-def german_stems(text: str, language: str, default_language: str = DEFAULT_LANGUAGE) -> dict[str, tuple[str, ...]]:
+def german_stems(
+    text: str, language: str, default_language: str = DEFAULT_LANGUAGE, wanted: Collection[str] | None = None
+) -> dict[str, tuple[str, ...]]:
     """Return, for tokens of a text in a language with umlauts or two letters for one, what else texts may hold of them.
 
     The German stemmer leaves umlauts away, so its stems show no accent; and a text of few words is seldom known to be
@@ -170,7 +180,10 @@ def german_stems(text: str, language: str, default_language: str = DEFAULT_LANGU
     for run in runs_of(composed):
         if not _UMLAUT_OR_TWO.search(run) or (latin != "de" and run.islower() and run.isascii()):
             continue
-        tokens, written = run_tokens(run, latin), (run.lower(), *_respelled(run.lower()))
+        tokens = run_tokens(run, latin)
+        if wanted is not None and not any(token.text in wanted for token in tokens):
+            continue
+        written = (run.lower(), *_respelled(run.lower()))
         for other in (run_tokens(one, spoken) for one in written for spoken in ("de", default_language)):
             for token, stemmed in zip(tokens, other, strict=True) if len(tokens) == len(other) else ():
                 if stemmed != token and not stemmed.is_stop_word and len(stemmed.text) >= _SHORTEST_GERMAN_STEM:
@@ -211,7 +224,7 @@ def bigrams(letters: str) -> list[Token]:
     return [Token(letters[i : i + 2]) for i in range(len(letters) - 1)]
 
 
-@lru_cache(maxsize=32_768)
+@text_cache(32_768)
 def run_tokens(run: str, latin: str) -> tuple[Token, ...]:
     """Return the tokens of one run of characters without spaces: the whole, and its parts where it has any."""
     folded = fold(run)[:MAX_TOKEN_LETTERS]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..arguments import scope_of
+from ..deadline import SERVER_TIMEOUT_MS
 from ..engine import Engine
 from ..errors import ConfigError, NotFound
 from ..types import GLOBAL, Memory
@@ -60,3 +61,9 @@ def _replaced(engine: Engine, named: str, own: list[str]) -> Memory | None:
         return engine.get(named, scope=own)
     except NotFound:
         return engine.saying(named, scope=own)
+
+
+def timeout_of(engine: Engine, values: Values) -> int:
+    """Return how many milliseconds a search through a server may take: as asked for, as set, or the usual limit."""
+    timeout_ms: int = values.get("timeout_ms") or engine.config["timeout_ms"] or SERVER_TIMEOUT_MS
+    return timeout_ms

@@ -326,6 +326,7 @@ def status(store: StoreStatus, space: str, calibrations: Iterable[Calibration] =
         "bytes": store.bytes,
         "free_bytes": store.free_bytes,
         "ballast_bytes": store.ballast_bytes,
+        "caches": dict(store.caches),
         "calibrations": [calibration(made) for made in calibrations],
         "format": FORMAT,
     }

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..analysis.text import clean
-from ..errors import ProviderGarbage, ProviderTimeout
+from ..caches import ByteBoundedCache
+from ..deadline import Deadline, call_within
+from ..errors import ProviderGarbage
 from ..ports import Completion, Llm, Message
 from ..types import Expansion, ExpansionMode, Notice
 from .probes import MOST_FURTHER_RUNS
@@ -22,7 +22,7 @@ from .probes import MOST_FURTHER_RUNS
 FLOOR_MS = 10_000  # less would throw away answers that are on their way
 MOST_LETTERS = {"hyde": 2_000, "variants": 300}  # of one text: about a chunk, about a question
 MOST_TOKENS = 400
-_REMEMBERED = 64  # questions; whoever pages through results, or asks why, asks the same again
+_REMEMBERED_BYTES = 128 * 1024  # some sixty questions; whoever pages through results asks the same again
 _SHOWN_LETTERS = 80
 
 _HYDE = """Write the passage that answers the user's question, as it might stand in somebody's notes: two or three plain
@@ -49,6 +49,11 @@ class Widened(NamedTuple):
     notices: tuple[Notice, ...]
 
 
+def _widened_bytes(question: str, widened: Widened) -> int:
+    texts = widened.expansion.texts if widened.expansion is not None else ()
+    return len(question) + sum(map(len, texts)) + sum(len(notice.message) for notice in widened.notices)
+
+
 class Expander:
     """Asks a language model for expansions, within a time limit (0 or less: none), and remembers the last ones."""
 
@@ -56,14 +61,14 @@ class Expander:
         self._llm = llm
         self._mode = mode
         self._wished_ms = timeout_ms
-        self._known: OrderedDict[str, Widened] = OrderedDict()
+        self._known: ByteBoundedCache[str, Widened] = ByteBoundedCache(_REMEMBERED_BYTES, _widened_bytes)
 
     @property
     def limit_s(self) -> float | None:
         """Return how many seconds a question waits; None for as long as it takes."""
         return max(self._wished_ms, FLOOR_MS) / 1000 if self._wished_ms > 0 else None
 
-    def widened(self, question: str) -> Widened:
+    def widened(self, question: str, deadline: Deadline | None = None) -> Widened:
         """Return what the model makes of a question; failures are not remembered."""
         text = clean(question).text.strip()
         if not text:
@@ -72,12 +77,10 @@ class Expander:
         if known is not None:
             return known
         try:
-            said = self._within_limit(lambda: self._said(text))
+            said = self._within_limit(lambda: self._said(text), deadline)
         except Exception as error:  # whatever a provider throws, the question itself must be answered
             return Widened(None, (*self._about_the_limit(), _off(str(error))))
-        self._known[text] = said
-        while len(self._known) > _REMEMBERED:
-            self._known.popitem(last=False)
+        self._known.put(text, said)
         return said
 
     def _said(self, question: str) -> Widened:
@@ -96,24 +99,11 @@ class Expander:
         messages = [Message("system", task), Message("user", question)]
         return llm.complete(messages, schema=schema, max_tokens=MOST_TOKENS, timeout_s=limit)
 
-    def _within_limit(self, work: Callable[[], Widened]) -> Widened:
-        """Do the work in a thread, which can be left behind: not everybody's model keeps to a time limit."""
-        said: list[Widened | Exception] = []
-
-        def attempt() -> None:
-            try:
-                said.append(work())
-            except Exception as error:  # handed over to the thread that waits
-                said.append(error)
-
-        working = threading.Thread(target=attempt, name="whyrank-expansion", daemon=True)
-        working.start()
-        working.join(self.limit_s)
-        if not said:
-            raise ProviderTimeout(f"it took longer than {self.limit_s or 0:g} seconds", "query_expansion.timeout_ms")
-        if isinstance(said[0], Exception):
-            raise said[0]
-        return said[0]
+    def _within_limit(self, work: Callable[[], Widened], deadline: Deadline | None) -> Widened:
+        limit, setting = self.limit_s, "query_expansion.timeout_ms"
+        if deadline is not None and (limit is None or deadline.remaining_s < limit):
+            limit, setting = deadline.remaining_s, "timeout_ms"
+        return call_within(limit, work, setting)
 
     def _about_the_limit(self) -> tuple[Notice, ...]:
         if not 0 < self._wished_ms < FLOOR_MS:

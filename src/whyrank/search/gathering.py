@@ -86,7 +86,11 @@ def _with_opinions(retrieved: Retrieved, stage: Rerank, place: int) -> Retrieved
     window = rank_pool(retrieved.runs, before, retrieved.context).hits[: stage.top]
     if not window:
         return retrieved
-    scores = _answered(stage, retrieved.context.analysis.text, [embedded_text(hit.memory) for hit in window])
+    deadline, limit_ms = retrieved.context.query.deadline, stage.deadline_ms
+    if deadline is not None:
+        limit_ms = min(limit_ms, round(1_000 * deadline.remaining_s))
+    texts = [embedded_text(hit.memory) for hit in window]
+    scores = _answered(stage, retrieved.context.analysis.text, texts, limit_ms)
     if isinstance(scores, str):
         return _without(retrieved, scores, "the order is that of the stages before it")
     opinions = {hit.id: score for hit, score in zip(window, scores, strict=True)}
@@ -98,7 +102,7 @@ def _without(retrieved: Retrieved, failure: str, instead: str) -> Retrieved:
     return replace(retrieved, notices=(*retrieved.notices, notice))
 
 
-def _answered(stage: Rerank, question: str, texts: Sequence[str]) -> list[float] | str:
+def _answered(stage: Rerank, question: str, texts: Sequence[str], limit_ms: float) -> list[float] | str:
     """Return the reranker's scores, or what kept it from giving any."""
     said: list[Sequence[float] | Exception] = []
 
@@ -112,9 +116,9 @@ def _answered(stage: Rerank, question: str, texts: Sequence[str]) -> list[float]
     # A thread of its own can be left behind when it is late; as a daemon it does not keep the process from leaving.
     asking = threading.Thread(target=ask, name="whyrank-rerank", daemon=True)
     asking.start()
-    asking.join(stage.deadline_ms / 1000)
+    asking.join(limit_ms / 1000)
     if not said:
-        return f"it took longer than {stage.deadline_ms:g} ms"
+        return f"it took longer than {limit_ms:g} ms"
     return _checked(said[0], len(texts))
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ..analysis.names import MAX_WINDOW_WORDS, match_in_any_spelling, names_of
 from ..analysis.query import terms_of
 from ..analysis.spellings import may_hold_umlauts
 from ..analysis.words import foreign_stems, german_stems, tokens_of
 from ..columns import Column, MemoryId, column_of
-from ..expressions import is_several
+from ..deadline import Deadline, call_within
+from ..errors import ProviderTimeout, StoreTimeout
+from ..expressions import is_several, label_of
 from ..hits import Context, Held, memory_of
 from ..matches import NameMatch, NameProbe
 from ..ports import LACKING, Embedder, Store, Vector
@@ -30,6 +34,7 @@ from .proposals import with_accented_names
 from .spelling import in_other_spellings
 
 _NAMED = frozenset({"equal", "accents", "same words", "in a sentence"})
+Made = TypeVar("Made")
 MAX_TYPO_LETTERS = 64  # nobody's name is longer, and a long key is slow to compare
 
 
@@ -89,14 +94,15 @@ def retrieve(
         if recipe.plan.analysis == "strict-length":
             question = question.in_long_words(language)
     notices: list[Notice] = []
+    deadline, late = query.deadline, list[str]()  # what was left out because the time was over
     with watch.timing("embedding"):
-        vector = _query_vector(question.analysis, recipe, embedder, store, notices)
-        probes = probes_for(query, recipe.plan, embedder, vector, language, notices)
+        vector = _query_vector(question.analysis, recipe, embedder, store, notices, deadline, late)
+        probes = _probes(query, recipe, embedder, vector, language, notices, late)
         if recipe.plan.analysis == "strict-length":
             probes = tuple(further.in_long_words(language) for further in probes)
     space = embedder.fingerprint if embedder else ""
     with store.reading():
-        with watch.timing("terms"):
+        with watch.timing("terms"), _aborting(store, deadline):
             question = settled(question, store, language)
             query, analysis = question.query, question.analysis
             probe = _with_typos(analysis.probe, analysis.terms, store, query, language)
@@ -109,14 +115,19 @@ def retrieve(
             probes = tuple(_in_known_terms(further, store, query, language) for further in probes)
             if recipe.plan.entities is not None:
                 analysis = with_boosts(analysis, recipe.plan.entities, statistics, store, query, language)
-        runs = _runs(query, analysis, recipe, store, None if replaces_the_question(probes) else vector, space, watch)
+        vector_of_question = None if replaces_the_question(probes) else vector
+        runs = _runs(query, analysis, recipe, store, vector_of_question, space, watch, late)
         if analysis.terms is not question.analysis.terms or not analysis.probe.key.isascii():
             runs = with_accented_names(runs, analysis, store, query.where)
         if codes:
             runs = with_holders(runs, codes)
         if probes:
             with watch.timing("expansion"):
-                runs += further_runs(probes, query, recipe.plan, store, space)
+                further_found = _in_time(
+                    "expansion", lambda: further_runs(probes, query, recipe.plan, store, space), store, deadline, late
+                )
+                probes = probes if further_found else ()
+                runs += further_found or ()
         with watch.timing("scoring"):
             listed = listed_by(runs)
             memories = store.held(listed, query.where.scopes)
@@ -127,10 +138,64 @@ def retrieve(
         if len(memories) < len(listed):
             runs = tuple(_inside(run, context, notices) for run in runs)
         notices = [*analysis.notices, *notices, *_run_notices(runs, context, recipe, vector, space)]
+        if deadline is not None and late:
+            notices.append(timeout_notice(deadline, late))
     decided = recipe.settled(embedder.weight(analysis.language) if embedder else 0.0)
     if probes:
         decided = replace(decided, fusion=decided.fusion.split(shares_of(runs, probes)))
     return Retrieved(runs, context, decided, vector, space, tuple(notices), probes)
+
+
+def timeout_notice(deadline: Deadline, late: Sequence[str]) -> Notice:
+    """Say that a search took too long, and what its answer lacks."""
+    lacking = f"without {', '.join(dict.fromkeys(late))}" if late else "with nothing"
+    over = f"the search took longer than timeout_ms = {deadline.timeout_ms} and was answered {lacking}"
+    return Notice("timeout", f"{over}; give a larger timeout_ms for the whole answer")
+
+
+def _aborting(store: Store, deadline: Deadline | None) -> AbstractContextManager[None]:
+    return nullcontext() if deadline is None else store.aborting(deadline.abort_at)
+
+
+def _in_time(
+    name: str, ask: Callable[[], Made], store: Store, deadline: Deadline | None, late: list[str]
+) -> Made | None:
+    """Ask a store for something if there is time left; None, and its name among what is late, if there is not."""
+    if deadline is None:
+        return ask()
+    if not deadline.has_passed:
+        try:
+            with store.aborting(deadline.abort_at):
+                return ask()
+        except StoreTimeout:
+            pass  # told by the name among what is late
+    late.append(name)
+    return None
+
+
+def _probes(
+    query: Query,
+    recipe: Recipe,
+    embedder: Embedder | None,
+    vector: Vector | None,
+    language: str,
+    notices: list[Notice],
+    late: list[str],
+) -> tuple[Probe, ...]:
+    """Prepare the texts that are looked for besides the question, if there is time left for them."""
+    plan, deadline = recipe.plan, query.deadline
+    if deadline is None or query.expansion is None:
+        return probes_for(query, plan, embedder, vector, language, notices)
+    said: list[Notice] = []  # a thread that is left behind must not add to those of the answer
+    try:
+        probes = call_within(
+            deadline.remaining_s, lambda: probes_for(query, plan, embedder, vector, language, said), "timeout_ms"
+        )
+    except TimeoutError:
+        late.append("expansion")
+        return ()
+    notices += said
+    return probes
 
 
 def _in_known_terms(probe: Probe, store: Store, query: Query, language: str) -> Probe:
@@ -139,7 +204,13 @@ def _in_known_terms(probe: Probe, store: Store, query: Query, language: str) -> 
 
 
 def _query_vector(
-    analysis: Analysis, recipe: Recipe, embedder: Embedder | None, store: Store, notices: list[Notice]
+    analysis: Analysis,
+    recipe: Recipe,
+    embedder: Embedder | None,
+    store: Store,
+    notices: list[Notice],
+    deadline: Deadline | None,
+    late: list[str],
 ) -> Vector | None:
     """Embed the question if the recipe asks for vectors; a failing embedder leaves the other runs at work."""
     if embedder is None and "vector" in recipe.plan.runs and "keyword" not in recipe.plan.runs:
@@ -148,9 +219,16 @@ def _query_vector(
         return None
     try:
         dimension = store.dimensions(embedder.fingerprint)
-        vector: Vector = unit_row(embedder.query(analysis.text), dimension)
+        if deadline is None:
+            given = embedder.query(analysis.text)
+        else:
+            given = call_within(deadline.remaining_s, lambda: embedder.query(analysis.text), "timeout_ms")
+        vector: Vector = unit_row(given, dimension)
     except Exception as error:  # whatever a provider throws or gives, the other runs must answer
-        notices.append(Notice("vector-off", f"the embedder failed, so words and names answer alone: {error}"))
+        if isinstance(error, TimeoutError | ProviderTimeout) and deadline is not None and deadline.has_passed:
+            late.append("vector")
+        else:
+            notices.append(Notice("vector-off", f"the embedder failed, so words and names answer alone: {error}"))
         return None
     if not vector.dot(vector):  # it has unit length, or none
         notices.append(
@@ -183,7 +261,8 @@ def _known_terms(analysis: Analysis, store: Store, query: Query, language: str) 
         foreign, statistics = _as_others_stem(analysis, statistics, store, query, language)
     others: dict[str, str] = {}
     if query.where.matching is None:  # else its leaves are settled
-        stems = german_stems(analysis.text, analysis.language, language)
+        words = {word for term in analysis.terms for word in label_of(term).split(" ")}
+        stems = german_stems(analysis.text, analysis.language, language, words)
         for term, stemmed in foreign.items():
             stems[term] = (*stems.get(term, ()), *stemmed)
         others = in_other_spellings(analysis.terms, statistics.frequency, store, scopes, stems)
@@ -202,8 +281,9 @@ def _as_others_stem(
     Of what is known the most frequent is meant, or any where two letters may stand for an umlaut: `mueller` is no
     `muelle`, however often that is said.
     """
-    frequency, variants = statistics.frequency, foreign_stems(analysis.text, language)
-    unknown = [term for term in analysis.terms if not frequency[term] and variants.get(term)]
+    frequency = statistics.frequency
+    variants = foreign_stems(analysis.text, language, {term for term in analysis.terms if not frequency[term]})
+    unknown = [term for term in analysis.terms if variants.get(term)]
     others = [variant for term in unknown for variant in variants[term]]
     known = {**frequency, **store.statistics(others, query.where.scopes).frequency}
     living = {term: sorted(filter(known.get, variants[term]), key=lambda one: -known[one]) for term in unknown}
@@ -214,19 +294,32 @@ def _as_others_stem(
 
 
 def _runs(
-    query: Query, analysis: Analysis, recipe: Recipe, store: Store, vector: Vector | None, space: str, watch: Stopwatch
+    query: Query,
+    analysis: Analysis,
+    recipe: Recipe,
+    store: Store,
+    vector: Vector | None,
+    space: str,
+    watch: Stopwatch,
+    late: list[str],
 ) -> tuple[Run, ...]:
+    """Ask for the candidates of every run; the first is asked for even if there is no time left."""
     plan, where = recipe.plan, query.where
-    runs: list[Run] = []
+    asked: dict[str, Callable[[], Run]] = {}
     if "keyword" in plan.runs:
-        with watch.timing("keyword"):
-            runs.append(store.keyword(analysis.asked, where, plan.pool, plan.join, analysis.repeats))
+        asked["keyword"] = lambda: store.keyword(analysis.asked, where, plan.pool, plan.join, analysis.repeats)
     if "vector" in plan.runs and vector is not None:
-        with watch.timing("vector"):
-            runs.append(store.nearest(vector, space, where, plan.pool))
+        asked["vector"] = lambda: store.nearest(vector, space, where, plan.pool)
     if "name" in plan.runs and analysis.probe.key:
-        with watch.timing("name"):
-            runs.append(store.named(analysis.probe, where, plan.pool))
+        asked["name"] = lambda: store.named(analysis.probe, where, plan.pool)
+    runs: list[Run] = []
+    for place, (name, ask) in enumerate(asked.items()):
+        with watch.timing(name):
+            if not place:
+                with _aborting(store, query.deadline):
+                    runs.append(ask())
+            elif (run := _in_time(name, ask, store, query.deadline, late)) is not None:
+                runs.append(run)
     return tuple(runs)
 
 

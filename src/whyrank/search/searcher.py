@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..columns import MemoryId
+from ..errors import StoreTimeout
 from ..hits import Awaited, Context, Fetched, Held, HeldMemories, Hit, Ranking, Results
 from ..ports import ALTERED, UNREADABLE, Embedder, Store
 from ..ranking.lineup import Lineup, held_by
@@ -13,12 +14,13 @@ from ..ranking.order import keep
 from ..ranking.recipes import Recipe, guarded, rank
 from ..types import Notice, Query, Where
 from ..wording import counted, which
+from .asking import understood
 from .budget import within_budget
 from .calibration import Calibration, calibration_for, notices_about
 from .confidence import judged
 from .gathering import gathered
 from .paging import page_notices
-from .retrieval import Retrieved, Stopwatch, retrieve
+from .retrieval import Retrieved, Stopwatch, retrieve, timeout_notice
 
 EMPTY = Notice("nothing-stored", "there is no memory in this scope yet; `whyrank ingest PATH` adds files")
 MENDS = "`whyrank doctor` names what is damaged, and `--repair` mends what can be mended"
@@ -35,7 +37,14 @@ class Searcher:
 
     def search(self, query: Query, recipe: Recipe) -> Results:
         """Answer a query; never raises for its text, unless it is written wrongly in the advanced syntax."""
-        return self.found(query, recipe)[1]
+        try:
+            return self.found(query, recipe)[1]
+        except StoreTimeout:
+            if query.deadline is None:
+                raise
+            # Nothing was found in time; that is no verdict on the memories.
+            analysis, notice = understood(query, self.language).analysis, timeout_notice(query.deadline, ())
+            return Results(query.text, (), "weak", recipe.name, analysis, notices=(*analysis.notices, notice))
 
     def found(self, query: Query, recipe: Recipe) -> tuple[Retrieved, Results]:
         """Answer a query, and keep what was retrieved for those who rank it again."""

@@ -14,8 +14,9 @@ from ..analysis.datewords import SIGN
 from ..analysis.patterns import pattern
 from ..analysis.speakers import BY
 from ..analysis.text import UNSPACED
+from ..caches import share
 from ..expressions import as_word, is_several
-from ..memo import Memo
+from ..memo import MOST_WORDS, Memo
 from ..ports import Entry
 from .lexical import LENGTH_PRIOR
 
@@ -103,3 +104,4 @@ def _gram_count(token: str) -> int:
 
 
 _GRAM_COUNTS = Memo(_gram_count)
+share(_GRAM_COUNTS.__len__, MOST_WORDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -360,6 +360,10 @@ class MemoryStore(MemoryReaders):
         if stands:
             self._notes[name] = after
         return stands
+
+    def aborting(self, moment: float) -> AbstractContextManager[None]:
+        """Abort nothing: no read takes long."""
+        return nullcontext()
 
     def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
         """Count what the store holds, or what of it these scopes see."""

@@ -40,9 +40,8 @@ def changed(path: Path, change: Callable[[sqlite3.Connection], object]) -> None:
 
 def other_words(connection: sqlite3.Connection) -> None:
     """Give a memory as many words as it had, but others."""
-    [(blob,)] = connection.execute("SELECT tokens FROM posting_tokens WHERE scope = 'user:1'")
-    count = len(zlib.decompress(blob).split(b" "))
-    connection.execute("UPDATE posting_tokens SET tokens = ? WHERE scope = 'user:1'", (pack(["rum"] * count),))
+    [(count, row)] = connection.execute("SELECT length, row FROM memories WHERE scope = 'user:1'")
+    connection.execute("UPDATE posting_tokens SET tokens = ? WHERE scope = 'user:1'", (pack(["rum"] * count, row),))
 
 
 def other_names(connection: sqlite3.Connection) -> None:
@@ -53,7 +52,7 @@ def other_names(connection: sqlite3.Connection) -> None:
 
 def another_record(connection: sqlite3.Connection) -> None:
     [(blob,)] = connection.execute("SELECT records FROM records WHERE scope = 'global' AND first = 0")
-    records = decoded(blob).copy()
+    records = decoded(blob, "global", 0).copy()
     records["words"][3] = 77
     assert records.dtype == RECORD
     connection.execute(

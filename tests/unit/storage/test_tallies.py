@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from whyrank.ingest.entries import entry_for
 from whyrank.ports import Changes
-from whyrank.storage.sqlite.postings import tallies
 from whyrank.storage.sqlite.postings.inversion import Inverted
 from whyrank.storage.sqlite.postings.pages import Page, one_page
 from whyrank.storage.sqlite.postings.tallies import Tallies, tally
@@ -37,7 +35,7 @@ def test_only_the_living_are_counted() -> None:
     assert tally([], ALL).of(asked).tolist() == [0, 0, 0, 0]
 
 
-def test_a_tally_is_made_anew_when_one_of_its_memories_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tally_is_made_anew_when_one_of_its_memories_is_gone() -> None:
     read: list[str] = []
 
     def pages() -> Iterator[Page]:
@@ -48,10 +46,15 @@ def test_a_tally_is_made_anew_when_one_of_its_memories_is_gone(monkeypatch: pyte
     for living, times in ((ALL, 1), (ALL, 1), (FIRST_GONE, 2), (FIRST_GONE, 2)):
         assert kept.made(1, living, pages).of(np.array([10])).tolist() == [int(living[[0, 2]].sum())]
         assert len(read) == times
-    monkeypatch.setattr(tallies, "TERMS_KEPT", 3)
-    kept.made(2, ALL, pages)  # four terms are too many: the segment asked for last stays
-    assert kept.known(1, FIRST_GONE) is None
+
+
+def test_of_too_many_tallies_the_one_asked_for_last_stays() -> None:
+    kept = Tallies(max_bytes=2 * 12 * 2)  # two terms of 12 bytes each; an entry takes some more
+    kept.made(1, ALL, lambda: [PAGE])
+    kept.made(2, ALL, lambda: [PAGE])
+    assert kept.known(1, ALL) is None
     assert kept.known(2, ALL) is not None
+    assert kept.nbytes > 0
 
 
 def test_beginnings_of_few_and_of_many_words_are_counted_alike(tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def search(asked: argparse.Namespace) -> int:
             recipe=asked.recipe,
             strict=asked.strict,
             max_tokens=asked.max_tokens,
+            timeout_ms=asked.timeout_ms,
             expand=asked.expand,
             syntax="advanced" if asked.advanced else "plain",
             **_filters(asked, engine),

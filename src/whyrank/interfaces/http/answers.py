@@ -15,7 +15,7 @@ from ...ranking.settings import honoured
 from ...search.why import Why
 from ...types import Memory
 from .. import fact_shapes, shapes
-from ..door import Door, Values
+from ..door import Door, Values, timeout_of
 from .bodies import Refused
 from .cursors import after, cursor_of
 from .ingesting import inside
@@ -52,7 +52,9 @@ def searched(values: Values) -> dict[str, Any]:
 
 def search(door: Door, values: Values) -> Answer:
     """Find memories."""
-    found = door.desk.reading().search(values["query"], scope=door.seen(values), **searched(values))
+    engine = door.desk.reading()
+    asked = {"timeout_ms": timeout_of(engine, values), **searched(values)}
+    found = engine.search(values["query"], scope=door.seen(values), **asked)
     return Answer(shapes.results(found, explain=values.get("explain", False)))
 
 

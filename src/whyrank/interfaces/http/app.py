@@ -291,7 +291,7 @@ def _searchable(door: Door) -> bool:
 
 def _stock(door: Door) -> metrics.Stock:
     held = held_for(door, {})
-    return metrics.Stock(held.memories, held.bytes, held.without_vector)
+    return metrics.Stock(held.memories, held.bytes, held.without_vector, held.caches)
 
 
 async def _given(operation: Operation, request: Request) -> Mapping[str, object]:

@@ -46,7 +46,8 @@ def _results() -> dict[str, Any]:
 def _status() -> dict[str, Any]:
     store = StoreStatus(
         "/srv/notes/.whyrank/memory.db", 3, "postings", 412, 87, {"global": 411, "user:42": 1}, {_SPACE: 412}, 0,
-        3_200_000, "SQLite 3.51.3, a compiled kernel",
+        3_200_000, "SQLite 3.51.3, a compiled kernel", 81_000_000_000, 8_388_608,
+        {"vectors": 426_000, "lists": 51_200, "pages": 310_000},
     )  # fmt: skip
     return {
         **shapes.status(store, _SPACE),

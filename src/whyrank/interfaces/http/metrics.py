@@ -22,6 +22,7 @@ class Stock(NamedTuple):
     memories: int
     bytes: int | None
     waiting: int
+    caches: Mapping[str, int]
 
 
 class Metrics:
@@ -90,6 +91,10 @@ def _held(stock: Stock) -> Iterable[Metric]:
     if stock.bytes is not None:
         yield GaugeMetricFamily("whyrank_store_bytes", "Size of the store", stock.bytes)
     yield GaugeMetricFamily("whyrank_embedding_queue", "Memories that wait for a vector", stock.waiting)
+    caches = GaugeMetricFamily("whyrank_cache_bytes", "Memory held by each cache of this process", labels=["cache"])
+    for name, held in stock.caches.items():
+        caches.add_metric([name], held)
+    yield caches
 
 
 def counted(data: Mapping[str, Any]) -> tuple[str, Mapping[str, float]] | None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...arguments import MAX_IDS
+from ...deadline import MAX_TIMEOUT_MS
 from ...lifetimes import LIFETIMES
 from ...ranking.recipes import RECIPES
 from ...types import CATEGORIES, KINDS, ORDERS, SYNTAXES, TRUSTS
@@ -89,10 +90,12 @@ SEARCH_FIELDS = (
     Argument("offset", fields.whole(0, _FARTHEST), "How many results to skip"),
     Argument("strict", YES_OR_NO, "No results if nothing is relevant"),
     Argument("max_tokens", fields.whole(1, _MOST_TOKENS), "Only as many whole memories, best first, as fit into this"),
+    Argument("timeout_ms", fields.whole(1, MAX_TIMEOUT_MS), "Answer with what was found so far after this time"),
     Argument("explain", YES_OR_NO, "With the trail of every result, and of what was dropped"),
     *_filters(),
 )
-CANDIDATE_FIELDS = tuple(field for field in SEARCH_FIELDS if field.name != "explain")  # they explain themselves
+# Candidates explain themselves, and are asked for by a page that waits for all of them.
+CANDIDATE_FIELDS = tuple(field for field in SEARCH_FIELDS if field.name not in ("explain", "timeout_ms"))
 _FACT_FIELDS = (
     ("name", TEXT, "What it is called"),
     ("category", one_of(*CATEGORIES), "What kind of fact it is"),

@@ -114,7 +114,7 @@ _BACKLOG = record(
 _SPACE = record(space=TEXT, model=or_null(TEXT), role=TEXT, vectors=WHOLE, waiting=WHOLE, error=or_null(TEXT))
 _STATUS = record(
     store=TEXT, schema=WHOLE, engine=TEXT, keyword_index=TEXT, memories=WHOLE, files=WHOLE, scopes=table(WHOLE),
-    space=or_null(TEXT), spaces=table(WHOLE), without_vector=WHOLE, bytes=or_null(WHOLE),
+    space=or_null(TEXT), spaces=table(WHOLE), without_vector=WHOLE, bytes=or_null(WHOLE), caches=table(WHOLE),
     free_bytes=or_null(WHOLE), ballast_bytes=or_null(WHOLE),
     calibrations=listing(table(ANY)), roles=listing(_SPACE), backlog=_BACKLOG, notices=listing(named("Notice")),
     evaluation=ANY, version=TEXT,

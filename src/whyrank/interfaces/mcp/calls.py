@@ -13,7 +13,7 @@ from ...errors import ConfigError, NotFound
 from ...places import literally
 from ...types import Memory
 from .. import fact_shapes, shapes
-from ..door import Door, Values
+from ..door import Door, Values, timeout_of
 from . import texts
 
 PART_TOKENS = 2_000  # of a long text in one answer
@@ -35,7 +35,8 @@ _FILTERS = ("kind", "tags", "path", "since", "before", "as_of", "include_superse
 def search(door: Door, values: Values) -> Answer:
     """Find memories."""
     given = {key: values[key] for key in ("limit", "offset", "strict", "max_tokens", *_FILTERS) if key in values}
-    found = door.desk.reading().search(values["query"], scope=door.seen(values), **given)
+    engine = door.desk.reading()
+    found = engine.search(values["query"], scope=door.seen(values), timeout_ms=timeout_of(engine, values), **given)
     return Answer(shapes.results(found), texts.results(found, values.get("offset", 0)))
 
 

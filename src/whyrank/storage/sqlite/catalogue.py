@@ -31,7 +31,8 @@ _HOLDS_ANY = "SELECT 1 FROM memories WHERE scope = ? LIMIT 1"
 _ROWS = "SELECT number, row FROM memories WHERE scope = ?"
 _PRIME = 1_000_003  # keeps a sum of numbers times rows small
 _ROWS_CHECKSUM = f"SELECT count(*), sum((number + 1) * row % {_PRIME}) FROM memories WHERE scope = ?"  # from an index
-SHELVES_KEPT = 4_000_000  # memories on all shelves together, about 300 MB, or 400 where their rows are spread
+RECORD_BYTES = 160  # of a memory on a shelf, with all columns that are made of its record
+SHELF_BYTES = 20 * 1024 * 1024  # of all shelves, those of one question aside; a hundred thousand memories
 
 
 class Timed(NamedTuple):
@@ -218,12 +219,18 @@ class Shelf:
 class Catalogue:
     """Shelves by scope; each is read again only where its scope has changed."""
 
-    def __init__(self, tokens: StoredTokens) -> None:
+    def __init__(self, tokens: StoredTokens, max_bytes: int = SHELF_BYTES) -> None:
         self._tokens = tokens
+        self._max_bytes = max_bytes
         self._shelves: OrderedDict[str, Shelf] = OrderedDict()
         self._last: tuple[tuple[int, frozenset[Scope]], list[Shelf]] | None = None
         self._standing: tuple[Sequence[int], Sequence[Shelf], list[Integers]] | None = None
         self._turn = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Return about how much memory all shelves hold."""
+        return RECORD_BYTES * sum(map(len, [*self._shelves.values()]))
 
     def shelves(self, connection: Connection, generation: int, scopes: frozenset[Scope]) -> list[Shelf]:
         """Return the shelves of the scopes that hold anything, always in the same order."""
@@ -249,9 +256,9 @@ class Catalogue:
     def _all(self, connection: Connection, scopes: frozenset[Scope]) -> list[Shelf]:
         with self._turn:
             found = [self._shelf(connection, scope) for scope in sorted(str(scope) for scope in scopes)]
-            kept = sum(map(len, self._shelves.values()))
-            while kept > SHELVES_KEPT and len(self._shelves) > len(scopes):
-                kept -= len(self._shelves.popitem(last=False)[1])
+            kept = self.nbytes
+            while kept > self._max_bytes and len(self._shelves) > len(scopes):
+                kept -= RECORD_BYTES * len(self._shelves.popitem(last=False)[1])
         return [shelf for shelf in found if shelf is not None]
 
     def _shelf(self, connection: Connection, scope: str) -> Shelf | None:

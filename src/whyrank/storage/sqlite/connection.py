@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import StoreDamaged, StoreError, StoreFull, StoreLocked
+from ...errors import StoreDamaged, StoreError, StoreFull, StoreLocked, StoreTimeout
 from .disk import is_full
 
 if TYPE_CHECKING:
@@ -222,6 +222,8 @@ def translated(path: Path) -> Iterator[None]:
 def told(path: Path, error: sqlite3.Error) -> StoreError:
     """Return what an error of SQLite's means, and what to do about it."""
     text = str(error).lower()
+    if "interrupted" in text:
+        return StoreTimeout(f"reading {path} was aborted", "give a larger timeout_ms")
     if "locked" in text or "busy" in text:
         return StoreLocked(f"{path} is locked: {error}", "wait for the other process, or stop it")
     if "full" in text or ("i/o error" in text and is_full(path)):

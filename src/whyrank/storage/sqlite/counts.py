@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ...caches import ByteBoundedCache
 from ...types import Scope
 
 _SCOPES_KEPT = 64
-_TERMS_KEPT = 4_096
+_TERM_BYTES = 256 * 1024  # of the frequencies of one set of scopes, some five hundred terms
+_INTEGER_BYTES = 32
 
 
 @dataclass
@@ -19,7 +21,14 @@ class Counts:
     generation: int
     _size: tuple[int, int] | None = None
     _accented: Mapping[str, tuple[str, ...]] | None = None
-    _frequencies: dict[str, int] = field(default_factory=dict)
+    _frequencies: ByteBoundedCache[str, int] = field(
+        default_factory=lambda: ByteBoundedCache(_TERM_BYTES, lambda term, _: len(term) + _INTEGER_BYTES)
+    )
+
+    @property
+    def nbytes(self) -> int:
+        """Return about how much memory the counts hold."""
+        return self._frequencies.nbytes + sum(map(len, self._accented or ()))
 
     def size(self, count: Callable[[], tuple[int, int]]) -> tuple[int, int]:
         """Return how many memories there are and how many tokens they hold."""
@@ -38,9 +47,7 @@ class Counts:
         known = self._frequencies.get(term)
         if known is None:
             known = count()
-            if len(self._frequencies) >= _TERMS_KEPT:
-                self._frequencies.clear()
-            self._frequencies[term] = known
+            self._frequencies.put(term, known)
         return known
 
 
@@ -50,6 +57,11 @@ class ScopeCounts:
     def __init__(self) -> None:
         self._counts: dict[frozenset[Scope], Counts] = {}
         self._turn = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Return about how much memory the counts of all scopes hold."""
+        return sum(counts.nbytes for counts in [*self._counts.values()])
 
     def of(self, generation: int, scopes: frozenset[Scope]) -> Counts:
         """Return what was counted for these scopes, if it still holds."""

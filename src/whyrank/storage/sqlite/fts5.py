@@ -50,6 +50,10 @@ class Fts5Index:
     def __init__(self) -> None:
         self._counts = ScopeCounts()
 
+    def cache_bytes(self) -> Mapping[str, int]:
+        """Return how much memory each of its caches holds."""
+        return {"counts": self._counts.nbytes}
+
     def exists(self, connection: Connection) -> bool:
         """Tell whether its table is there."""
         return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'words'").fetchone() is not None

@@ -55,8 +55,9 @@ class Held:
     @property
     def nbytes(self) -> int:
         """Return how much memory it holds."""
+        made = self.vectors.nbytes // 32 if self.vectors is not None and self.given_signs is None else 0
         parts = (self.entries, self.vectors, self.given_signs, self.codes)
-        return sum(part.nbytes for part in parts if part is not None)
+        return sum(part.nbytes for part in parts if part is not None) + made  # signs of whole vectors: a bit each
 
     @cached_property
     def has(self) -> Flags:

@@ -116,6 +116,9 @@ class KeywordIndex(Protocol):
     def name(self) -> str:
         """Return the name users choose it by."""
 
+    def cache_bytes(self) -> Mapping[str, int]:
+        """Return how much memory each of its caches holds."""
+
     def exists(self, connection: Connection) -> bool:
         """Tell whether its tables are there."""
 

@@ -26,6 +26,9 @@ class Listing(Bookkeeping):
     _kernel: Kernel | None
     _ballast: Ballast
 
+    def _cache_bytes(self) -> dict[str, int]:
+        raise NotImplementedError
+
     def _clause(self, where: Where) -> Clause:
         raise NotImplementedError
 
@@ -77,6 +80,7 @@ class Listing(Bookkeeping):
                 free_bytes=free_bytes(self._database.file) if scopes is None else None,
                 ballast_bytes=self._ballast.size if scopes is None else None,
                 engine=f"{LIBRARY}, {'a' if self._kernel is not None else 'no'} compiled kernel",
+                caches=self._cache_bytes() if scopes is None else {},
             )
 
     def _count(self, query: str, *parameters: object) -> int:

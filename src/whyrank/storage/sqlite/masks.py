@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from ...caches import ByteBoundedCache
 from ...expressions import Says
 from ...types import Scope, Where
 from .catalogue import Flags, Shelf
@@ -17,7 +17,7 @@ from .filters import Clause, choice, clause_for, illegible
 from .matching import saying
 from .records import NUMBERED
 
-_MASKS_KEPT = 32
+MASK_BYTES = 3 * 1024 * 1024  # thirty masks over a hundred thousand memories
 _SCOPES_KEPT = 4_096  # that are known to be sound
 _NOT_CHOSEN = (None,) * 6  # path, since, before, category, decay, importance
 
@@ -25,10 +25,17 @@ _NOT_CHOSEN = (None,) * 6  # path, since, before, category, decay, importance
 class Masks:
     """Masks of filters, those that SQL had to be asked for remembered until the scope changes."""
 
-    def __init__(self) -> None:
-        self._known: OrderedDict[tuple[object, ...], Flags] = OrderedDict()
+    def __init__(self, max_bytes: int = MASK_BYTES) -> None:
+        self._known: ByteBoundedCache[tuple[object, ...], Flags] = ByteBoundedCache(
+            max_bytes, lambda _, mask: mask.nbytes
+        )
         self._sound: set[tuple[str, str]] = set()
         self._turn = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Return how much memory all masks hold."""
+        return self._known.nbytes
 
     def allowed(self, connection: Connection, shelf: Shelf, where: Where) -> Flags | None:
         """Tell which places of a shelf may answer; None if all may."""
@@ -79,9 +86,8 @@ class Masks:
         with self._turn:
             known = self._known.get(key)
             if known is None:
-                known = self._known[key] = find()
-                while len(self._known) > _MASKS_KEPT:
-                    self._known.popitem(last=False)
+                known = find()
+                self._known.put(key, known)
             return known
 
 

@@ -22,6 +22,7 @@ from ...analysis.names import (
     windows_by_key,
     words_key,
 )
+from ...caches import STRING_BYTES, ByteBoundedCache
 from ...matches import NameProbe
 from ...ports import UNREADABLE, Name
 from ...types import Notice, Where
@@ -44,6 +45,9 @@ _LOST = Notice(
 )
 
 Counted = tuple[str, int, int]  # a scope, and how many names and words of names it gains
+_SCOPES_KEPT = 4_096  # that are known to hold all their names
+NAME_BYTES = 10 * 1024 * 1024  # of keys in memory; those of seventy thousand names
+_KEY_BYTES = STRING_BYTES + 8 + 2 * 8  # a key, its place in a list, its length and its letters
 
 
 class Proposed(NamedTuple):
@@ -72,14 +76,24 @@ class _Known(NamedTuple):
     last: int
     keys: _Keys
 
+    @property
+    def nbytes(self) -> int:
+        """Return about how much memory the keys hold."""
+        return _KEY_BYTES * len(self.keys.keys) + int(self.keys.lengths.sum())
+
 
 class NameIndex:
     """Finds memories by what they are called."""
 
-    def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
+    def __init__(self, max_bytes: int = NAME_BYTES) -> None:
+        self._known: ByteBoundedCache[str, _Known] = ByteBoundedCache(max_bytes, lambda _, known: known.nbytes)
         self._whole: set[str] = set()
         self._turn = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Return about how much memory the keys of all scopes hold."""
+        return self._known.nbytes
 
     def put(self, connection: Connection, named: Sequence[tuple[int, str, Sequence[Name]]]) -> list[Counted]:
         """Index the names of memories, each with its row and its scope; return how many rows each scope gains."""
@@ -146,7 +160,10 @@ class NameIndex:
     def _is_whole(self, connection: Connection, scope: str) -> bool:
         """Tell whether a scope has as many names as it says; looked at once, and again where it had not."""
         if scope not in self._whole and not connection.execute(MISCOUNTED, (scope,)).fetchall():
+            if len(self._whole) >= _SCOPES_KEPT:
+                self._whole.clear()
             self._whole.add(scope)
+            return True
         return scope in self._whole
 
     def _candidates(self, connection: Connection, scope: str, probe: NameProbe) -> set[int]:
@@ -176,7 +193,7 @@ class NameIndex:
     def _all_keys(self, connection: Connection, scope: str) -> _Keys:
         """Return the keys of a scope; only new ones are read, and one that is gone finds nothing."""
         with self._turn:
-            before, keys = self._known.get(scope, (0, _measured(())))
+            before, keys = known = self._known.get(scope) or _Known(0, _measured(()))
             last = _last_named(connection)
             if last - before > len(keys.keys):  # more than are known, and most may be of other scopes
                 keys = _measured(connection.execute("SELECT key FROM names WHERE scope = ?", (scope,)))
@@ -184,7 +201,8 @@ class NameIndex:
                 # The sign keeps SQLite from the index by scope, which would have all of it looked through.
                 new = "SELECT key FROM names WHERE memory > ? AND +scope = ?"
                 keys = keys.and_also(_measured(connection.execute(new, (before, scope))))
-            self._known[scope] = _Known(max(before, last), keys)
+            if keys is not known.keys or last > before:
+                self._known.put(scope, _Known(max(before, last), keys))
             return keys
 
 

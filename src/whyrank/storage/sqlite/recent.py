@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from ...caches import STRING_BYTES, ByteBoundedCache
 from ...columns import MemoryId
 from ...errors import StoreError
 from ...hits import Awaited, ContentKey, Fetched, Held, HeldMemories, forgotten, memory_of, unreadable
@@ -19,7 +20,9 @@ from .rows import COMPARED_KEY, SELECT, STORED, fetched, legible_key, to_memory
 
 _PLACES_KEPT = 600  # those of the last few searches; more are slower to let go of, once cold, than to meet again
 _RUNS_KEPT = 4  # whose places are not forgotten, however many: a search asks for them when all its runs are done
-_MEMORIES_KEPT = 20_000
+MEMORY_BYTES = 32 * 1024 * 1024  # of rows read lately, and what breaks ties between them
+_ROW_BYTES = 2_000  # of a memory beside its texts: a value for each column, and those made of them
+_KEY_SHARE = 3 / 8  # of these bytes, for what breaks ties
 
 _STORED = ", ".join(f"m.{column}" for column in STORED)
 
@@ -146,18 +149,35 @@ class ReadMemories(HeldMemories):
 Placed = StoredMemories | ReadMemories  # their rows are known
 
 
+class _Read(NamedTuple):
+    """A memory as it was read, with its row if that is damaged."""
+
+    memory: Fetched
+    row: Row | None
+    nbytes: int
+
+
 class RecentMemories:
     """Places by id and memories by row, made when somebody looks at them, for one generation of the file."""
 
-    def __init__(self, kernel: Kernel | None = None) -> None:
+    def __init__(self, kernel: Kernel | None = None, max_bytes: int = MEMORY_BYTES) -> None:
         self._kernel = kernel
         self._generation = -1
         self._runs: deque[Places] = deque()
         self._places = 0  # of all runs together
-        self._memories: dict[int, Fetched] = {}
-        self._keys: dict[int, ContentKey] = {}
-        self._damaged: dict[int, Row] = {}
+        key_bytes = int(max_bytes * _KEY_SHARE)
+        self._memories: ByteBoundedCache[int, _Read] = ByteBoundedCache(
+            max_bytes - key_bytes, lambda _, read: read.nbytes
+        )
+        self._keys: ByteBoundedCache[int, ContentKey] = ByteBoundedCache(
+            key_bytes, lambda _, key: len(key) * STRING_BYTES
+        )
         self._turn = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Return about how much memory the rows and keys hold."""
+        return self._memories.nbytes + self._keys.nbytes
 
     def learn(self, generation: int, places: Places) -> None:
         """Take note of memories that a run has met, if it says whose they are."""
@@ -215,6 +235,8 @@ class RecentMemories:
         return found
 
     def _add(self, run: Places) -> None:
+        if not run.ids:
+            return  # it would never be let go of: it adds nothing to the places that are counted
         self._runs.append(run)
         self._places += len(run.ids)
         while len(self._runs) > _RUNS_KEPT and self._places > _PLACES_KEPT:
@@ -222,39 +244,51 @@ class RecentMemories:
 
     def memories(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Memory]:
         """Return the memories of rows that exist; one that cannot be read as it was stored is an error."""
-        found = self.fetched(connection, generation, rows).items()
-        return {row: to_memory(self._damaged[row]) if held.is_mended else held.read() for row, held in found}
+        found = self._rows(connection, generation, rows).items()
+        return {row: held.memory.read() if held.row is None else to_memory(held.row) for row, held in found}
 
     def fetched(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, Fetched]:
         """Return the same, each made when somebody looks at it."""
+        return {row: held.memory for row, held in self._rows(connection, generation, rows).items()}
+
+    def _rows(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, _Read]:
         with self._turn:
             self._prepare(generation)
-            known = self._memories
-            for part, marks in portions([row for row in rows if row not in known]):
-                read_rows = f"SELECT {SELECT}, {_STORED}, m.row FROM memories AS m WHERE m.row IN ({marks})"
-                found = rows_of(connection, read_rows, part)
-                for columns, read in zip(found, fetched(found, self._kernel), strict=True):
-                    known[columns[-1]] = read
-                    if read.is_mended:
-                        self._damaged[columns[-1]] = columns
-            return {row: known[row] for row in rows if row in known}
+            known = dict(zip(rows, self._memories.get_many(rows), strict=True))
+            read: dict[int, _Read] = {}
+            for part, marks in portions([row for row, held in known.items() if held is None]):
+                wanted = f"SELECT {SELECT}, {_STORED}, m.row FROM memories AS m WHERE m.row IN ({marks})"
+                found = rows_of(connection, wanted, part)
+                for columns, memory in zip(found, fetched(found, self._kernel), strict=True):
+                    read[columns[-1]] = _Read(memory, columns if memory.is_mended else None, _row_bytes(columns))
+            self._memories.update(read)
+            known.update(read)
+            return {row: held for row, held in known.items() if held is not None}
 
     def content_keys(self, connection: Connection, generation: int, rows: Sequence[int]) -> dict[int, ContentKey]:
         """Return what breaks ties between the memories of rows that exist."""
         with self._turn:
             self._prepare(generation)
-            self._keys.update(content_keys(connection, [row for row in rows if row not in self._keys]))
-            return {row: self._keys[row] for row in rows if row in self._keys}
+            known = dict(zip(rows, self._keys.get_many(rows), strict=True))
+            missing = [row for row, key in known.items() if key is None]
+            if missing:
+                read = content_keys(connection, missing)
+                self._keys.update(read)
+                known.update(read)
+            return {row: key for row, key in known.items() if key is not None}
 
     def _prepare(self, generation: int) -> None:
         if generation != self._generation:
             self._runs.clear()
             self._places = 0
-        if generation != self._generation or len(self._memories) > _MEMORIES_KEPT:
-            self._memories, self._damaged = {}, {}
-        if generation != self._generation or len(self._keys) > _MEMORIES_KEPT:
-            self._keys = {}
+            self._memories.clear()
+            self._keys.clear()
         self._generation = generation
+
+
+def _row_bytes(columns: Row) -> int:
+    """Count the bytes of a row: of its texts twice, as the row has them and as the memory made of it has them."""
+    return _ROW_BYTES + 2 * sum(len(value) for value in columns if isinstance(value, str | bytes))
 
 
 def content_keys(connection: Connection, rows: Sequence[int]) -> dict[int, ContentKey]:

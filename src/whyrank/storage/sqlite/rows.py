@@ -12,6 +12,7 @@ from typing import Any
 from ...analysis.documents import embedded_text
 from ...analysis.entries import content_hash
 from ...analysis.text import text_key
+from ...caches import text_cache
 from ...errors import StoreDamaged
 from ...hits import ContentKey, Fetched
 from ...kernel import Kernel
@@ -330,7 +331,7 @@ def _memory(row: Row) -> Memory:
 _scope = lru_cache(maxsize=1_024)(Scope.parse)
 
 
-@lru_cache(maxsize=4_096)  # the chunks of a file have many of these in common
+@text_cache(4_096)  # the chunks of a file have many of these in common
 def _texts(stored: str) -> tuple[str, ...]:
     if stored == _NOTHING:
         return ()

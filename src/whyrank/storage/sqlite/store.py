@@ -6,6 +6,7 @@ import json
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
@@ -14,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from ...caches import shared_bytes
 from ...columns import Listed, MemoryId, with_gaps
 from ...errors import StoreError, StoreFull
 from ...hits import ContentKey, Fetched
@@ -48,7 +50,10 @@ STORE_FOLDER = ".whyrank"  # of a workspace, made by us
 _BALLAST_SECONDS = 60.0  # between two looks at how large it should be
 _PURGE_AGAIN_SECONDS = 1.0  # between two tries to finish a purge
 _MEGABYTE = 1024 * 1024
-CACHE_MEGABYTES = 224
+CACHE_MEGABYTES = 320
+# Parts of a hundred of the cache. Vectors are read in thousands, pages of postings a few at a time.
+_STEPS_PER_LOOK = 20_000  # of SQLite's virtual machine, a millisecond or less
+_SHARES = {"vectors": 45, "index": 36, "memories": 10, "records": 5, "names": 3, "masks": 1}
 
 
 class SqliteStore(Listing):
@@ -66,19 +71,21 @@ class SqliteStore(Listing):
         self._database = Database(path)
         self._ballast = Ballast(self._database.file, ballast_megabytes * _MEGABYTE)
         self._ballast_kept = 0.0  # when it was looked after last
-        self._names = NameIndex()
-        # Vectors are read in thousands, pages of postings a few at a time.
-        self._page_bytes = cache_megabytes * _MEGABYTE * 2 // 7
-        self._vectors = VectorIndex(cache_megabytes * _MEGABYTE * 5 // 7, kernel)
-        self._masks = Masks()
-        self._recent = RecentMemories(kernel)
+        share = {name: cache_megabytes * _MEGABYTE * part // 100 for name, part in _SHARES.items()}
+        self._names = NameIndex(share["names"])
+        self._index_bytes = share["index"]
+        self._vectors = VectorIndex(share["vectors"], kernel)
+        self._masks = Masks(share["masks"])
+        self._recent = RecentMemories(kernel, share["memories"])
         self._notes = Notes()
         self._indexes: dict[IndexName, KeywordIndex] = {}
         self._local = threading.local()
         self._read_by: tuple[tuple[int, frozenset[Scope]], Mapping[int, int]] | None = None
         self._is_untidy = False
         self._purge_again = math.inf  # when a purge that could not be finished is tried again
-        self._catalogue = Catalogue(lambda connection, row: self._index(connection).stored_tokens(connection, row))
+        self._catalogue = Catalogue(
+            lambda connection, row: self._index(connection).stored_tokens(connection, row), share["records"]
+        )
         try:
             self._with_ballast(lambda: self._prepare(path, keyword))
             self._tighten()
@@ -200,6 +207,32 @@ class SqliteStore(Listing):
             self._tidy(0)
         self._keep_ballast()
 
+    @contextmanager
+    def aborting(self, moment: float) -> Iterator[None]:
+        """Abort statements of this thread inside the block once a moment has passed."""
+        connection = self._database.reader()
+        connection.set_progress_handler(lambda: time.monotonic() >= moment, _STEPS_PER_LOOK)
+        try:
+            with translated(self._database.path):
+                yield
+        finally:
+            connection.set_progress_handler(None, 0)
+
+    def _cache_bytes(self) -> dict[str, int]:
+        """Return how much memory each cache holds; that of the analyzer is shared by all stores of the process."""
+        indexes = Counter[str]()
+        for index in [*self._indexes.values()]:
+            indexes.update(index.cache_bytes())
+        return {
+            "vectors": self._vectors.nbytes,
+            **indexes,
+            "records": self._catalogue.nbytes,
+            "memories": self._recent.nbytes,
+            "names": self._names.nbytes,
+            "masks": self._masks.nbytes,
+            "analyzer": shared_bytes(),
+        }
+
     def _index(self, connection: Connection) -> KeywordIndex:
         """Return the index of the moment a connection sees: another process may have switched it."""
         name = answering(connection)
@@ -207,7 +240,7 @@ class SqliteStore(Listing):
         if known is None:
             if len(self._indexes) >= _INDEXES_KEPT:
                 self._indexes.clear()
-            known = self._indexes[name] = INDEXES[name[0]](self._page_bytes, self._kernel)
+            known = self._indexes[name] = INDEXES[name[0]](self._index_bytes, self._kernel)
         return known
 
     # -- reading ---------------------------------------------------------------------------------------------

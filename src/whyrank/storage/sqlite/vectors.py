@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from ...caches import ByteBoundedCache
 from ...columns import MemoryId
 from ...errors import SpaceMismatch
 from ...kernel import COMPILED, Kernel
@@ -29,6 +30,7 @@ CACHE_BYTES = 160 * 1024 * 1024
 # Whole vectors of a scope are worth their memory when it is asked again and again, and reading them takes a while.
 WHOLE_SHARE = 0.8  # of the cache that one scope may take
 ASKED_OFTEN = 4
+_SCOPES_COUNTED = 4_096  # how often each was asked; then counting begins anew
 
 
 class VectorIndex:
@@ -37,9 +39,16 @@ class VectorIndex:
     def __init__(self, cache_bytes: int = CACHE_BYTES, kernel: Kernel | None = COMPILED) -> None:
         self._cache_bytes = cache_bytes
         self._kernel = kernel
-        self._held: OrderedDict[tuple[str, str, bool], Held] = OrderedDict()
+        self._held: ByteBoundedCache[tuple[str, str, bool], Held] = ByteBoundedCache(
+            cache_bytes, lambda _, held: held.nbytes
+        )
         self._asked: Counter[tuple[str, str]] = Counter()
         self._turn = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Return how much memory the vectors that are held take."""
+        return self._held.nbytes
 
     def put(self, connection: Connection, space: str, vectors: Mapping[str, Vector], *, opens: bool = True) -> None:
         """Store vectors by the hash of the text they embed; what does not fit the space is refused by name.
@@ -164,16 +173,14 @@ class VectorIndex:
             known = self._held.get(name)
             if known is None or known.changed != shelf.changed:
                 kernel = self._kernel if whole and shelf.count <= EXACT_ROWS else None
-                known = self._held[name] = renewed(connection, space, shelf, known, whole, kernel)
-                self._held.move_to_end(name)
-                kept = sum(held.nbytes for held in self._held.values())
-                while kept > self._cache_bytes and len(self._held) > 1:
-                    kept -= self._held.popitem(last=False)[1].nbytes
-            self._held.move_to_end(name)
+                known = renewed(connection, space, shelf, known, whole, kernel)
+                self._held.put(name, known)
             return known
 
     def _is_worth_it(self, space: str, shelf: Shelf) -> bool:
         """Tell whether a scope too large for exact search is asked often enough to hold its vectors whole."""
+        if len(self._asked) > _SCOPES_COUNTED:
+            self._asked.clear()
         self._asked[space, shelf.scope] += 1
         signs = self._held.get((space, shelf.scope, False))
         dimensions = 64 * len(signs.signs) if signs is not None else 0

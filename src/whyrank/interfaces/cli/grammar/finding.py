@@ -80,6 +80,9 @@ def _search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-tokens", type=whole_number, metavar="N", help="stop before the texts exceed about N tokens"
     )
+    parser.add_argument(
+        "--timeout-ms", type=whole_number, metavar="N", help="answer with what was found so far after N milliseconds"
+    )
     _expand(parser)
 
 

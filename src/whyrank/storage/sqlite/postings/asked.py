@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from ....analysis.speakers import BY, speaker_of
+from ....caches import text_cache
 from ....expressions import as_asked, is_several, label_as, spellings
 from ....trail import TermKey
 from ....types import ONCE, Repeats, inverse_frequency
@@ -41,7 +41,7 @@ class Asked(NamedTuple):
         return _key(self.term, self.field.name, self.around, self.often, self.is_asked)
 
 
-@lru_cache(maxsize=4_096)  # whoever asks what flips two memories asks for the same terms again and again
+@text_cache(4_096)  # whoever asks what flips two memories asks for the same terms again and again
 def _key(term: str, field: str, around: Around, often: int, is_asked: bool) -> TermKey:
     return TermKey(repeated(label_as(term, is_asked), often), field, around)
 

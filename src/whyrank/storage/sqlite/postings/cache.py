@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....analysis.spellings import accented_in, by_plain_spelling
+from ....caches import STRING_BYTES, ByteBoundedCache
 from ....kernel import Kernel
 from ...fields import WORDS, Field
 from ..catalogue import Flags, Integers
@@ -25,8 +25,8 @@ from .spans import Segment
 from .tallies import Tallies, tally
 from .texts import stored_texts
 
-_DIRECTORIES_KEPT = 4_096
-_UNLISTED_KEPT = 64  # segments of an older version, whose words stand in memory until they are listed
+_FILED_BYTES = 80  # of a page in a directory: its lowest key and its number
+_TALLY_SHARE, _DIRECTORY_SHARE, _WORD_SHARE = 1 / 5, 1 / 50, 1 / 50  # of the cache; pages take the rest
 # Terms fall anywhere into pages: where so many are asked for, all pages are read once, and their counts kept.
 _PAGES_PER_KEY = 4
 _PAGES_PER_STATEMENT = 16
@@ -49,6 +49,16 @@ class Missing(NamedTuple):
     directory: Directory
 
 
+class _Filed(NamedTuple):
+    """Where the pages of a segment lie, by field; None where that cannot be believed."""
+
+    fields: Mapping[int, Directory] | None
+
+
+def _filed_bytes(_: Segment, filed: _Filed) -> int:
+    return _FILED_BYTES * sum(len(directory.numbers) for directory in (filed.fields or {}).values())
+
+
 class Pages:
     """Pages in memory, the last used first to stay.
 
@@ -57,18 +67,30 @@ class Pages:
     """
 
     def __init__(self, max_bytes: int, kernel: Kernel | None) -> None:
-        self._max_bytes = max_bytes
         self._kernel = kernel
-        self._pages: OrderedDict[Name, Page] = OrderedDict()
-        self._bytes = 0
-        self._filed: dict[Segment, Mapping[int, Directory] | None] = {}
-        self._unlisted: dict[Segment, frozenset[str]] = {}
-        self._accented: dict[Segment, Mapping[str, tuple[str, ...]]] = {}
-        self._tallies = Tallies()
+        rest = 1 - _TALLY_SHARE - _DIRECTORY_SHARE - 2 * _WORD_SHARE
+        self._pages: ByteBoundedCache[Name, Page] = ByteBoundedCache(int(max_bytes * rest), lambda _, page: page.nbytes)
+        self._filed: ByteBoundedCache[Segment, _Filed] = ByteBoundedCache(
+            int(max_bytes * _DIRECTORY_SHARE), _filed_bytes
+        )
+        # Of segments of an older version, whose words stand in memory until they are listed.
+        self._unlisted: ByteBoundedCache[Segment, frozenset[str]] = ByteBoundedCache(
+            int(max_bytes * _WORD_SHARE), lambda _, words: 2 * STRING_BYTES * len(words)
+        )
+        self._accented: ByteBoundedCache[Segment, Mapping[str, tuple[str, ...]]] = ByteBoundedCache(
+            int(max_bytes * _WORD_SHARE), lambda _, table: 4 * STRING_BYTES * len(table)
+        )
+        self._tallies = Tallies(int(max_bytes * _TALLY_SHARE))
         self._turn = threading.Lock()
         self.broken: dict[int, tuple[str, Segment]] = {}
         self.unbelieved: set[str] = set()  # scopes whose segments do not fit together
         self.has_strays: bool | None = None  # until somebody has looked
+
+    def cache_bytes(self) -> dict[str, int]:
+        """Return how much memory each of its caches holds."""
+        words = self._unlisted.nbytes + self._accented.nbytes
+        directories = {"directories": self._filed.nbytes, "words": words}
+        return {"pages": self._pages.nbytes, "tallies": self._tallies.nbytes} | directories
 
     def lists(
         self, connection: Connection, scope: str, segments: Sequence[Segment], field: Field, keys: Sequence[int]
@@ -99,15 +121,16 @@ class Pages:
                         continue
                     # A number may be given again when its segment is gone, so it does not name a page alone.
                     name = (segment, numbers[place])
-                    if name in kept:
-                        kept.move_to_end(name)
-                        there[name] = kept[name]
+                    page = kept.get(name)
+                    if page is not None:
+                        there[name] = page
                     else:
                         missing[name] = _missing(segment, field, directory, place)
                     spots.append((segment, number, name))
-            for name, page in self._read(connection, scope, missing).items():
-                there[name] = page
-                self._keep(name, page)
+            if missing:
+                read = self._read(connection, scope, missing)
+                there.update(read)
+                kept.update(read)
         return [(segment, number, there[name]) for segment, number, name in spots]
 
     def counts(
@@ -163,9 +186,8 @@ class Pages:
         """Return the words with accents of a segment, by how they are typed without; kept as long as it is there."""
         known = self._accented.get(segment)
         if known is None:
-            if len(self._accented) >= _DIRECTORIES_KEPT:
-                self._accented.clear()
-            known = self._accented[segment] = by_plain_spelling(self._all_accented(connection, scope, segment))
+            known = by_plain_spelling(self._all_accented(connection, scope, segment))
+            self._accented.put(segment, known)
         return known
 
     def _all_accented(self, connection: Connection, scope: str, segment: Segment) -> Sequence[str]:
@@ -182,10 +204,9 @@ class Pages:
         with self._turn:
             words = self._unlisted.get(segment)
             if words is None:
-                if len(self._unlisted) >= _UNLISTED_KEPT:
-                    self._unlisted.clear()
                 texts = stored_texts(connection, scope, segment.first, segment.last)
-                words = self._unlisted[segment] = frozenset(token for text in texts for token in text.tokens)
+                words = frozenset(token for text in texts for token in text.tokens)
+                self._unlisted.put(segment, words)
             return words
 
     def _listed_words(self, connection: Connection, scope: str, segment: Segment) -> Directory | None:
@@ -203,16 +224,16 @@ class Pages:
 
     def _fields(self, connection: Connection, scope: str, segment: Segment) -> Mapping[int, Directory] | None:
         """Return where the pages of a segment lie; None where that cannot be believed, and its texts are read."""
-        if segment not in self._filed:
-            if len(self._filed) >= _DIRECTORIES_KEPT:
-                self._filed.clear()
+        known = self._filed.get(segment)
+        if known is None:
             if self.has_strays is not False:
                 self.has_strays = has_strays(connection)
             found = filed(connection, segment.segment)
             if found is None:
                 self.broken[segment.segment] = (scope, segment)
-            self._filed[segment] = None if self.has_strays else found
-        return self._filed[segment]
+            known = _Filed(None if self.has_strays else found)
+            self._filed.put(segment, known)
+        return known.fields
 
     def _read(self, connection: Connection, scope: str, missing: Mapping[Name, Missing]) -> dict[Name, Page]:
         numbers = [number for _, number in missing]
@@ -233,12 +254,6 @@ class Pages:
             if not self.has_strays and (blob or page.count):  # a segment of nothing has no page
                 self.broken[segment.segment] = (scope, segment)
             return page
-
-    def _keep(self, name: Name, page: Page) -> None:
-        self._pages[name] = page
-        self._bytes += page.nbytes
-        while self._bytes > self._max_bytes and len(self._pages) > 1:
-            self._bytes -= self._pages.popitem(last=False)[1].nbytes
 
 
 def _missing(segment: Segment, field: Field, directory: Directory, place: int) -> Missing:

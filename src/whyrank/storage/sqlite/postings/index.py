@@ -28,13 +28,14 @@ from .asked import asked, by_term, named_speaker
 from .cache import Pages
 from .inversion import Text
 from .library import Library
-from .lists import POSTINGS_KEPT, Lists, shelved
+from .lists import Lists, shelved
 from .pruning import LONG_FROM
 from .scores import Scores, folded
 from .spans import LIVE, live_segments
 from .texts import tokens_in
 
-CACHE_BYTES = 64 * 1024 * 1024  # of pages; two hundred thousand notes fit
+CACHE_BYTES = 120 * 1024 * 1024  # of lists and pages; the pages of two hundred thousand notes fit
+_LIST_SHARE = 3 / 8  # of the cache, for lists read lately; their pages take the rest
 _SCOPES_KEPT = 256  # whose lists and statistics are kept
 _READ_INSTEAD = "for this answer the texts were read instead"
 _ASTRAY = "pages of the keyword index belong to no segment"
@@ -50,7 +51,8 @@ class PostingsIndex:
     ) -> None:
         self._fields = fields
         self._kernel = kernel
-        self._pages = Pages(cache_bytes, kernel)
+        self._list_bytes = int(cache_bytes * _LIST_SHARE)
+        self._pages = Pages(cache_bytes - self._list_bytes, kernel)
         self._known: OrderedDict[str, Lists] = OrderedDict()
         self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], Library]] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
@@ -64,8 +66,13 @@ class PostingsIndex:
     def only(self, fields: Sequence[Field]) -> PostingsIndex:
         """Return an index that asks some fields alone, and shares the pages this one has read."""
         narrow = PostingsIndex(0, fields, self._kernel)
+        narrow._list_bytes = self._list_bytes
         narrow._pages = self._pages
         return narrow
+
+    def cache_bytes(self) -> Mapping[str, int]:
+        """Return how much memory each of its caches holds."""
+        return {"lists": sum(lists.nbytes for lists in [*self._known.values()]), **self._pages.cache_bytes()}
 
     def exists(self, connection: Connection) -> bool:
         """Tell whether its tables are there."""
@@ -290,28 +297,44 @@ class PostingsIndex:
                 self._unread.settle()
                 if len(self._libraries) >= _SCOPES_KEPT:
                     self._libraries.clear()
+                # One of an earlier moment would keep arrays of a shelf that nobody else holds any more.
+                current = dict(moment)
+                for others, (then, _) in [*self._libraries.items()]:
+                    if any(current.get(scope, changed) != changed for scope, changed in then):
+                        del self._libraries[others]
                 known = self._libraries[scopes] = (moment, Library(shelves))
             return known[1]
 
     def _lists(self, view: View, shelves: Sequence[Shelf]) -> list[Lists]:
-        return [self._list(view, shelf) for shelf in shelves]
+        lists = [self._list(view, shelf) for shelf in shelves]
+        if len(self._known) > 1:
+            self._evict_scopes(len(shelves))
+        return lists
+
+    def _evict_scopes(self, used: int) -> None:
+        """Let the lists of scopes go that were not asked for lately; of those asked for now, what was read before."""
+        with self._turn:
+            kept = sum(lists.nbytes for lists in self._known.values())
+            while len(self._known) > max(1, used) and (len(self._known) > _SCOPES_KEPT or kept > self._list_bytes):
+                kept -= self._known.popitem(last=False)[1].nbytes
+            if kept > self._list_bytes:
+                for lists in self._known.values():
+                    lists.clear()
 
     def _list(self, view: View, shelf: Shelf) -> Lists:
         with self._turn:
             known = self._known.get(shelf.scope)
             if known is None or known.stored.changed != shelf.changed:
                 stored = shelved(view.connection, shelf, known.stored if known else None)
-                known = self._known[shelf.scope] = Lists(shelf, stored, self._pages, self._kernel)
+                known = self._known[shelf.scope] = Lists(shelf, stored, self._pages, self._kernel, self._list_bytes)
                 if not stored.is_believed:
                     self._pages.unbelieved.add(shelf.scope)
-                kept = sum(lists.kept for lists in self._known.values())
-                while len(self._known) > 1 and (len(self._known) > _SCOPES_KEPT or kept > POSTINGS_KEPT):
-                    kept -= self._known.popitem(last=False)[1].kept
             self._known.move_to_end(shelf.scope)
             return known
 
     def _damage(self, shelves: Sequence[Shelf]) -> list[Notice]:
-        stored = [self._known[shelf.scope].stored for shelf in shelves]
+        known = [self._known.get(shelf.scope) for shelf in shelves]
+        stored = [lists.stored for lists in known if lists is not None]  # another thread may have evicted some
         living = {segment.segment for one in stored for segment in one.segments}
         broken = damage(shelves) + sum(segment in living for segment in self._pages.broken)
         broken += sum(not one.is_believed for one in stored)

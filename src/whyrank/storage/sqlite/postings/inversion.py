@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....caches import share
 from ....kernel import COMPILED, Kernel
-from ....memo import Memo
+from ....memo import MOST_WORDS, Memo
 from ...fields import DATES, GRAMS, WORDS, Field, grams_of
 
 MAX_FREQUENCY = 255  # what a byte holds; more of the same word changes no score by a thousandth
@@ -56,6 +57,7 @@ def _run_keys(token: str) -> tuple[int, ...]:
 
 
 _KEYS, _RUN_KEYS = Memo(_key), Memo(_run_keys)
+share(lambda: len(_KEYS) + len(_RUN_KEYS), 2 * MOST_WORDS)
 
 
 def follower_of(term: str) -> int:

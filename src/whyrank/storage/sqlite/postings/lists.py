@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ....analysis.spellings import accented_in, by_plain_spelling
+from ....caches import STRING_BYTES, ByteBoundedCache
 from ....expressions import OTHERWISE_COUNTS, is_several, spellings
 from ....kernel import Kernel
 from ...fields import DATES, GRAMS, PAIRS, WORDS, Field, grams_of
@@ -26,7 +27,7 @@ from .spans import Segment, Span, span
 from .texts import stored_texts
 
 _POSTING_BYTES = 16  # a place and how often it holds a term
-POSTINGS_KEPT = 3_000_000  # of lists read lately, 48 MB
+_PART_BYTES = 256  # a tuple, and the headers of its arrays
 
 
 @dataclass(frozen=True)
@@ -98,16 +99,25 @@ def _believed(connection: Connection, shelf: Shelf) -> Span | None:
 class Lists:
     """The lists of one scope at one moment, those read lately kept."""
 
-    def __init__(self, shelf: Shelf, stored: Shelved, cache: Pages, kernel: Kernel | None) -> None:
+    def __init__(self, shelf: Shelf, stored: Shelved, cache: Pages, kernel: Kernel | None, max_bytes: int) -> None:
         self.stored = stored
         self._shelf = shelf
         self._alive = shelf.alive if shelf.has_gaps else None
         self._cache = cache
         self._kernel = kernel
-        self._known: dict[tuple[int, str], Postings] = {}
+        self._known: ByteBoundedCache[tuple[int, str], Postings] = ByteBoundedCache(max_bytes, _size)
         self._accented: Sequence[Mapping[str, tuple[str, ...]]] | None = None
         self._counted: dict[int, Sequence[Counter[Any]]] = {}
-        self.kept = 0
+        self._fresh_bytes = sum(STRING_BYTES * len(text.tokens) for text in stored.fresh)
+
+    @property
+    def nbytes(self) -> int:
+        """Return about how much memory the lists and the fresh texts hold."""
+        return self._known.nbytes + self._fresh_bytes
+
+    def clear(self) -> None:
+        """Let the lists that were read go; they are read again when a term is asked for."""
+        self._known.clear()
 
     def postings(self, connection: Connection, field: Field, term: str) -> Postings:
         """Return the places that hold a term; several words as one term of the words are a phrase."""
@@ -116,16 +126,13 @@ class Lists:
 
     def several(self, connection: Connection, field: Field, terms: Sequence[str]) -> list[Postings]:
         """Return the same for some terms; what must be read for them is read together."""
-        kept, number = self._known, field.number
-        known = [kept.get((number, term)) for term in terms]
+        number = field.number
+        known = self._known.get_many([(number, term) for term in terms])
         missing = [term for term, found in zip(terms, known, strict=True) if found is None]
         if not missing:
             return known  # type: ignore[return-value]
         found = self._found(connection, field, missing)
-        if self.kept > POSTINGS_KEPT:
-            self._known, self.kept = {}, 0
-        self._known.update(((number, term), postings) for term, postings in found.items())
-        self.kept += sum([_weight(part) for postings in found.values() for part in postings.parts])
+        self._known.update({(number, term): postings for term, postings in found.items()})
         return [found[term] if one is None else one for term, one in zip(terms, known, strict=True)]
 
     def _found(self, connection: Connection, field: Field, terms: Sequence[str]) -> dict[str, Postings]:
@@ -265,9 +272,12 @@ def followed(listed: Listed, follower: int, kernel: Kernel | None) -> Wide | Non
     return Wide(places, counts.astype(np.float64))
 
 
-def _weight(part: Part) -> int:
-    """Return how many postings a list counts for in memory: those it may be written out to, and its page."""
-    return part.size + (len(part.blob) // _POSTING_BYTES if isinstance(part, Listed) else 0)
+def _size(key: tuple[int, str], found: Postings) -> int:
+    """Count the bytes of a list: of the arrays it may be written out to, and of the pages that it keeps in memory."""
+    return len(key[1]) + sum([
+        _PART_BYTES + _POSTING_BYTES * part.size + (len(part.blob) if isinstance(part, Listed) else 0)
+        for part in found.parts
+    ])  # fmt: skip
 
 
 def _occurrences(tokens: Sequence[str], phrase: Sequence[str]) -> int:

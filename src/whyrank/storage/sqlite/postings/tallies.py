@@ -5,18 +5,17 @@ Segments never change, and memories of one only ever go; so a tally is good as l
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....caches import ByteBoundedCache
 from ..catalogue import Flags, Integers
 from .pages import Page
 
-TERMS_KEPT = 2_000_000  # about 24 MB; the segments of half a million notes
+TALLY_BYTES = 16 * 1024 * 1024  # of all tallies; those of the segments of three hundred thousand notes
 
 
 class Tally(NamedTuple):
@@ -25,6 +24,11 @@ class Tally(NamedTuple):
     keys: Integers
     held: NDArray[np.int32]
     living: int
+
+    @property
+    def nbytes(self) -> int:
+        """Return how much memory it holds."""
+        return self.keys.nbytes + self.held.nbytes
 
     def of(self, keys: Integers) -> Integers:
         """Return how many memories hold each of some terms."""
@@ -37,29 +41,25 @@ class Tally(NamedTuple):
 class Tallies:
     """Tallies by segment, those asked for lately kept."""
 
-    def __init__(self) -> None:
-        self._known: OrderedDict[int, Tally] = OrderedDict()
-        self._turn = threading.Lock()
+    def __init__(self, max_bytes: int = TALLY_BYTES) -> None:
+        self._known: ByteBoundedCache[int, Tally] = ByteBoundedCache(max_bytes, lambda _, tally: tally.nbytes)
+
+    @property
+    def nbytes(self) -> int:
+        """Return how much memory all of them hold."""
+        return self._known.nbytes
 
     def known(self, segment: int, living: Flags) -> Tally | None:
         """Return the tally of a segment whose memories live so, if it is kept."""
-        with self._turn:
-            found = self._known.get(segment)
-            return found if found is not None and found.living == np.count_nonzero(living) else None
+        found = self._known.get(segment)
+        return found if found is not None and found.living == np.count_nonzero(living) else None
 
     def made(self, segment: int, living: Flags, pages: Callable[[], Iterable[Page]]) -> Tally:
         """Return the tally of a segment, made from its pages if need be."""
         known = self.known(segment, living)
         if known is None:
             known = tally(pages(), living)
-            with self._turn:
-                self._known[segment] = known
-                kept = sum(len(one.keys) for one in self._known.values())
-                while kept > TERMS_KEPT and len(self._known) > 1:
-                    kept -= len(self._known.popitem(last=False)[1].keys)
-        with self._turn:
-            if segment in self._known:
-                self._known.move_to_end(segment)
+            self._known.put(segment, known)
         return known
 
 

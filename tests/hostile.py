@@ -1,0 +1,146 @@
+"""Queries that nobody would write and anybody may send: what they must not do is raise, or take long."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import whyrank
+from whyrank import Engine, Results
+from whyrank.errors import BadQuery
+
+MEMORIES = 10_000
+_SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstv" for vowel in "aeiou"]
+_QUERY_BYTES = 8_192
+_SCRIPTS = (
+    "茶壺在廚房裡的架子上",
+    "чайник стоит на полке",
+    "ティーポットは棚の上",
+    "قهوة وشاي",
+    "กาน้ำชาอยู่บนชั้น",
+    "ñüßéàöäåø",
+)
+_SIGNS = "\"'“”„«»()[]{}*:;,.!?-_/\\|&^%$#@~`<>=+ \t\n\r\x00\x1b\u200b\u202e\ufeff\ud83d\U0001f600\u0301"
+
+
+def words(chance: random.Random, count: int) -> list[str]:
+    """Return made-up words of two to four syllables, from some eighty thousand to seventeen million."""
+    return ["".join(chance.choices(_SYLLABLES, k=chance.randint(2, 4))) for _ in range(count)]
+
+
+def fill(place: Path, memories: int = MEMORIES, per_file: int = 50) -> Path:
+    """Make a store of so many memories without vectors, one chunk a section; return its file."""
+    chance = random.Random(1)
+    vocabulary = words(chance, 4_000)
+    notes = place / "notes"
+    notes.mkdir(parents=True)
+    for number in range(memories // per_file):
+        sections = (
+            f"# {' '.join(chance.choices(vocabulary, k=3))}\n\n{' '.join(chance.choices(vocabulary, k=12))}\n"
+            for _ in range(per_file)
+        )
+        (notes / f"note-{number}.md").write_text("\n".join(sections))
+    with open_store(place) as engine:
+        engine.ingest(notes)
+    return place / "memory.db"
+
+
+def open_store(place: Path) -> Engine:
+    """Open the store that `fill` has made."""
+    return whyrank.open(place / "memory.db", workspace=place, embedding="none", chunk_tokens=40, chunk_overlap=0)
+
+
+def _count(chance: random.Random, most: int) -> int:
+    """Return how many there are of something: few of it in most queries, as much as fits into some."""
+    return most if chance.random() < 0.05 else chance.randint(1, max(1, most // 16))
+
+
+def _fresh(chance: random.Random) -> str:
+    return " ".join("".join(chance.choices(string.ascii_lowercase, k=8)) for _ in range(_count(chance, 900)))
+
+
+def _known(chance: random.Random) -> str:
+    return " ".join(words(chance, _count(chance, 1_000)))
+
+
+def _names(chance: random.Random) -> str:
+    return " ".join(word.title() for word in words(chance, _count(chance, 900)))
+
+
+def _umlauts(chance: random.Random) -> str:
+    return " ".join(word.replace("a", "ae").replace("o", "ö").title() for word in words(chance, _count(chance, 800)))
+
+
+def _codes(chance: random.Random) -> str:
+    return " ".join(
+        f"{word.upper()}-{chance.randint(0, 10**6)}/v{chance.random()}" for word in words(chance, _count(chance, 300))
+    )
+
+
+def _phrases(chance: random.Random) -> str:
+    return " ".join(f'"{" ".join(words(chance, chance.randint(1, 9)))}"' for _ in range(_count(chance, 150)))
+
+
+def _dates(chance: random.Random) -> str:
+    return " ".join(
+        f"{chance.randint(0, 9_999)}-{chance.randint(0, 99)}-{chance.randint(0, 99)}"
+        for _ in range(_count(chance, 700))
+    )
+
+
+def _one_word(chance: random.Random) -> str:
+    return chance.choice(["a", "ä", "茶", "-", "x-", "9", "'", "a.b/", "\ud83d"]) * _count(chance, _QUERY_BYTES)
+
+
+def _signs(chance: random.Random) -> str:
+    return "".join(chance.choices(_SIGNS + string.ascii_letters, k=_count(chance, 2_000)))
+
+
+def _scripts(chance: random.Random) -> str:
+    return "".join(chance.choice(_SCRIPTS) + chance.choice([" ", "", "\n"]) for _ in range(_count(chance, 400)))
+
+
+def _joined(chance: random.Random) -> str:
+    joint = chance.choice(["-", "_", "/", ".", "::", "'", "@", "\\", "+"])
+    return joint.join(words(chance, 1 + _count(chance, 900)))
+
+
+def _short(chance: random.Random) -> str:
+    return " ".join(words(chance, chance.randint(1, 8)))
+
+
+def _huge(chance: random.Random) -> str:
+    return " ".join(words(chance, 100)) * _count(chance, 200)
+
+
+def _advanced(chance: random.Random) -> str:
+    starred = [word[: chance.randint(2, 4)] + "*" for word in words(chance, _count(chance, 60))]
+    return f" {chance.choice(['AND', 'OR', 'NOT', '-', '(', ') OR ('])} ".join(starred)
+
+
+_KINDS: tuple[Callable[[random.Random], str], ...] = (
+    _fresh, _known, _names, _umlauts, _codes, _phrases, _dates, _one_word, _signs, _scripts, _joined, _short, _huge,
+    _advanced,
+)  # fmt: skip
+
+
+def queries(begin: int = 0) -> Iterator[tuple[int, str, str]]:
+    """Yield queries without end: their number, their kind and their text; each is made from its number alone."""
+    number = begin
+    while True:
+        chance = random.Random(number)
+        kind = _KINDS[number % len(_KINDS)]
+        yield number, kind.__name__.strip("_"), kind(chance)
+        number += 1
+
+
+def ask(engine: Engine, kind: str, text: str) -> Results | None:
+    """Search by one of these queries; None where the advanced syntax refuses it, as it may."""
+    if kind != "advanced":
+        return engine.search(text)
+    try:
+        return engine.search(text, syntax="advanced")
+    except BadQuery:
+        return None
