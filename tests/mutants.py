@@ -21,6 +21,7 @@ MATCHING = "tests/properties/test_matching_laws.py"
 WALK = "tests/unit/ingest/test_walk.py"
 HOSTILE = "tests/unit/ingest/test_hostile.py"
 DAMAGE = "tests/unit/storage/test_mutations.py"
+POWER = "tests/reliability/test_power.py"
 EXTRACTION = "tests/unit/ingest/test_answers.py tests/unit/ingest/test_extractor.py tests/unit/ingest/test_globs.py"
 PURGE = "tests/unit/storage/test_purging.py"
 
@@ -793,6 +794,14 @@ MUTANTS = (
         "if not deadline.has_passed:",
         "if True:",
         "tests/unit/search/test_deadline.py",
+    ),
+    Mutant("nothing is synced", "storage/sqlite/connection.py", '"synchronous=FULL"', '"synchronous=OFF"', POWER),
+    Mutant(
+        "synced when the log is copied alone",
+        "storage/sqlite/connection.py",
+        '"synchronous=FULL"',
+        '"synchronous=NORMAL"',
+        POWER,
     ),
 )
 

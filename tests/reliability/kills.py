@@ -10,7 +10,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -148,8 +148,13 @@ def _from_model(ops: Iterator[Op], model: str) -> Iterator[Op]:
     return (op._replace(text=other[op.text]) if op.verb == "switch" and model == "large" else op for op in ops)
 
 
-def compared(store: Path, before: State, done: list[Op], acknowledged: int) -> Killed:
-    """Read a store whose writer is dead; it must be in the last acknowledged state, or the one after it."""
+def compared(
+    store: Path, before: State, done: Sequence[Op], acknowledged: int, looked_at: Sequence[Op] | None = None
+) -> Killed:
+    """Read a store whose writer is dead; it must be in the last acknowledged state, or the one after it.
+
+    Texts of all operations are searched for, or of some.
+    """
     state = before
     for op in done[:acknowledged]:
         state = state.after(op)
@@ -157,7 +162,8 @@ def compared(store: Path, before: State, done: list[Op], acknowledged: int) -> K
     with opened(store) as engine:
         found = read(engine)
         assert found in allowed, _difference(found, allowed)
-        texts = {text for op in done for text in (op.text, op.old) if text and op.verb != "switch"}
+        searched = done if looked_at is None else looked_at
+        texts = {text for op in searched for text in (op.text, op.old) if text and op.verb != "switch"}
         for text in sorted(texts):
             assert_searchable(engine, text, text in found.living)
         if before.model != found.model:

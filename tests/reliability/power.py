@@ -1,0 +1,227 @@
+"""Cut the power: what a disk may hold at any moment of a recorded run holds what was acknowledged before.
+
+A run is recorded call by call. At a moment, of each file everything up to its last sync is on the disk; of what was
+written since, any part may be: nothing, everything, some first calls, some calls of any place, or single sectors of
+them. Names are on the disk from the sync of their folder on; those changed since are there up to some change.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import NamedTuple
+
+from .kills import State, compared, script
+from .victims import Op, done_by, opened
+
+SECTOR = 512  # bytes that a disk writes whole or not at all
+HEAD = struct.Struct("<cHqI")
+MODES = ("lost", "kept", "first", "reordered", "torn")
+ACKNOWLEDGED = "acknowledged"  # the file whose writes are acknowledgements
+VERBS = ("add", "add", "update", "supersede", "forget", "switch")
+OPS = 150  # of a run: more than a log of 1,000 pages, so that it is copied into the file meanwhile
+SESSIONS = 6  # of a run at most; at the end of each the log is copied and removed
+LOOKED_AT = 12  # texts of the latest operations that are searched for in every state
+
+
+class Call(NamedTuple):
+    """One recorded call: (w)rite, (s)ync, (t)runcate, (u)nlink or (r)ename."""
+
+    kind: str
+    name: str
+    offset: int
+    data: bytes
+
+
+@dataclass
+class File:
+    """One file: what is on the disk for good, and the calls since its last sync."""
+
+    kept: bytes = b""
+    pending: list[Call] = field(default_factory=list)
+
+
+@dataclass
+class Disk:
+    """A folder as its disk has it: names for good, and names as programs see them."""
+
+    names: dict[str, File] = field(default_factory=dict)
+    kept_names: dict[str, File] = field(default_factory=dict)
+    changes: list[dict[str, File]] = field(default_factory=list)  # names after each change since the folder's sync
+
+    def take(self, call: Call) -> None:
+        """Do one call."""
+        if call.kind == "s" and call.name == ".":
+            self.kept_names, self.changes = dict(self.names), []
+        elif call.kind == "s":
+            file = self.names[call.name]
+            file.kept, file.pending = written(file.kept, file.pending), []
+        elif call.kind == "u":
+            del self.names[call.name]
+            self.changes.append(dict(self.names))
+        elif call.kind == "r":
+            self.names[call.data.decode()] = self.names.pop(call.name)
+            self.changes.append(dict(self.names))
+        else:
+            if call.name not in self.names:
+                self.names[call.name] = File()
+                self.changes.append(dict(self.names))
+            self.names[call.name].pending.append(call)
+
+    def after_power_loss(self, mode: str, chance: random.Random) -> dict[str, bytes]:
+        """Return files as they may be found."""
+        seen = {"lost": 0, "kept": len(self.changes)}.get(mode, chance.randint(0, len(self.changes)))
+        names = [self.kept_names, *self.changes][seen]
+        return {name: written(file.kept, _surviving(file.pending, mode, chance)) for name, file in names.items()}
+
+
+def _surviving(pending: Sequence[Call], mode: str, chance: random.Random) -> Iterable[Call]:
+    if mode == "lost":
+        return ()
+    if mode == "kept":
+        return pending
+    if mode == "first":
+        return pending[: chance.randint(0, len(pending))]
+    share = chance.random()
+    some = [call for call in pending if chance.random() < share]
+    if mode == "reordered":
+        return some
+    return [part for call in some for part in _sectors(call) if call.kind != "w" or chance.random() < 0.7]
+
+
+def _sectors(call: Call) -> Iterator[Call]:
+    """Yield a write cut where sectors end."""
+    if call.kind != "w":
+        yield call
+        return
+    start = 0
+    while start < len(call.data):
+        size = SECTOR - (call.offset + start) % SECTOR
+        yield call._replace(offset=call.offset + start, data=call.data[start : start + size])
+        start += size
+
+
+def written(content: bytes, calls: Iterable[Call]) -> bytes:
+    """Return the content of a file after these calls."""
+    made = bytearray(content)
+    for call in calls:
+        end = call.offset + len(call.data)
+        if call.kind == "t":
+            del made[call.offset :]
+        if len(made) < end:
+            made.extend(bytes(end - len(made)))
+        made[call.offset : end] = call.data
+    return bytes(made)
+
+
+# -- recording ------------------------------------------------------------------------------------------------
+
+
+@cache
+def library() -> Path | None:
+    """Compile the recorder; None where there is no compiler, or no way to load it before others."""
+    compiler = shutil.which("cc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        return None
+    made = Path(mkdtemp(prefix="whyrank-recorder-")) / "recorder.so"
+    source = Path(__file__).with_name("recorder.c")
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", made, source, "-ldl", "-lpthread"], check=True)
+    return made
+
+
+def record(folder: Path, log: Path, seed: int, is_lying: bool = False, is_early: bool = False) -> list[Call]:
+    """Run a program that writes and acknowledges; return all it did to the files of a folder."""
+    recorder = library()
+    assert recorder is not None
+    environment = {**os.environ, "RECORDED_FOLDER": str(folder), "RECORDED_LOG": str(log)}
+    environment |= {"LD_PRELOAD": str(recorder), **({"RECORDED_WITHOUT_SYNCS": "1"} if is_lying else {})}
+    command = [sys.executable, "-m", "tests.reliability.power", str(folder), str(seed), str(int(is_early))]
+    root = Path(__file__).parent.parent.parent
+    subprocess.run(command, env=environment, cwd=root, check=True, timeout=120)
+    calls = [call for call in read_calls(log.read_bytes()) if not call.name.endswith("-shm")]
+    assert {"memory.db", "memory.db-wal", ACKNOWLEDGED} <= {call.name for call in calls}
+    return calls
+
+
+def read_calls(log: bytes) -> Iterator[Call]:
+    """Read what the recorder wrote."""
+    place = 0
+    while place < len(log):
+        kind, letters, offset, size = HEAD.unpack_from(log, place)
+        place += HEAD.size
+        name = log[place : place + letters].decode().removesuffix(" (deleted)")
+        yield Call(kind.decode(), name, offset, log[place + letters : place + letters + size])
+        place += letters + size
+
+
+def run(folder: Path, seed: int, is_early: bool) -> None:
+    """Write as a program would, in several sessions; each operation is acknowledged by a byte in a file."""
+    chance, ids = random.Random(seed), dict[str, str]()
+    ops = script(VERBS, seed)
+    told = os.open(folder / ACKNOWLEDGED, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    left, sessions = OPS, chance.randint(2, SESSIONS)
+    for session in range(sessions):
+        count = left if session == sessions - 1 else chance.randint(1, left - (sessions - session))
+        left -= count
+        with opened(folder / "memory.db") as engine:
+            for op in islice(ops, count):
+                if is_early:
+                    os.write(told, b".")
+                ids[op.text] = done_by(engine, op, ids.get(op.old, ""))
+                if not is_early:
+                    os.write(told, b".")
+
+
+# -- states ---------------------------------------------------------------------------------------------------
+
+
+def check(calls: Sequence[Call], done: Sequence[Op], count: int, chance: random.Random, folder: Path) -> Counter[str]:
+    """Cut the power so many times and look at each store found; half of the cuts come after an acknowledgement."""
+    after = [place + 1 for place, call in enumerate(calls) if call.name == ACKNOWLEDGED]
+    moments = sorted(
+        chance.choice(after) if chance.random() < 0.5 else chance.randint(1, len(calls)) for _ in range(count)
+    )
+    disk, place, acknowledged, counts = Disk(), 0, 0, Counter[str]()
+    for number, moment in enumerate(moments):
+        for call in calls[place:moment]:
+            if call.name == ACKNOWLEDGED:
+                acknowledged += 1
+            else:
+                disk.take(call)
+        place, mode = moment, MODES[number % len(MODES)]
+        found = disk.after_power_loss(mode, chance)
+        if not found and not acknowledged:
+            counts.update(states=1, empty=1)
+            continue
+        state = folder / f"state-{number}"
+        state.mkdir()
+        for name, content in found.items():
+            (state / name).write_bytes(content)
+        try:
+            begun = list(done[: acknowledged + 1])
+            kept = compared(state / "memory.db", State(), begun, acknowledged, begun[-LOOKED_AT:])
+        except Exception as error:
+            raise AssertionError(f"after call {moment} of {len(calls)}, {mode}: {error}") from error
+        counts.update({"states": 1, mode: 1, "kept_unacknowledged": kept.is_ahead})
+        shutil.rmtree(state)
+    return counts
+
+
+def recorded_ops(seed: int) -> list[Op]:
+    """Return what a recorded run did."""
+    return list(islice(script(VERBS, seed), OPS))
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "1")
