@@ -803,6 +803,13 @@ MUTANTS = (
         '"synchronous=NORMAL"',
         POWER,
     ),
+    Mutant(
+        "a file is emptied before it is written anew",
+        "ingest/ingestor.py",
+        "        if desk is None:\n",
+        "        if desk is None:\n            self.store.write(Changes(replace_files=changes.replace_files))\n",
+        "tests/reliability/test_ingests.py",
+    ),
 )
 
 
