@@ -810,6 +810,20 @@ MUTANTS = (
         "        if desk is None:\n            self.store.write(Changes(replace_files=changes.replace_files))\n",
         "tests/reliability/test_ingests.py",
     ),
+    Mutant(
+        "an id of somebody else is suggested",
+        "lives.py",
+        "where = Where(visible(scopes_of(scope)), include_superseded=True, include_expired=True, now=self._clock())",
+        "where = Where(self._every_scope(), include_superseded=True, include_expired=True, now=self._clock())",
+        "tests/reliability/test_walls.py",
+    ),
+    Mutant(
+        "a key of one scope counts in all",
+        "remembering.py",
+        "known = self._store.written(owner, key)",
+        "known = next(filter(None, (self._store.written(one, key) for one in self._every_scope())), None)",
+        "tests/reliability/test_walls.py",
+    ),
 )
 
 

@@ -145,7 +145,7 @@ def _killed(folder: Path, delay: float) -> bool:
         ours.send("go")
         timer.start()
         try:
-            return _heard(ours) == "done"
+            return bool(_heard(ours) == "done")
         except Gone:
             return False
         finally:
