@@ -824,6 +824,13 @@ MUTANTS = (
         "known = next(filter(None, (self._store.written(one, key) for one in self._every_scope())), None)",
         "tests/reliability/test_walls.py",
     ),
+    Mutant(
+        "writers do not wait for each other",
+        "storage/sqlite/database.py",
+        "LOCK_SECONDS = 30.0",
+        "LOCK_SECONDS = 0.0",
+        "tests/reliability/test_load.py",
+    ),
 )
 
 

@@ -1,0 +1,22 @@
+"""Four writers and eight readers, a minute at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.reliability.load import run
+
+from .lanes import Counts, Lane
+
+ROUND_S = 60.0
+
+
+def play(seed: int, folder: Path) -> Counts:
+    counted, errors, _ = run(folder, ROUND_S)
+    assert not errors, errors[:5]
+    return counted
+
+
+LANE = Lane(
+    "load", "4 writers and 8 readers: no error, nobody locked out", play, {"load_seconds": 3_600}, seconds=3_600.0
+)
