@@ -162,7 +162,7 @@ def _command(given: int, said: int, arguments: list[str], environment: dict[str,
     sys.stdout.flush()
 
 
-def _commands(given: Connection, said: Connection, arguments: list[str], environment: dict[str, str]) -> None:
+def run_command(given: Connection, said: Connection, arguments: list[str], environment: dict[str, str]) -> None:
     _command(given.fileno(), said.fileno(), arguments, environment)
 
 
@@ -225,7 +225,7 @@ class Program:
             end.close()
 
 
-def _at(store: Path) -> list[str]:
+def store_options(store: Path) -> list[str]:
     return ["--store", str(store), "--workspace", str(store.parent), "--embedding", "none"]
 
 
@@ -235,7 +235,7 @@ class CommandLine:
     def __init__(self, store: Path, is_new: bool) -> None:
         self._store, self._is_new = store, is_new
         self._is_killed = False
-        self._program: Program | None = None if is_new else Program(_at(store), _additions)
+        self._program: Program | None = None if is_new else Program(store_options(store), _additions)
 
     def perform(self, op: Op, identity: str) -> str:
         if self._is_killed:
@@ -243,7 +243,7 @@ class CommandLine:
         if self._is_new:
             if self._program is not None:
                 self._program.close()
-            self._program = Program(["add", op.text, *_at(self._store)], None)
+            self._program = Program(["add", op.text, *store_options(self._store)], None)
         else:
             assert self._program is not None
             self._program.say(op.text)
@@ -263,8 +263,8 @@ class Served:
     """`whyrank serve`, and a client that stays connected to it."""
 
     def __init__(self, store: Path, is_new: bool) -> None:
-        arguments = ["serve", "--port", "0", "--json", *_at(store)]
-        self._program = Program(arguments, None if is_new else _commands)
+        arguments = ["serve", "--port", "0", "--json", *store_options(store)]
+        self._program = Program(arguments, None if is_new else run_command)
         said = ""
         while not said.endswith("}"):  # one JSON object over several lines
             said += self._program.line()
@@ -298,7 +298,7 @@ class Agent:
     """`whyrank mcp` over standard input and output."""
 
     def __init__(self, store: Path, is_new: bool) -> None:
-        self._program = Program(["mcp", *_at(store)], None if is_new else _commands)
+        self._program = Program(["mcp", *store_options(store)], None if is_new else run_command)
         self._number = 0
         about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
         self._asked("initialize", about)
