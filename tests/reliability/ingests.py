@@ -23,12 +23,13 @@ from whyrank.types import Memory
 from .victims import FORKS, SECONDS, Gone
 
 FILES = 12
-SECTIONS = (1, 8, 240)  # of a file: with all of them changed, an ingest is several transactions
+SECTIONS = (1, 8, 200)  # of a file: with all of them changed, an ingest is several transactions
 WORDS = 30  # of a section, which is about a memory
 CHANGED, DELETED = (0.3, 1.0), 0.05  # shares of the files before every ingest
 LOOKED_AT = 3  # files that are searched for after every kill
 MARK = re.compile(r"\bf(\d+)v(\d+)p(\d+)of(\d+)\b")
 EVERYTHING = 1_000_000
+PAUSE_S = 0.01  # between two looks of a reader, so that it leaves the ingest some of the machine
 
 Versions = dict[int, int]  # by the number of the file; none of a file that is not there
 
@@ -109,6 +110,7 @@ def _read(orders: Connection, folder: Path) -> None:
                 orders.send((reads, repr(error)))
                 return
             reads += 1
+            time.sleep(PAUSE_S)
     orders.send((reads, ""))
 
 

@@ -13,9 +13,10 @@ LOAD_S = 20.0
 def test_writers_and_readers_do_not_fail_each_other(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    counted, errors, _ = run(tmp_path, LOAD_S)
+    counted, errors, notices = run(tmp_path, LOAD_S)
     record_property("load", counted)
     print(counted)  # waits are the machine's too: `pytest -rP` shows them, the soak publishes them
     assert errors == []
+    assert notices["not-indexed-yet"] == 0
     assert counted["writes"] > WRITERS
     assert counted["reads"] > READERS

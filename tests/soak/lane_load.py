@@ -12,8 +12,9 @@ ROUND_S = 60.0
 
 
 def play(seed: int, folder: Path) -> Counts:
-    counted, errors, _ = run(folder, ROUND_S)
+    counted, errors, notices = run(folder, ROUND_S)
     assert not errors, errors[:5]
+    assert notices["not-indexed-yet"] == 0
     return counted
 
 
