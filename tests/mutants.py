@@ -831,6 +831,20 @@ MUTANTS = (
         "LOCK_SECONDS = 0.0",
         "tests/reliability/test_load.py",
     ),
+    Mutant(
+        "a file that was replaced is written on",
+        "storage/sqlite/database.py",
+        "if self._identity is None or found == self._identity:",
+        "if self._identity is None or found != ():",
+        "tests/reliability/test_replaced_files.py",
+    ),
+    Mutant(
+        "connections live through a fork",
+        "storage/sqlite/database.py",
+        "cls.suspended = tuple(_DATABASES)",
+        "cls.suspended = ()",
+        "tests/reliability/test_forks.py",
+    ),
 )
 
 
