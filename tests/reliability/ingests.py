@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 import whyrank
 from whyrank.types import Memory
 
+from .kills import assert_sound
 from .victims import FORKS, SECONDS, Gone
 
 FILES = 12
@@ -49,16 +50,26 @@ def content(file: int, version: int) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def change(folder: Path, on_disk: Versions, version: int, chance: random.Random) -> Versions:
-    """Write some files anew and remove some; return the versions that lie there."""
-    after, share = dict(on_disk), chance.choice(CHANGED)
+def planned(before: Versions, version: int, chance: random.Random) -> Versions:
+    """Return which versions shall lie there next: some files are written anew, some removed."""
+    after, share = dict(before), chance.choice(CHANGED)
     for file in range(FILES):
-        drawn, place = chance.random(), folder / "notes" / f"n{file}.md"
+        drawn = chance.random()
         if drawn < DELETED and len(after) > 1 and file in after:
             del after[file]
-            place.unlink()
         elif drawn < share or file not in after:
             after[file] = version
+    return after
+
+
+def change(folder: Path, before: Versions, version: int, chance: random.Random) -> Versions:
+    """Write some files anew and remove some; return the versions that lie there."""
+    after = planned(before, version, chance)
+    for file in range(FILES):
+        place = folder / "notes" / f"n{file}.md"
+        if file not in after:
+            place.unlink(missing_ok=True)
+        elif after[file] == version:
             place.write_text(content(file, version), encoding="utf-8")
     return after
 
@@ -180,11 +191,7 @@ def kill_ingests(folder: Path, seed: int, count: int) -> Counter[str]:
     for version in range(1, count + 1):
         on_disk = change(folder, on_disk, version, chance)
         is_acknowledged = _killed(folder, chance.uniform(0, 1.2 * whole))
-        with opened(folder) as engine:
-            found = whole_versions(engine.list(limit=EVERYTHING))
-            _check(found, stored, on_disk, is_acknowledged)
-            for file in chance.sample(sorted(found), min(LOOKED_AT, len(found))):
-                _check_searchable(engine, file, found[file])
+        found = compared(folder, stored, on_disk, is_acknowledged, chance)
         is_between = found != stored and found != on_disk
         counts.update(kills=1, acknowledged=is_acknowledged, between_transactions=is_between)
         stored = found
@@ -194,10 +201,17 @@ def kill_ingests(folder: Path, seed: int, count: int) -> Counter[str]:
     return counts
 
 
-def _check(found: Mapping[int, int], before: Versions, on_disk: Versions, is_acknowledged: bool) -> None:
-    for file in range(FILES):
-        allowed = [on_disk.get(file)] if is_acknowledged else [before.get(file), on_disk.get(file)]
-        assert found.get(file) in allowed, f"file {file} is in version {found.get(file)}, not in {allowed}"
+def compared(folder: Path, before: Versions, after: Versions, is_done: bool, chance: random.Random) -> Versions:
+    """Read a store whose ingest is dead: every file is wholly as it was before or after, and after if it was done."""
+    with opened(folder) as engine:
+        found = whole_versions(engine.list(limit=EVERYTHING))
+        for file in range(FILES):
+            allowed = [after.get(file)] if is_done else [before.get(file), after.get(file)]
+            assert found.get(file) in allowed, f"lost: file {file} is in version {found.get(file)}, not in {allowed}"
+        for file in chance.sample(sorted(found), min(LOOKED_AT, len(found))):
+            _check_searchable(engine, file, found[file])
+    assert_sound(folder / "memory.db")
+    return found
 
 
 def _check_searchable(engine: whyrank.Engine, file: int, version: int) -> None:

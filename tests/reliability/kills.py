@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import whyrank
 from whyrank.engine import Engine
 
 from .victims import MODELS, START_ANEW, Agent, CommandLine, Gone, Library, Op, Served, Victim, opened
@@ -168,6 +169,7 @@ def compared(
             assert_searchable(engine, text, text in found.living)
         if before.model != found.model:
             assert engine.status().without_vector == 0
+    assert_sound(store)
     return Killed(found, acknowledged, found != allowed[0])
 
 
@@ -186,6 +188,11 @@ def assert_searchable(engine: Engine, text: str, is_living: bool) -> None:
     answer = engine.search(text.split()[1], limit=5)
     found = [hit.memory.text for hit in answer]
     assert (found[:1] == [text]) if is_living else (text not in found), f"{text!r} in {found}: {answer.notices}"
+
+
+def assert_sound(store: Path) -> None:
+    """Nothing that `whyrank doctor` looks at is damaged."""
+    assert whyrank.doctor(store, workspace=store.parent, embedding="none").findings == ()
 
 
 def _difference(found: State, allowed: list[State]) -> str:

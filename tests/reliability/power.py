@@ -14,16 +14,18 @@ import struct
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import NamedTuple
 
+from . import ingests
 from .kills import State, compared, script
-from .victims import Op, done_by, opened
+from .victims import done_by, opened
 
 SECTOR = 512  # bytes that a disk writes whole or not at all
 HEAD = struct.Struct("<cHqI")
@@ -31,6 +33,7 @@ MODES = ("lost", "kept", "first", "reordered", "torn")
 ACKNOWLEDGED = "acknowledged"  # the file whose writes are acknowledgements
 VERBS = ("add", "add", "update", "supersede", "forget", "switch")
 OPS = 150  # of a run: more than a log of 1,000 pages, so that it is copied into the file meanwhile
+INGESTS = 12  # of a run
 SESSIONS = 6  # of a run at most; at the end of each the log is copied and removed
 LOOKED_AT = 12  # texts of the latest operations that are searched for in every state
 
@@ -140,16 +143,17 @@ def library() -> Path | None:
     return made
 
 
-def record(folder: Path, log: Path, seed: int, is_lying: bool = False, is_early: bool = False) -> list[Call]:
-    """Run a program that writes and acknowledges; return all it did to the files of a folder."""
-    recorder = library()
+def record(folder: Path, program: str, seed: int, is_lying: bool = False, is_early: bool = False) -> list[Call]:
+    """Run a program that writes and acknowledges; return all it did to the files beside its store."""
+    recorder, log = library(), folder.with_name(f"{folder.name}.log")
     assert recorder is not None
+    folder.mkdir()
     environment = {**os.environ, "RECORDED_FOLDER": str(folder), "RECORDED_LOG": str(log)}
     environment |= {"LD_PRELOAD": str(recorder), **({"RECORDED_WITHOUT_SYNCS": "1"} if is_lying else {})}
-    command = [sys.executable, "-m", "tests.reliability.power", str(folder), str(seed), str(int(is_early))]
+    command = [sys.executable, "-m", "tests.reliability.power", program, str(folder), str(seed), str(int(is_early))]
     root = Path(__file__).parent.parent.parent
     subprocess.run(command, env=environment, cwd=root, check=True, timeout=120)
-    calls = [call for call in read_calls(log.read_bytes()) if not call.name.endswith("-shm")]
+    calls = [call for call in read_calls(log.read_bytes()) if not call.name.endswith("-shm") and "/" not in call.name]
     assert {"memory.db", "memory.db-wal", ACKNOWLEDGED} <= {call.name for call in calls}
     return calls
 
@@ -165,63 +169,118 @@ def read_calls(log: bytes) -> Iterator[Call]:
         place += letters + size
 
 
-def run(folder: Path, seed: int, is_early: bool) -> None:
-    """Write as a program would, in several sessions; each operation is acknowledged by a byte in a file."""
-    chance, ids = random.Random(seed), dict[str, str]()
-    ops = script(VERBS, seed)
-    told = os.open(folder / ACKNOWLEDGED, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    left, sessions = OPS, chance.randint(2, SESSIONS)
-    for session in range(sessions):
-        count = left if session == sessions - 1 else chance.randint(1, left - (sessions - session))
-        left -= count
+class Acknowledgements:
+    """A file that gets a byte for everything that was done; a planted fault writes it before."""
+
+    def __init__(self, folder: Path, is_early: bool) -> None:
+        self._file = os.open(folder / ACKNOWLEDGED, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._is_early = is_early
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        if self._is_early:
+            os.write(self._file, b".")
+        yield
+        if not self._is_early:
+            os.write(self._file, b".")
+
+
+def sessions(count: int, chance: random.Random) -> Iterator[int]:
+    """Share some operations out to sessions."""
+    number = chance.randint(2, SESSIONS)
+    ends = sorted(chance.sample(range(1, count), number - 1))
+    return (end - start for start, end in pairwise([0, *ends, count]))
+
+
+def write_facts(folder: Path, seed: int, acknowledgements: Acknowledgements) -> None:
+    """Add, change, replace and forget facts and switch models, in several sessions."""
+    ids, ops = dict[str, str](), script(VERBS, seed)
+    for count in sessions(OPS, random.Random(seed)):
         with opened(folder / "memory.db") as engine:
             for op in islice(ops, count):
-                if is_early:
-                    os.write(told, b".")
-                ids[op.text] = done_by(engine, op, ids.get(op.old, ""))
-                if not is_early:
-                    os.write(told, b".")
+                with acknowledgements.one():
+                    ids[op.text] = done_by(engine, op, ids.get(op.old, ""))
+
+
+def write_files(folder: Path, seed: int, acknowledgements: Acknowledgements) -> None:
+    """Ingest files that change, in several sessions."""
+    chance, number, there = random.Random(seed), 0, ingests.Versions()
+    (folder / "notes").mkdir()
+    for count in sessions(INGESTS, random.Random(seed)):
+        with ingests.opened(folder) as engine:
+            for _ in range(count):
+                there, number = ingests.change(folder, there, number, chance), number + 1
+                with acknowledgements.one():
+                    engine.ingest(folder / "notes")
+
+
+PROGRAMS = {"facts": write_facts, "files": write_files}
 
 
 # -- states ---------------------------------------------------------------------------------------------------
 
 
-def check(calls: Sequence[Call], done: Sequence[Op], count: int, chance: random.Random, folder: Path) -> Counter[str]:
-    """Cut the power so many times and look at each store found; half of the cuts come after an acknowledgement."""
+Judge = Callable[[Path, int], object]  # of the folder of a store found, and how much was acknowledged
+
+
+def judge_facts(seed: int) -> Judge:
+    """Return what tells whether a store holds the acknowledged facts."""
+    done = list(islice(script(VERBS, seed), OPS))
+
+    def judge(folder: Path, acknowledged: int) -> None:
+        begun = done[: acknowledged + 1]
+        compared(folder / "memory.db", State(), begun, acknowledged, begun[-LOOKED_AT:])
+
+    return judge
+
+
+def judge_files(seed: int) -> Judge:
+    """Return what tells whether a store holds every file wholly as the last ingest, or the one under way, read it."""
+    chance, states = random.Random(seed), [ingests.Versions()]
+    for version in range(INGESTS):
+        states.append(ingests.planned(states[-1], version, chance))
+
+    def judge(folder: Path, acknowledged: int) -> None:
+        before, after = states[acknowledged], states[min(acknowledged + 1, INGESTS)]
+        ingests.compared(folder, before, after, False, random.Random(seed))
+
+    return judge
+
+
+JUDGES = {"facts": judge_facts, "files": judge_files}
+
+
+def cut(folder: Path, program: str, seed: int, count: int, **faults: bool) -> Counter[str]:
+    """Record a run, cut its power so many times, and look at each store found."""
+    calls = record(folder / program, program, seed, **faults)
+    return check(calls, JUDGES[program](seed), count, random.Random(seed), folder)
+
+
+def check(calls: Sequence[Call], judge: Judge, count: int, chance: random.Random, folder: Path) -> Counter[str]:
+    """Cut the power at so many moments, half of them right after an acknowledgement."""
     after = [place + 1 for place, call in enumerate(calls) if call.name == ACKNOWLEDGED]
-    moments = sorted(
-        chance.choice(after) if chance.random() < 0.5 else chance.randint(1, len(calls)) for _ in range(count)
-    )
+    moments = [chance.choice(after) if chance.random() < 0.5 else chance.randint(1, len(calls)) for _ in range(count)]
     disk, place, acknowledged, counts = Disk(), 0, 0, Counter[str]()
-    for number, moment in enumerate(moments):
+    for number, moment in enumerate(sorted(moments)):
         for call in calls[place:moment]:
             if call.name == ACKNOWLEDGED:
                 acknowledged += 1
             else:
                 disk.take(call)
         place, mode = moment, MODES[number % len(MODES)]
-        found = disk.after_power_loss(mode, chance)
-        if not found and not acknowledged:
-            counts.update(states=1, empty=1)
-            continue
         state = folder / f"state-{number}"
         state.mkdir()
-        for name, content in found.items():
+        for name, content in disk.after_power_loss(mode, chance).items():
             (state / name).write_bytes(content)
         try:
-            begun = list(done[: acknowledged + 1])
-            kept = compared(state / "memory.db", State(), begun, acknowledged, begun[-LOOKED_AT:])
+            if acknowledged or (state / "memory.db").exists():
+                judge(state, acknowledged)
         except Exception as error:
             raise AssertionError(f"after call {moment} of {len(calls)}, {mode}: {error}") from error
-        counts.update({"states": 1, mode: 1, "kept_unacknowledged": kept.is_ahead})
+        counts.update({"states": 1, mode: 1})
         shutil.rmtree(state)
     return counts
 
 
-def recorded_ops(seed: int) -> list[Op]:
-    """Return what a recorded run did."""
-    return list(islice(script(VERBS, seed), OPS))
-
-
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "1")
+    PROGRAMS[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3]), Acknowledgements(Path(sys.argv[2]), sys.argv[4] == "1"))

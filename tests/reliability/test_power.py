@@ -3,41 +3,35 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from .power import MODES, Call, Disk, check, library, record, recorded_ops
+from .power import MODES, Call, Disk, cut, library
 
-STATES = 60  # of each of three recorded runs
+STATES = 45  # of each of four recorded runs
 needs_recorder = pytest.mark.skipif(library() is None, reason="needs Linux and cc, to record writes and syncs")
 
 
-def cut(folder: Path, seed: int, states: int = STATES, is_lying: bool = False, is_early: bool = False) -> Counter[str]:
-    (folder / "store").mkdir()
-    calls = record(folder / "store", folder / "log", seed, is_lying, is_early)
-    return check(calls, recorded_ops(seed), states, random.Random(seed), folder)
+@needs_recorder
+@pytest.mark.parametrize(("program", "seed"), [("facts", 0), ("facts", 1), ("files", 0), ("files", 1)])
+def test_what_was_acknowledged_is_kept_and_found_after_a_power_loss(tmp_path: Path, program: str, seed: int) -> None:
+    counted = cut(tmp_path, program, seed, STATES)
+    assert counted == {"states": STATES, **dict.fromkeys(MODES, STATES // len(MODES))}
 
 
 @needs_recorder
-@pytest.mark.parametrize("seed", range(3))
-def test_what_was_acknowledged_is_kept_and_found_after_a_power_loss(tmp_path: Path, seed: int) -> None:
-    counted = cut(tmp_path, seed)
-    assert counted["states"] == STATES
-    assert min(counted[mode] for mode in MODES) >= STATES // len(MODES) - counted["empty"]
+@pytest.mark.parametrize("program", ["facts", "files"])
+def test_a_disk_that_lies_about_syncs_is_noticed(tmp_path: Path, program: str) -> None:
+    with pytest.raises(AssertionError, match=r"after call \d+ of"):
+        cut(tmp_path, program, 0, STATES, is_lying=True)
 
 
 @needs_recorder
-def test_a_disk_that_lies_about_syncs_is_noticed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["facts", "files"])
+def test_an_acknowledgement_before_the_write_is_noticed(tmp_path: Path, program: str) -> None:
     with pytest.raises(AssertionError, match="lost"):
-        cut(tmp_path, 0, is_lying=True)
-
-
-@needs_recorder
-def test_an_acknowledgement_before_the_write_is_noticed(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="lost"):
-        cut(tmp_path, 0, is_early=True)
+        cut(tmp_path, program, 0, STATES, is_early=True)
 
 
 def files_after(*calls: Call, mode: str = "lost") -> dict[str, bytes]:
