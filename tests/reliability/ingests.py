@@ -27,6 +27,7 @@ FILES = 12
 SECTIONS = (1, 8, 200)  # of a file: with all of them changed, an ingest is several transactions
 WORDS = 30  # of a section, which is about a memory
 CHANGED, DELETED = (0.3, 1.0), 0.05  # shares of the files before every ingest
+EXAMINED = 0.1  # share of the stores found that are looked through for damage, which takes longer than all else
 LOOKED_AT = 3  # files that are searched for after every kill
 MARK = re.compile(r"\bf(\d+)v(\d+)p(\d+)of(\d+)\b")
 EVERYTHING = 1_000_000
@@ -210,7 +211,8 @@ def compared(folder: Path, before: Versions, after: Versions, is_done: bool, cha
             assert found.get(file) in allowed, f"lost: file {file} is in version {found.get(file)}, not in {allowed}"
         for file in chance.sample(sorted(found), min(LOOKED_AT, len(found))):
             _check_searchable(engine, file, found[file])
-    assert_sound(folder / "memory.db")
+    if chance.random() < EXAMINED:
+        assert_sound(folder / "memory.db")
     return found
 
 

@@ -140,6 +140,7 @@ def kills(name: str, store: Path, seeds: Iterable[int]) -> Counter[str]:
     with opened(store) as engine:
         for text in sorted(state.living):
             assert_searchable(engine, text, True)
+    assert_sound(store)
     return counts
 
 
@@ -169,7 +170,6 @@ def compared(
             assert_searchable(engine, text, text in found.living)
         if before.model != found.model:
             assert engine.status().without_vector == 0
-    assert_sound(store)
     return Killed(found, acknowledged, found != allowed[0])
 
 

@@ -24,7 +24,7 @@ from tempfile import mkdtemp
 from typing import NamedTuple
 
 from . import ingests
-from .kills import State, compared, script
+from .kills import State, assert_sound, compared, script
 from .victims import done_by, opened
 
 SECTOR = 512  # bytes that a disk writes whole or not at all
@@ -230,6 +230,7 @@ def judge_facts(seed: int) -> Judge:
     def judge(folder: Path, acknowledged: int) -> None:
         begun = done[: acknowledged + 1]
         compared(folder / "memory.db", State(), begun, acknowledged, begun[-LOOKED_AT:])
+        assert_sound(folder / "memory.db")
 
     return judge
 
@@ -242,7 +243,7 @@ def judge_files(seed: int) -> Judge:
 
     def judge(folder: Path, acknowledged: int) -> None:
         before, after = states[acknowledged], states[min(acknowledged + 1, INGESTS)]
-        ingests.compared(folder, before, after, False, random.Random(seed))
+        ingests.compared(folder, before, after, False, chance)
 
     return judge
 
