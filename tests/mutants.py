@@ -834,8 +834,8 @@ MUTANTS = (
     Mutant(
         "a file that was replaced is written on",
         "storage/sqlite/database.py",
-        "if self._identity is None or found == self._identity:",
-        "if self._identity is None or found != ():",
+        "return self._identity in (None, identity_of(self.path))",
+        "return True",
         "tests/reliability/test_replaced_files.py",
     ),
     Mutant(

@@ -148,3 +148,18 @@ def test_a_server_whose_store_is_gone_is_not_well(store: Path, way: Callable[[Pa
         while server.is_well() and time.monotonic() < deadline:
             time.sleep(0.1)
         assert store.exists() or not server.is_well()
+
+
+@pytest.mark.parametrize("way", [replace, replace_alone])
+def test_a_server_goes_on_with_a_restored_store(store: Path, way: Callable[[Path], None]) -> None:
+    with closing(Server(store)) as server:
+        assert server.asked("POST", "/v1/memories", {"text": "Crate second0x waits on the quay"})[0] == 201
+        way(store)
+        deadline, text = time.monotonic() + 10, "Crate late0x waits on the quay"
+        while server.asked("POST", "/v1/memories", {"text": text})[0] not in (200, 201):
+            assert time.monotonic() < deadline, "the server never took the restored store"
+            time.sleep(0.1)
+        status, found = server.asked("POST", "/v1/search", {"query": "late0x"})
+        assert status == 200
+        assert json.loads(found)["hits"][0]["text"] == text
+    assert_kept(store, ["Crate first0x waits on the quay", text])
