@@ -21,7 +21,9 @@ SIZES = (14_000, 28_000, 56_000)  # characters; the largest fits into the 65,536
 MOST = 2.5
 FLOOR_S = 0.004  # below this it is the clock that is measured
 SLOW_S = 0.04  # from this on, less of a file tells as much
-TRIES = 5
+TRIES = 16  # the best of each size counts, so a busy machine takes more of them, and a slow reader fails in all
+PATIENT_FROM = 4  # tries without a pause
+PAUSE_S = 0.1
 
 SHAPES = shapes()
 MARKDOWN = [name for name, (path, _) in SHAPES.items() if path.endswith(".md") and not name.startswith("front")]
@@ -61,6 +63,8 @@ def growth(read: Read, path: str, write: Write) -> float:
     for number in range(TRIES):
         if worst <= MOST:
             break
+        if number >= PATIENT_FROM:
+            time.sleep(PAUSE_S)
         # No text comes twice: what was read before may be remembered.
         texts = [write(size + 13 * (number + 1)) for size in sizes]
         best = [min(known, seconds(read, path, text)) for known, text in zip(best, texts, strict=True)]
@@ -95,7 +99,7 @@ def test_twice_the_file_takes_about_twice_the_time_without_the_kernel(name: str)
 
 def test_a_reader_that_looks_at_everything_for_everything_is_refused() -> None:
     def quadratic(text: str, path: str) -> object:
-        return [text.count(letter) for letter in text[::40]]
+        return [text.count(letter) for letter in text[::160]]
 
     # Twice the letters, each looked for in twice the text: four times the time.
     assert growth(quadratic, "a.md", lambda size: "a" * size) > MOST

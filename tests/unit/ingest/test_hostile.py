@@ -275,7 +275,7 @@ def test_what_is_too_much_for_the_parser_is_read_as_paragraphs() -> None:
 
 
 def test_a_file_too_much_for_the_parser_is_named() -> None:
-    found = read("# Boats\n\n<x\n" + "tea " * 1_000_001 + "\n\nThe end.")  # a tag that does not end in its line
+    found = read("# Boats\n\nTea.\n\n<x\n" + "tea " * 1_000_001 + "\n\nThe end.")  # a tag that does not end in its line
     assert found.remarks == ("from line 3 on it is read as paragraphs: more than the parser is given",)
     assert found.memories[-1].headings == ("Boats",)
     assert found.memories[-1].text.endswith("The end.")
