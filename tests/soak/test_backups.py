@@ -16,6 +16,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 import whyrank
 from tests.processes import started
 
@@ -83,6 +85,7 @@ def waited(kept: list[Acknowledged], since: float) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.timeout(SECONDS + 600)
 def test_a_backup_under_load_restores_with_all_that_was_acknowledged_before_it(tmp_path: Path) -> None:
     store, first, target, other = (tmp_path / f"{name}.db" for name in ("memory", "first", "backup", "other"))
     since, done, restored, compared, end = 0.0, 0, 0, 0, time.monotonic() + SECONDS
