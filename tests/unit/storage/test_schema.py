@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from whyrank.errors import SchemaTooNew, StoreDamaged, StoreError
 from whyrank.storage.sqlite.database import Database
+from whyrank.storage.sqlite.mending import examined
 from whyrank.storage.sqlite.migrations import MIGRATIONS, Migration
 from whyrank.storage.sqlite.schema import APPLICATION_ID, prepare
 from whyrank.storage.sqlite.store import SqliteStore
 
+GOLDEN = Path(__file__).parents[2] / "golden/stores"
 NEXT = (
     *MIGRATIONS,
     Migration(MIGRATIONS[-1].version + 1, "CREATE TABLE extra (x INTEGER);\nINSERT INTO extra VALUES (7);"),
@@ -104,3 +108,14 @@ def test_a_store_from_before_the_first_release_is_refused_untouched(tmp_path: Pa
     with pytest.raises(StoreError, match="before the first release"):
         SqliteStore(path)
     assert fingerprint(path) == before
+
+
+@pytest.mark.parametrize("version", range(MIGRATIONS[0].version, MIGRATIONS[-1].version))
+def test_a_store_of_an_earlier_schema_lists_and_counts_what_it_has(tmp_path: Path, version: int) -> None:
+    path = Path(shutil.copy(GOLDEN / f"schema{version}.db", tmp_path / "memory.db"))
+    SqliteStore(path).close()
+    assert examined(path, lambda *_: None) == []
+    with closing(sqlite3.connect(path)) as connection:
+        unlisted = "SELECT count(*) FROM posting_segments WHERE directory IS NULL"
+        assert connection.execute(unlisted).fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM scopes WHERE names IS NULL").fetchone() == (0,)

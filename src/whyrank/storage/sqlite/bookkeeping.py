@@ -86,7 +86,7 @@ class Bookkeeping:
         with self.reading():
             generation = self._database.generation()
             value = self._notes.value(self._database.reader(), generation, queue.dimensions_key(space))
-        return int(value) if value is not None else None
+        return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else None
 
     def drop_space(self, space: str) -> int:
         """Delete all vectors of a space in short transactions, then all that is known of it; return how many."""
