@@ -72,8 +72,8 @@ def other_postings(connection: sqlite3.Connection) -> None:
 
 
 def other_signs(connection: sqlite3.Connection) -> None:
-    [(blob,)] = connection.execute("SELECT signs FROM sign_blocks WHERE first = 0")
-    signs = ~np.frombuffer(unseal(blob), np.uint64)
+    [(blob, *place)] = connection.execute("SELECT signs, space, scope, first FROM sign_blocks WHERE first = 0")
+    signs = ~np.frombuffer(unseal(blob, *place), np.uint64)
     connection.execute("UPDATE sign_blocks SET signs = ? WHERE first = 0", (seal(signs.tobytes()),))
 
 
