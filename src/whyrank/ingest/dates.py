@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, date, datetime
 
@@ -37,10 +38,11 @@ def parse_date(value: object) -> float | None:
 
 
 def _from_number(value: float) -> float | None:
-    if value in _YEARS:
+    whole = int(value) if math.isfinite(value) and value == int(value) else -1  # a float would be looked for one by one
+    if whole in _YEARS:
         return None  # of which nobody can tell the day
-    if value in _DAYS_WRITTEN:
-        return _from_text(str(int(value)))
+    if whole in _DAYS_WRITTEN:
+        return _from_text(str(whole))
     for seconds in (value, value / 1000 if abs(value) < _TOO_FAR else value):
         if abs(seconds) < _MILLISECONDS_FROM:
             return float(seconds)

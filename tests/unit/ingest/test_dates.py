@@ -47,6 +47,20 @@ def test_what_is_no_date_is_none(value: object) -> None:
     assert parse_date(value) is None
 
 
+def test_a_moment_with_fractions_is_compared_a_few_times() -> None:
+    class Counted(float):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return super().__eq__(other)
+
+        __hash__ = float.__hash__
+
+    assert parse_date(Counted(NOON + 0.5)) == NOON + 0.5
+    assert Counted.compared < 10
+
+
 def test_a_number_is_seconds_until_it_would_be_absurd_and_milliseconds_beyond() -> None:
     assert parse_date(1e10) == 1e10
     assert parse_date(1.5e12) == 1.5e12 / 1000
