@@ -63,9 +63,14 @@ def as_record(one: Record) -> dict[str, Any]:
         "history": [{**as_change(former), **_finer(former)} for former in formers],
         "format": FORMAT,
         **({"keys": dict(sorted(keys.items()))} if keys else {}),
-        **({"file": {name: getattr(file, name) for name in _FILE}} if file is not None else {}),
+        **({"file": {name: getattr(file, name) for name in _FILE}} if file is not None and _is_sound(file) else {}),
         **({"exact": exact} if exact else {}),
     }
+
+
+def _is_sound(file: FileRecord) -> bool:
+    """Tell whether a record of a file was not damaged; one that was is left out, and the next ingest makes it again."""
+    return _is_whole(file.size) and _is_whole(file.mtime_ns) and isinstance(file.content_hash, str)
 
 
 def pin_record(pin: Pin, scope: str) -> dict[str, Any]:

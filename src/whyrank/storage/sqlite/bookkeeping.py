@@ -43,9 +43,10 @@ class Bookkeeping:
             return past.written_with(self._database.reader(), scope, key)
 
     def keys(self, scope: Scope) -> dict[str, Written]:
-        """Return what all writes with keys in the scope came to, by key."""
+        """Return what all writes with keys in the scope came to, by key; those that were damaged are left out."""
         rows = self._read("SELECT key, memory, content FROM write_keys WHERE scope = ?", (str(scope),))
-        return {key: Written(memory, content) for key, memory, content in rows}
+        sound = (row for row in rows if all(isinstance(value, str) for value in row))
+        return {key: Written(memory, content) for key, memory, content in sound}
 
     def spaces(self) -> dict[str, int]:
         """Count the vectors of each embedding space."""
