@@ -62,6 +62,8 @@ def load(store: Path) -> Iterator[tuple[list[Acknowledged], list[int]]]:
     def collect(process: subprocess.Popen[str], writes: bool) -> None:
         assert process.stdout is not None
         for line in process.stdout:
+            if not line.endswith("\n"):
+                return  # cut short by the kill, so never acknowledged
             if writes:
                 begun, identity = line.split()
                 kept.append(Acknowledged(float(begun), identity))
@@ -73,7 +75,10 @@ def load(store: Path) -> Iterator[tuple[list[Acknowledged], list[int]]]:
         for command in commands:
             words = [sys.executable, "-c", *map(str, command)]
             process = stack.enter_context(started(words, stdout=subprocess.PIPE))
-            threading.Thread(target=collect, args=(process, command[0] is WRITE), daemon=True).start()
+            thread = threading.Thread(target=collect, args=(process, command[0] is WRITE))
+            thread.start()
+            stack.callback(thread.join)  # before its pipe is closed
+            stack.callback(process.kill)
         yield kept, answers
 
 
