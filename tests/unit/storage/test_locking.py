@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -128,3 +129,37 @@ def test_what_is_written_after_an_interrupt_is_kept(tmp_path: Path) -> None:
     database.close()
     with closing(connect(path)) as stranger:
         assert stranger.execute("SELECT word FROM words").fetchall() == [("kept",)]
+
+
+# Takes the lock and gives it back again and again, with a pause in between that is a tenth of the time it holds it.
+GREEDY = """
+import sys, time
+from pathlib import Path
+from whyrank.storage.sqlite.locking import side_lock
+lock, rounds = side_lock(Path(sys.argv[1])), open(sys.argv[2], "ab", buffering=0)
+print("begun", flush=True)
+while True:
+    lock.take(30.0)
+    rounds.write(b".")
+    time.sleep(0.002)
+    lock.give_back()
+    time.sleep(0.0002)
+"""
+
+
+@pytest.mark.skipif(not locking.HAS_FLOCK, reason="filelock polls")
+def test_a_writer_waits_for_one_turn_of_a_greedy_one_not_for_hundreds(tmp_path: Path) -> None:
+    path, rounds = tmp_path / "lock", tmp_path / "rounds"
+    with started([sys.executable, "-c", GREEDY, str(path), str(rounds)], stdout=subprocess.PIPE) as greedy:
+        assert greedy.stdout is not None
+        greedy.stdout.readline()
+        lock, waited = side_lock(path), 0
+        for _ in range(20):
+            began = rounds.stat().st_size
+            while (before := rounds.stat().st_size) < began + 2:  # until the greedy one has it again
+                time.sleep(0.001)
+            lock.take(30.0)
+            waited += rounds.stat().st_size - before
+            lock.give_back()
+        lock.close()
+    assert waited <= 20 * 3

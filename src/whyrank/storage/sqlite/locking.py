@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
 
@@ -21,7 +22,6 @@ else:
 
 # The byte of SQLite's shared memory that every connection to a file in WAL mode holds a lock on (`UNIX_SHM_DMS`).
 _SHARED_BY_ALL = 128
-_POLL_SECONDS = 0.01
 _LOOK_SECONDS = 1.0  # between two looks whether the file is still there; meanwhile SQLite's own lock stands
 
 
@@ -47,7 +47,7 @@ class FlockedFile:
         try:
             fcntl.flock(self._file, _AT_ONCE)
         except BlockingIOError:
-            self._wait(time.monotonic() + seconds)
+            self._wait(seconds)
         now = time.monotonic()
         if now > self._looked + _LOOK_SECONDS:
             self._looked = now
@@ -55,18 +55,19 @@ class FlockedFile:
                 self.close()
                 self.take(seconds)
 
-    def _wait(self, deadline: float) -> None:
-        while True:
-            try:
-                fcntl.flock(self._file, _AT_ONCE)
-            except BlockingIOError as error:
-                if time.monotonic() >= deadline:
-                    from filelock import Timeout  # of no use to those who need not wait
+    def _wait(self, seconds: float) -> None:
+        """Wait in the system's queue, in a thread that can be left behind: who polls may starve among busy writers.
 
-                    raise Timeout(str(self._path)) from error
-                time.sleep(_POLL_SECONDS)
-            else:
-                return
+        A file that is closed while a thread waits for its lock gives the lock back at once when the thread gets it.
+        """
+        waiting = threading.Thread(target=_lock, args=(self._file,), name="whyrank-lock", daemon=True)
+        waiting.start()
+        waiting.join(seconds)
+        if waiting.is_alive():
+            self.close()
+            from filelock import Timeout  # of no use to those who need not wait
+
+            raise Timeout(str(self._path))
 
     def give_back(self) -> None:
         """Let others write."""
@@ -103,6 +104,11 @@ class FilelockedFile:
     def close(self) -> None:
         """Give the lock back if it is held."""
         self._lock.release(force=True)
+
+
+def _lock(file: int) -> None:
+    with suppress(OSError):  # it was closed before the thread began to wait
+        fcntl.flock(file, fcntl.LOCK_EX)
 
 
 _OPEN: weakref.WeakSet[FlockedFile] = weakref.WeakSet()
