@@ -79,6 +79,7 @@ def _item(number: int, line: bytes) -> Item:
         return Item(number, None, str(error))
 
 
+_DATABASE = b"SQLite format 3\0"  # how a backup begins
 FORMATS: Mapping[str, Callable[[Path], Iterator[Item]]] = {"whyrank": exported_lines}
 
 
@@ -88,7 +89,14 @@ def items_in(format_name: str, file: Path) -> Iterator[Item]:
     if reader is None:
         raise ConfigError(f"there is no format {format_name!r} to import", f"the formats are {', '.join(FORMATS)}")
     if not file.is_file():
-        raise ConfigError(f"there is no file {file}", "name a file that `whyrank export` wrote")
+        told = f"{file} is a folder" if file.is_dir() else f"there is no file {file}"
+        raise ConfigError(told, "name a file that `whyrank export` wrote")
+    with file.open("rb") as opened:
+        begins = opened.read(len(_DATABASE))
+    if begins == _DATABASE:
+        raise ConfigError(f"{file} is a database, not an export", "`whyrank restore` takes a backup back")
+    if not begins:
+        raise ConfigError(f"{file} is empty", "name a file that `whyrank export` wrote")
     return reader(file)
 
 

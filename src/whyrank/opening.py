@@ -139,6 +139,13 @@ def restore(
     return restore_backup(place, settled(Path(file).expanduser()), keep=keep, tick=progress or (lambda *_: None))
 
 
+def check_backup(file: str | Path, store: Path) -> None:
+    """Refuse what cannot be a backup for a store, without touching either."""
+    from .storage.sqlite.backups import check_source
+
+    check_source(store, settled(Path(file).expanduser()))
+
+
 def count_memories(store: Path) -> int | None:
     """Count what is in the file of a store, also a damaged one: 0 if it is not there, None if nobody can say."""
     from .storage.sqlite.backups import count_held

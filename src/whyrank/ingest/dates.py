@@ -38,7 +38,8 @@ def parse_date(value: object) -> float | None:
 
 
 def _from_number(value: float) -> float | None:
-    whole = int(value) if math.isfinite(value) and value == int(value) else -1  # a float would be looked for one by one
+    # A float would be looked for one by one.
+    whole = value if isinstance(value, int) else int(value) if math.isfinite(value) and value == int(value) else -1
     if whole in _YEARS:
         return None  # of which nobody can tell the day
     if whole in _DAYS_WRITTEN:

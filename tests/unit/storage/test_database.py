@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import whyrank
+from tests.processes import started
 from whyrank.engine import Engine
 from whyrank.errors import StoreUnavailable
 from whyrank.storage.sqlite import database as databases
@@ -218,6 +221,31 @@ def test_the_log_stays_while_somebody_has_it_open(path: Path, engine: Engine, tm
     log = [file for file in path.parent.glob("memory.db-wal*") if file.stat().st_size]
     assert log
     other.close()
+
+
+HOLDER = """
+import sys, whyrank
+engine = whyrank.open(sys.argv[1], embedding="none", calibration="manual")
+engine.add("of the first file")
+print("open", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_no_store_is_made_in_place_of_a_deleted_one_that_another_process_has_open(path: Path) -> None:
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        path.unlink()
+        with pytest.raises(StoreUnavailable, match="another process has it open still"):
+            opened(path)
+        assert not path.exists()
+        assert path.with_name(path.name + "-wal").stat().st_size
+    with opened(path) as engine:
+        engine.add("of the second file")
+    assert texts(path) == {"of the second file"}
+    assert path.with_name(path.name + "-wal.orphaned").stat().st_size
 
 
 def test_a_store_that_was_moved_away_with_its_log_is_whole(path: Path, engine: Engine, tmp_path: Path) -> None:

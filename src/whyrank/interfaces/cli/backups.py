@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ...errors import ConfigError
 from ...imports import Skipped
-from ...opening import count_memories
+from ...opening import check_backup, count_memories
 from ...opening import restore as restored_into
 from ...wording import counted
 from .. import shapes
@@ -36,6 +36,7 @@ def restore(asked: argparse.Namespace) -> int:
     """Replace what the store holds by the content of a backup."""
     store = settings_of(asked).store
     if not asked.yes:
+        check_backup(asked.file, store)
         _confirm(asked, str(store), count_memories(store))
     with output.progress("restore", quiet=asked.json) as tick:
         done = restored_into(asked.file, asked.store, workspace=asked.workspace, keep=not asked.no_keep, progress=tick)

@@ -78,7 +78,9 @@ def write_backup(store: Path, target: Path, tick: Tick) -> Backup:
             if _row_counts(copy) != rows:
                 raise StoreError(f"the copy in {place} does not hold what the store holds", "try again")
             _write_mark(copy, created, memories)
-        schema = _verify(place, tick, f"{store} is damaged", "`whyrank doctor` names what is; no backup was written")
+        schema = _verify(
+            place, tick, f"{store} is damaged", "`whyrank doctor --repair` mends it; no backup was written"
+        )
         size = place.stat().st_size
     return Backup(str(target), created, schema, memories, size)
 
@@ -168,7 +170,7 @@ def restore_backup(store: Path, file: Path, *, keep: bool, tick: Tick) -> Restor
 
     The backup is copied, verified and brought to the newest schema before the store is touched.
     """
-    _check_source(store, file)
+    check_source(store, file)
     with closing(Database(store, forgiving=True)) as database, _scratch(database.file) as place:
         _check_store(database)
         with closing(connect(untouched_address(file), uri=True)) as source, translated(file):
@@ -182,10 +184,10 @@ def restore_backup(store: Path, file: Path, *, keep: bool, tick: Tick) -> Restor
     return Restored(rows["memories"] + rows["arrivals"], schema, mark.get("created"), kept)
 
 
-def _check_source(store: Path, file: Path) -> None:
+def check_source(store: Path, file: Path) -> None:
     """Refuse what cannot be a backup, untouched: nothing, the store itself, another program's file, a newer schema."""
     if not file.is_file():
-        raise ConfigError(f"there is no file {file}", _NAME_A_BACKUP)
+        raise ConfigError(f"{file} is a folder" if file.is_dir() else f"there is no file {file}", _NAME_A_BACKUP)
     if store.exists() and file.samefile(store):
         raise ConfigError(f"{file} is the store itself", _NAME_A_BACKUP)
     try:

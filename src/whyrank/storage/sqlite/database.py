@@ -90,6 +90,8 @@ class Database:
     def _opened(self, connect: Callable[[], Connection]) -> Connection:
         """Open a connection and learn which file it reads; all connections of a database read one."""
         self.check_identity()  # SQLite would make a file that was deleted anew
+        if self._identity is None and not self.read_only and identity_of(self.path) is None:
+            self._make_way()
         connection = connect()
         found = identity_of(self.path)
         if self._identity is None:
@@ -98,6 +100,14 @@ class Database:
             connection.close()
             self.check_identity()
         return connection
+
+    def _make_way(self) -> None:
+        """Set the log of a file that was deleted aside before another is made; not while somebody has it open."""
+        if not set_log_aside(self.path):
+            raise StoreUnavailable(
+                f"{self.path} was deleted, and another process has it open still",
+                "put it back, or stop that process (a server, an agent) and try again",
+            )
 
     @property
     def is_current(self) -> bool:
@@ -110,7 +120,8 @@ class Database:
             return
         if identity_of(self.path) is None:
             raise StoreUnavailable(
-                f"{self.path} was deleted while it was open", "put it back (`whyrank restore FILE`) and open it again"
+                f"{self.path} was deleted while it was open",
+                "put it back; or stop whatever has it open, and restore a backup by `whyrank restore FILE`",
             )
         raise StoreUnavailable(
             f"{self.path} was replaced by another file while it was open",

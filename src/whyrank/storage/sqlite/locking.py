@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
 
+from ...wording import on_one_line
+
 try:
     import fcntl
 except ImportError:  # Windows has no flock; filelock knows its ways
@@ -141,27 +143,31 @@ def locked(path: Path | str, seconds: float) -> Iterator[None]:
 
 
 def set_log_aside(path: Path) -> bool:
-    """Rename the write-ahead log of a file that is no longer under its name, unless somebody has it open.
+    """Rename the write-ahead log of a file that is no longer under its name, unless another process has it open.
 
-    SQLite would apply it to the file that took the name. Tell whether it is out of the way.
+    SQLite would apply it to the file that takes the name. Tell whether it is out of the way.
     """
     log, shared = path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
     if not HAS_FLOCK:
         return not log.exists()
+    file = -1
     try:
-        file = os.open(shared, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return not log.exists()
-    try:
-        fcntl.lockf(file, _AT_ONCE, 1, _SHARED_BY_ALL)
+        if shared.exists():
+            file = os.open(shared, os.O_RDWR | os.O_CLOEXEC)
+            fcntl.lockf(file, _AT_ONCE, 1, _SHARED_BY_ALL)
         if log.exists() and log.stat().st_size:
-            log.rename(_free_name(path.with_name(path.name + "-wal.orphaned")))
+            kept = log.rename(_free_name(path.with_name(path.name + "-wal.orphaned")))
+            import logging  # seldom is there anything to say
+
+            told = "%s was deleted or replaced while it was open; what was only in its log is kept in %s"
+            logging.getLogger(__name__).warning(told, on_one_line(str(path)), on_one_line(str(kept)))
         log.unlink(missing_ok=True)
         shared.unlink(missing_ok=True)
     except OSError:
         return False
     finally:
-        os.close(file)
+        if file >= 0:
+            os.close(file)
     return True
 
 

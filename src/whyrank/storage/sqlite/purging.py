@@ -98,6 +98,8 @@ def _copies(file: Path) -> Iterator[str]:
     ):
         for copy in sorted(folder.glob(pattern)):
             yield f"{copy} is a copy from before {what}: delete it if it is not needed"
+    for log in sorted(folder.glob(f"{name}-wal.orphaned*")):
+        yield f"{log} is the log of a file that was replaced: delete it if it is not needed"
     for left in sorted(folder.glob(f".{name}-anew-*")):
         yield f"{left} is of a repair that was cut short: delete it"
     for left in (*sorted(folder.glob(f".{name}-restore-*")), *left_behind(file)):

@@ -339,9 +339,7 @@ class PostingsIndex:
         broken = damage(shelves) + sum(segment in living for segment in self._pages.broken)
         broken += sum(not one.is_believed for one in stored)
         if broken:
-            blocks = (
-                f"{counted(broken, 'block')} of the keyword index {which(broken, 'fails its', 'fail their')} checksum"
-            )
+            blocks = f"{counted(broken, 'block')} of the keyword index {which(broken, 'is', 'are')} damaged or missing"
             return [Notice("index-damaged", f"{blocks}; {_READ_INSTEAD}, and writing to this store mends it")]
         if living and self._pages.has_strays:
             return [Notice("index-damaged", f"{_ASTRAY}; {_READ_INSTEAD}, and `whyrank doctor --repair` mends it")]
