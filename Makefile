@@ -58,9 +58,9 @@ conformance: $(VENV)/.dev $(VENV)-stores/.peers $(VENV)-chains/.peers $(VENV)-me
 	-command -v python3.12 > /dev/null && $(MAKE) $(VENV)-memories/.peers && $(VENV)-memories/bin/python $(CONFORM) --engine memweave --engine mempalace
 
 # Lanes run for SOAK_SECONDS each and go on where they were stopped; their counts are in SOAK_STATE (out/soak).
-soak: $(VENV)/.dev
+soak: $(VENV)/.browser
 	$(BIN)/python -m tests.soak
-	SOAK=1 $(BIN)/python -m pytest tests/soak tests/properties tests/contract
+	SOAK=1 $(BIN)/python -m pytest tests/properties tests/contract
 	$(BIN)/python -m benchmarks.load --requests 100000
 
 screenshots: $(VENV)/.browser

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import random
 import string
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import whyrank
-from whyrank import Engine, Results
+from whyrank import Engine
 from whyrank.errors import BadQuery
 
 MEMORIES = 10_000
+CPU_SECONDS = 2.0  # of one query; on an idle machine the worst takes a tenth of that
 _SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstv" for vowel in "aeiou"]
 _QUERY_BYTES = 8_192
 _SCRIPTS = (
@@ -47,9 +51,11 @@ def fill(place: Path, memories: int = MEMORIES, per_file: int = 50) -> Path:
     return place / "memory.db"
 
 
-def open_store(place: Path) -> Engine:
+def open_store(place: Path, **settings: Any) -> Engine:
     """Open the store that `fill` has made."""
-    return whyrank.open(place / "memory.db", workspace=place, embedding="none", chunk_tokens=40, chunk_overlap=0)
+    return whyrank.open(
+        place / "memory.db", workspace=place, embedding="none", chunk_tokens=40, chunk_overlap=0, **settings
+    )
 
 
 def _count(chance: random.Random, most: int) -> int:
@@ -126,21 +132,26 @@ _KINDS: tuple[Callable[[random.Random], str], ...] = (
 )  # fmt: skip
 
 
-def queries(begin: int = 0) -> Iterator[tuple[int, str, str]]:
-    """Yield queries without end: their number, their kind and their text; each is made from its number alone."""
-    number = begin
-    while True:
-        chance = random.Random(number)
-        kind = _KINDS[number % len(_KINDS)]
-        yield number, kind.__name__.strip("_"), kind(chance)
-        number += 1
+def ask_all(engine: Engine, numbers: Iterable[int]) -> float:
+    """Search by the queries of these numbers: none raises or takes long; return the seconds of the slowest."""
+    worst = 0.0
+    for number in numbers:
+        make = _KINDS[number % len(_KINDS)]
+        text, begun = make(random.Random(number)), time.thread_time()
+        try:
+            _ask(engine, text, is_advanced=make is _advanced)
+        except Exception as error:
+            error.add_note(f"query {number}, of {make.__name__}")
+            raise
+        spent = time.thread_time() - begun
+        assert spent <= CPU_SECONDS, f"query {number}, of {make.__name__}, took {spent:.2f} s"
+        worst = max(worst, spent)
+    return worst
 
 
-def ask(engine: Engine, kind: str, text: str) -> Results | None:
-    """Search by one of these queries; None where the advanced syntax refuses it, as it may."""
-    if kind != "advanced":
-        return engine.search(text)
-    try:
-        return engine.search(text, syntax="advanced")
-    except BadQuery:
-        return None
+def _ask(engine: Engine, text: str, *, is_advanced: bool) -> None:
+    if not is_advanced:
+        engine.search(text)
+        return
+    with suppress(BadQuery):  # as the advanced syntax may
+        engine.search(text, syntax="advanced")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import random
 import shutil
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -303,6 +304,16 @@ def mutated(world: Path, before: list[Answer], folder: Path, seed: int, *, repai
         return Outcome(kind, what, *_judged(before, asked, mended, repairs))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def mutate(world: Path, before: list[Answer], folder: Path, seeds: Iterable[int], repaired_every: int) -> Counter[str]:
+    """Make the mutations of these seeds, none of which is wrong; count them, and what became of each kind."""
+    counted = Counter[str]()
+    for seed in seeds:
+        outcome = mutated(world, before, folder, seed, repairs=seed % repaired_every == 0)
+        assert not outcome.wrong, (seed, outcome)
+        counted.update(("mutations", outcome.state, f"{outcome.kind}: {outcome.state}"))
+    return counted
 
 
 def _judged(before: list[Answer], asked: Path, mended: Path, repairs: bool) -> tuple[str, str]:

@@ -9,6 +9,7 @@ SOAK_STATE (out/soak). With `--seed` one round is played again, as it was when i
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 
@@ -22,6 +23,7 @@ def main() -> int:
     asked, known = parser.parse_args(), lanes()
     if unknown := set(asked.names) - set(known):
         parser.error(f"there is no lane {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    logging.disable(logging.WARNING)  # stores that are upgraded, mended and restored say so by the thousand
     given, records = os.environ.get("SOAK_SECONDS"), list[tuple[Lane, Record]]()
     for name in asked.names or known:
         lane = known[name]

@@ -1,166 +1,20 @@
-"""Let writes to a store fail, one after the other: a clear error, nothing acknowledged is lost, reads go on.
-
-In the suite every third write fails, with all behind it; `make soak` lets every write fail, alone and with the rest,
-for want of room and by an error of the disk.
-"""
+"""Every third write fails, one after the other."""
 
 from __future__ import annotations
 
-import ctypes
-import errno
-import json
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import whyrank
-from whyrank.errors import WhyrankError
-
-SOAK = bool(os.environ.get("SOAK"))
-STEP = 1 if SOAK else 3
-SECRET = "xyzzyplugh drinks quinoa lemonade"
-SHIM = Path(__file__).with_name("failing_writes.c")
+from .lane_io_errors import SCHEDULES, STEP, WAYS, compiler, fail_writes, failures
 
 
-def make_store(path: Path) -> dict[str, str]:
-    """Store what every round begins with; return its ids by text."""
-    with opened(path) as engine:
-        texts = [f"parcel {number} waits at gate {number * 7}" for number in range(80)]
-        return {text: engine.add(text).id for text in [*texts, SECRET, "tea at noon", "milk at night", "gone soon"]}
+def test_the_schedules_let_every_write_fail_in_every_way() -> None:
+    all_of_them = [failure for schedule in range(SCHEDULES) for failure in failures(schedule, 50)]
+    assert sorted(all_of_them) == sorted((number, *way) for number in range(1, 51) for way in WAYS)  # 50 × 4, once
 
 
-def opened(path: Path) -> whyrank.Engine:
-    return whyrank.open(path, workspace=path.parent, embedding="none", calibration="manual")
-
-
-def see_advice(error: WhyrankError) -> None:
-    """See that an error says what to do."""
-    assert error.hint, error
-
-
-def work(path: Path, ids: dict[str, str], done: Path) -> None:
-    """Change a store in every way, whatever fails; write down what was acknowledged."""
-    with done.open("a", encoding="utf-8") as told:
-
-        def acknowledge(step: str) -> None:
-            print(step, file=told, flush=True)
-
-        try:
-            engine = opened(path)
-        except WhyrankError as error:
-            see_advice(error)
-            return
-        steps: dict[str, Callable[[], object]] = {
-            "add": lambda: engine.add("crate of lemons"),
-            "update": lambda: engine.update(ids["tea at noon"], text="tea at five"),
-            "supersede": lambda: engine.add("milk at dawn", supersedes=ids["milk at night"]),
-            "forget": lambda: engine.forget(ids["gone soon"]),
-            "purge": lambda: engine.forget(ids[SECRET], purge=True),
-            "ingest": lambda: engine.ingest(path.parent / "note.md"),
-        }
-        for step, run in steps.items():
-            try:
-                run()
-                acknowledge(step)
-            except WhyrankError as error:
-                see_advice(error)
-            found = engine.search("parcel 7 gate 49").hits  # reading goes on
-            assert found[0].id == ids["parcel 7 waits at gate 49"]
-        try:
-            engine.close()
-        except WhyrankError as error:
-            see_advice(error)
-
-
-def check(path: Path, ids: dict[str, str], done: set[str]) -> None:
-    """See that what was acknowledged is there, and what was not is there wholly or not at all."""
-    with opened(path) as engine:
-        listed = {one.id: one.text for one in engine.list(limit=1_000, include_superseded=True)}
-        texts = [*listed.values()]
-        for number in range(80):
-            text = f"parcel {number} waits at gate {number * 7}"
-            assert listed[ids[text]] == text
-        changed = listed[ids["tea at noon"]]
-        assert changed in {"tea at five"} | (set() if "update" in done else {"tea at noon"})
-        assert texts.count("crate of lemons") == 1 or "add" not in done
-        assert texts.count("milk at dawn") == 1 or "supersede" not in done
-        assert ids["gone soon"] not in listed or "forget" not in done
-        assert ids[SECRET] not in listed or "purge" not in done
-        assert any("quince" in text for text in texts) or "ingest" not in done
-        assert engine.search(changed)[0].id == ids["tea at noon"]
-        assert engine.add("one more").text == "one more"
-    if ids[SECRET] not in listed:  # whoever opened the store has finished the purge
-        raw = b"".join(file.read_bytes() for file in path.parent.glob("memory.db*"))
-        assert b"xyzzyplugh" not in raw
-    assert whyrank.doctor(path, workspace=path.parent, embedding="none").is_sound
-
-
-def run_all(folder: Path) -> None:
-    """Let each write fail in a process of its own, which begins with the same store."""
-    shim = ctypes.CDLL(None)
-    base = folder / "base"
-    base.mkdir()
-    ids = make_store(base / "memory.db")
-    (base / "note.md").write_text("# Quince\n\nA quince is hard.\n", encoding="utf-8")
-    warm = folder / "warm"
-    shutil.copytree(base, warm)
-    work(warm / "memory.db", ids, warm / "done")  # so that modules are not imported in every round
-    check(warm / "memory.db", ids, set())
-    rounds = [(0, 0, 0)]
-    total, at = 0, 0
-    while at < len(rounds):
-        place = folder / "round"
-        shutil.copytree(base, place)
-        child = os.fork()
-        if not child:
-            try:
-                shim.arm(*rounds[at])
-                work(place / "memory.db", ids, place / "done")
-                (place / "writes").write_text(str(shim.writes_seen()), encoding="utf-8")
-                os._exit(0)
-            except BaseException as error:
-                (folder / "failed").write_text(f"{rounds[at]}: {error!r}", encoding="utf-8")
-                os._exit(1)
-        status = os.waitpid(child, 0)[1]
-        assert status == 0, (rounds[at], status, (folder / "failed").read_text(encoding="utf-8"))
-        done = {*(place / "done").read_text(encoding="utf-8").split()} if (place / "done").exists() else set()
-        if not at:
-            assert done == {"add", "update", "supersede", "forget", "purge", "ingest"}
-            total = int((place / "writes").read_text(encoding="utf-8"))
-            errors = (errno.ENOSPC, errno.EIO)
-            rounds += [
-                (number, error, once)
-                for number in range(1, total + 1, STEP)
-                for error in (errors if SOAK else errors[number % 2 : number % 2 + 1])
-                for once in ((0, 1) if SOAK else (number % 4 == 1,))
-            ]
-        check(place / "memory.db", ids, done)
-        shutil.rmtree(place)
-        at += 1
-    print(json.dumps({"writes": total, "rounds": len(rounds) - 1}))
-
-
+@pytest.mark.skipif(compiler() is None, reason="there is no C compiler to make writes fail, or no /proc")
 def test_a_write_that_fails_loses_nothing_and_reading_goes_on(tmp_path: Path) -> None:
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None or not Path("/proc/self/fd").exists():
-        pytest.skip("there is no C compiler to make writes fail, or no /proc")
-    shim = tmp_path / "failing_writes.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", str(SHIM), "-o", str(shim), "-ldl"], check=True)
-    environment = {**os.environ, "LD_PRELOAD": str(shim), "OPENBLAS_NUM_THREADS": "1"}
-    memory = Path("/dev/shm")  # where no round waits for a disk
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as folder:
-        command = [sys.executable, "-m", "tests.soak.test_io_errors", folder]
-        ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    counted = json.loads(ended.stdout)
-    assert counted["rounds"] >= counted["writes"] // STEP > 10
-
-
-if __name__ == "__main__":
-    run_all(Path(sys.argv[1]))
+    counted = fail_writes(tmp_path, 0)
+    assert counted["failed_writes"] >= counted["worst_writes"] // STEP > 10

@@ -1,143 +1,15 @@
-"""Mutated files by number: none raises, takes long, or lets anything outside of the root be read.
-
-Some hundred run in the suite; `make soak` goes on where it was left, to 100,000 of them or for SOAK_SECONDS, and tells
-how many there were. The same number is the same file everywhere.
-"""
+"""The first 400 mutated files."""
 
 from __future__ import annotations
 
-import os
-import random
-import shutil
-import time
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from .lane_files import ingest_batch
 
-from tests.unit.ingest.shapes import shapes
-from whyrank.ingest.chunks import ChunkSize
-from whyrank.ingest.ingestor import Ingestor, Settings
-from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import GLOBAL, Where
-
-FILES = 100_000 if os.environ.get("SOAK") else 400
-SECONDS = float(os.environ.get("SOAK_SECONDS", "inf"))
-BATCH = 100
-LARGEST = 8_000  # characters of one shape, before mutation
-MOST_S = 5.0  # of processor time for one file; the slowest takes 0.5
-CACHE = "whyrank/mutated-files"  # of pytest: how many are done
-SECRET = "combination4711"
-LATER = 1e11  # behind all dates that are now
-
-SHAPES = shapes()
-# What readers look for, put in where it was not meant.
-PARTS = (
-    b"---\n", b"\n---\n", b"...\n", b"```\n", b"~~~", b"`", b"<!-- whyrank: tags=a -->", b"<!--", b"-->", b"whyrank:",
-    b"title: ", b"date: 2031-02-03\n", b"tags: [", b"&a ", b"*a", b"<<: *a\n", b"- ", b"> ", b"# ", b"\n=\n",
-    b"|a|b|\n", b"|-|-|\n", b"[a]: b\n",
-    b"\r", b"\r\n", b"\t", b"\x00", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80",
-    b"\xf0\x9f", b"\xe2\x80\xa8", b"\xcc\x81", b'{"text": "', b'"}\n', b"\\", b'"', b"'", b"[", b"]", b"{", b"}", b":",
-    b"59:59", b"1" * 400, b" " * 300, b"\n" * 50, b"(" * 100,
-)  # fmt: skip
-SUFFIXES = (".md", ".txt", ".jsonl")
+FILES = 400
 
 
-def cut(data: bytes, chance: random.Random) -> bytes:
-    start, end = sorted(chance.randrange(len(data) + 1) for _ in range(2))
-    return data[:start] + data[end:]
-
-
-def doubled(data: bytes, chance: random.Random) -> bytes:
-    start = chance.randrange(len(data) + 1)
-    part = data[start : start + chance.randrange(1, 200)]
-    return data[:start] + part * chance.randrange(2, 20) + data[start:]
-
-
-def flipped(data: bytes, chance: random.Random) -> bytes:
-    changed = bytearray(data)
-    for _ in range(chance.randrange(1, 20)):
-        changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
-    return bytes(changed)
-
-
-def added(data: bytes, chance: random.Random) -> bytes:
-    for _ in range(chance.randrange(1, 8)):
-        place = chance.randrange(len(data) + 1)
-        data = data[:place] + chance.choice(PARTS) + data[place:]
-    return data
-
-
-def begun_anew(data: bytes, chance: random.Random) -> bytes:
-    return chance.choice(PARTS) + data
-
-
-MUTATIONS: tuple[Callable[[bytes, random.Random], bytes], ...] = (cut, doubled, flipped, added, begun_anew)
-
-
-def mutated(number: int) -> tuple[str, bytes]:
-    """Return the name and the bytes of a file: two shapes, one behind the other or one alone, and some mutations."""
-    chance = random.Random(number)
-    count = chance.choice((1, 1, 2))
-    texts = [chance.choice([*SHAPES.values()])[1](chance.randrange(20, LARGEST)) for _ in range(count)]
-    encoding = chance.choice(("utf-8",) * 8 + ("utf-16", "utf-16-be"))
-    data = "\n".join(texts).encode(encoding, errors="replace")
-    for mutation in chance.choices(MUTATIONS, k=chance.randrange(1, 4)):
-        data = mutation(data or b"\n", chance)
-    name = "SKILL.md" if not number % 17 else f"{number}{chance.choice(SUFFIXES)}"
-    return f"{number}/{name}", data
-
-
-def ingest_batch(folder: Path, numbers: range) -> Counter[str]:
-    """Ingest mutated files one by one beside links out of their root, and count what became of them."""
-    root, counts = folder / "root", Counter[str]()
-    (folder / "outside").mkdir()
-    (folder / "outside" / "secret.md").write_text(SECRET)
-    for number in numbers:
-        name, data = mutated(number)
-        file = root / name
-        file.parent.mkdir(parents=True)
-        file.write_bytes(data)
-        (file.parent / "link.md").symlink_to(folder / "outside" / "secret.md")
-        (file.parent / "folder").symlink_to(folder / "outside")
-        store = MemoryStore()
-        subject = Ingestor(store, None, Settings(root, "en", ChunkSize(), 1_000_000))
-        before = time.process_time()
-        try:
-            report = subject.ingest([file.parent], GLOBAL)
-        except Exception as error:
-            error.add_note(f"mutated file {number}")
-            raise
-        assert time.process_time() - before < MOST_S, f"file {number} of {len(data):,} bytes took too long"
-        assert not report.failed, f"file {number}: {report.failed}"
-        stored = store.each(Where(scopes=frozenset({GLOBAL}), now=LATER))
-        assert not any(SECRET in memory.text for memory in stored), f"file {number} let a link be followed"
-        counts["files"] += 1
-        counts["bytes"] += len(data)
-        counts["chunks"] += report.chunks
-        counts["remarks"] += len(report.remarks)
-        counts["passed over"] += len(report.skipped) - 2  # but the links
-    return counts
-
-
-@pytest.mark.timeout(0)
-def test_mutated_files_neither_raise_nor_take_long_nor_lead_out(
-    tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
-) -> None:
-    is_soak, stop = "SOAK" in os.environ, time.monotonic() + SECONDS
-    cache = request.config.cache if is_soak else None
-    done = cache.get(CACHE, 0) % FILES if cache is not None else 0
-    first, counts = done, Counter[str]()
-    while done < FILES and time.monotonic() < stop:
-        folder = tmp_path / str(done)
-        folder.mkdir()
-        counts += ingest_batch(folder, range(done, min(done + BATCH, FILES)))
-        shutil.rmtree(folder)
-        done += BATCH
-        if cache is not None:
-            cache.set(CACHE, done)
-    assert counts["files"]
-    if is_soak:
-        with capsys.disabled():
-            print(f"\nmutated files {first:,} to {done - 1:,}: {dict(counts)}")
+def test_mutated_files_neither_raise_nor_take_long_nor_lead_out(tmp_path: Path) -> None:
+    counted = ingest_batch(tmp_path, range(FILES))
+    assert counted["files"] == FILES
+    assert counted["chunks"] > FILES
