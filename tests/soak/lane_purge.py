@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -14,7 +15,7 @@ from tests import canaries
 from .lanes import Counts, Lane
 
 PURGES = 10  # of a round, of five canaries each
-CALLS = 3_000  # into C that five purges make, about; so a few of them are not killed at all
+CALLS = 6_000  # into C that five purges make at most; so a few of them are not killed at all
 
 PURGE = """
 import json, os, signal, sys
@@ -30,9 +31,12 @@ def count_down(frame, event, called):
         os.kill(os.getpid(), signal.SIGKILL)
 
 with canaries.opened(Path(sys.argv[1])) as engine:
+    first = engine.add("what the first purge imports is imported now", scope=canaries.SCOPE)
+    engine.forget(first.id, scope=canaries.SCOPE, purge=True)
     sys.setprofile(count_down)
     for ids in json.loads(sys.argv[3]):
         engine.forget(*ids, scope=canaries.SCOPE, purge=True)
+        print("done", flush=True)
     sys.setprofile(None)
 """
 
@@ -48,11 +52,17 @@ def kill_purges(folder: Path, seed: int, purges: int) -> Counts:
             planted = [canaries.plant(engine, folder, chance, route) for route in canaries.ROUTES]
         ids = json.dumps([canary.ids for canary in planted])
         command = [sys.executable, "-c", PURGE, str(folder), str(chance.randrange(CALLS)), ids]
-        counted["kills"] += subprocess.run(command, check=False).returncode == -9
+        ended = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+        assert ended.returncode in (0, -signal.SIGKILL)
+        counted["kills"] += ended.returncode != 0
+        acknowledged = len(ended.stdout.splitlines())
         with canaries.opened(folder) as engine:
             there = {one.id for one in engine.list(scope=canaries.SCOPE, limit=10_000, include_superseded=True)}
             gone = [canary for canary in planted if not there & {*canary.ids}]
+            assert gone[:acknowledged] == planted[:acknowledged]
             assert canaries.found_in(path, gone) == []
+            counted["acknowledged"] += acknowledged
+            counted["finished_by_the_next"] += len(gone) - acknowledged
             for canary in planted:
                 if canary not in gone:
                     counted["unfinished"] += 1
