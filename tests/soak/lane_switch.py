@@ -16,16 +16,15 @@ from .lanes import Counts, Lane
 
 KILLS = 5  # of a round
 READERS = 2  # while a model is changed that nobody kills
-MEMORIES = 600  # ten transactions, so that a kill can land between them
+MEMORIES = 600
+STEPS = 10  # transactions of at most 64 memories, so that a kill can land between them
 
 CHANGE = """
 import sys, time
 from pathlib import Path
 from benchmarks.switching import opened
 with opened(Path(sys.argv[1])) as engine:
-    print("ready", flush=True)
-    engine.change_model("directions", progress=lambda done, total, label: time.sleep(0.02))
-    print("done", flush=True)
+    engine.change_model("directions", progress=lambda done, total, label: (print(done, flush=True), time.sleep(0.02)))
 """
 
 
@@ -44,9 +43,9 @@ def kill_change(folder: Path, number: int) -> Counts:
     with opened(folder) as engine:
         engine.add_documents(Document(f"d{place}", text) for place, text in enumerate(texts(MEMORIES)))
         before = [answer(engine, question) for question in asked]
-    # Ten steps of 20 ms and the switch after them: half of the kills land around its end.
-    seconds = random.Random(number).uniform(0.01, 0.35) if number % 2 else random.Random(number).uniform(0.25, 0.5)
-    kill_after(folder, seconds)
+    chance = random.Random(number)
+    # The switch is 20 ms and little more behind the last step: half of the kills land around it.
+    kill_after(folder, chance.randrange(1, STEPS) if number % 2 else STEPS, chance.uniform(0.0, 0.06))
     with opened(folder) as engine:
         there = engine.space
         kept = engine.status(NEW.fingerprint).spaces.get(NEW.fingerprint, 0)
@@ -62,11 +61,12 @@ def kill_change(folder: Path, number: int) -> Counts:
     return {"kills": 1, "kills_after_the_switch": there == NEW.fingerprint}
 
 
-def kill_after(folder: Path, seconds: float) -> None:
-    """Begin to change the model in another process, and kill that."""
+def kill_after(folder: Path, steps: int, seconds: float) -> None:
+    """Begin to change the model in another process, and kill that some time after a step."""
     process = subprocess.Popen([sys.executable, "-c", CHANGE, str(folder)], stdout=subprocess.PIPE)
     assert process.stdout is not None
-    process.stdout.readline()
+    for _ in range(steps):
+        assert process.stdout.readline()
     time.sleep(seconds)
     process.kill()
     process.wait()
