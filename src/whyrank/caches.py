@@ -78,7 +78,8 @@ class ByteBoundedCache(Generic[Key, Value]):
                 self._sizes[key] = size
                 self.nbytes += size
             while self.nbytes > self.max_bytes and len(self._values) > 1:
-                self._drop(next(iter(self._values)))
+                key, _ = self._values.popitem(last=False)
+                self.nbytes -= self._sizes.pop(key)
 
     def drop(self, keys: Iterable[Key]) -> None:
         """Let entries go, those of them that are kept."""

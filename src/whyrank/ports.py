@@ -167,7 +167,7 @@ class StoreStatus:
     without_vector: int
     bytes: int | None
     engine: str
-    free_bytes: int | None = None  # on the disk of the store
+    free_bytes: int | None = field(default=None, compare=False)  # on the disk of the store, whoever else fills it
     ballast_bytes: int | None = None  # kept beside it, to be given up when the disk is full
     caches: Mapping[str, int] = field(
         default_factory=dict, compare=False

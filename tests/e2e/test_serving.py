@@ -280,9 +280,10 @@ def test_what_others_store_changes_nothing_that_is_told_of_the_store(workspace: 
     assert (before[0]["files"], before[0]["bytes"], len(before[1])) == (6, None, 2)
     [space] = before[0]["spaces"]
     assert before[0]["spaces"][space] == before[0]["roles"][0]["vectors"] == before[0]["memories"]
-    # Where nobody was given a scope, the size of the file is told, and nothing else of it.
+    # Where nobody was given a scope, the size of the file and the room on its disk are told, and nothing else of it.
     assert later[0]["bytes"] > unscoped[0]["bytes"] > 10_000
-    assert {**later[0], "bytes": 0} == {**unscoped[0], "bytes": 0}
+    room = {"bytes": 0, "free_bytes": 0, "ballast_bytes": 0, "caches": {}}
+    assert {**later[0], **room} == {**unscoped[0], **room}
     with serving(workspace, "--multi-scope") as several:
         assert several.client.get("/v1/status").json()["files"] == 8
         assert several.client.get("/v1/status", params={"scope": "user:42"}).json()["memories"] == before[0]["memories"]

@@ -20,7 +20,7 @@ def main(path: Path) -> None:
         old = engine.add("Suzy drinks coffee", scope="user:42")
         engine.add("Suzy prefers tea", scope="user:42", supersedes=old.id)
         engine.add("Котёл чистят в октябре")
-        # As a process that is killed leaves it: this fact still waits to be indexed.
+        # As a process that is killed leaves it.
         assert isinstance(engine._store, SqliteStore)
         engine._store._database.close()
     note.unlink()

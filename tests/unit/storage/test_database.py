@@ -72,6 +72,10 @@ def add(engine: Engine, text: str) -> None:
     engine.add(text)
 
 
+def forget(engine: Engine, identity: str) -> None:
+    engine.forget(identity, purge=True)
+
+
 def texts(path: Path) -> set[str]:
     with opened(path) as engine:
         return {memory.text for memory in engine.list(limit=10_000)}
@@ -196,6 +200,61 @@ def test_nothing_is_stored_into_a_file_that_was_replaced(path: Path, engine: Eng
             use()
     engine.close()
     assert texts(path) == {"of the other file"}
+
+
+def test_a_file_that_is_replaced_in_the_middle_of_a_write_acknowledges_nothing(path: Path, tmp_path: Path) -> None:
+    opened(path).close()
+    with closing(Database(path)) as database:
+        connection = database.begin()
+        connection.execute("INSERT INTO meta VALUES ('note:a', 'b')")
+        replaced(path, tmp_path)
+        with pytest.raises(StoreUnavailable, match="was replaced"):
+            database.end(connection, is_well=True)
+        database.leave()
+
+
+@needs_fork
+def test_a_fork_waits_for_a_search_of_a_store_that_is_being_closed(path: Path, engine: Engine) -> None:
+    engine.add("before the fork")
+    inside, leave = threading.Event(), threading.Event()
+
+    def search() -> None:
+        with engine._store.reading():
+            inside.set()
+            leave.wait(SECONDS)
+
+    searching, closing_it = threading.Thread(target=search), threading.Thread(target=engine.close)
+    searching.start()
+    inside.wait(SECONDS)
+    closing_it.start()
+    threading.Timer(0.3, leave.set).start()
+    assert ended_well(forked(lambda: opened(path).close()))
+    searching.join()
+    closing_it.join()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="nobody lists descriptors here")
+def test_purged_stores_leave_no_descriptors(tmp_path: Path) -> None:
+    def purged(number: int) -> None:
+        with opened(tmp_path / f"{number}.db") as engine:
+            engine.forget(engine.add("secret").id, purge=True)
+
+    purged(0)
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(1, 6):
+        purged(number)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@needs_fork
+def test_parent_and_child_purge_after_a_fork(path: Path, engine: Engine) -> None:
+    facts = [engine.add(f"secret number {number}") for number in range(3)]
+    engine.forget(facts[0].id, purge=True)
+    child = forked(partial(forget, engine, facts[1].id))
+    engine.forget(facts[2].id, purge=True)
+    assert ended_well(child)
+    assert engine.doctor(deep=True).is_sound
+    assert engine.list() == []
 
 
 def test_the_log_of_a_file_that_was_replaced_is_not_applied_to_the_new_one(

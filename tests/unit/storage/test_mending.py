@@ -81,7 +81,7 @@ def answers(path: Path) -> list[tuple[str, float]]:
 
 def test_a_sound_store_is_in_order_and_left_alone(path: Path) -> None:
     before = path.read_bytes()
-    assert doctor(path) == Checkup(looked_inside=True)
+    assert doctor(path)._replace(free_bytes=None) == Checkup(looked_inside=True)
     assert doctor(path).is_whole
     assert doctor(path, repair=True).is_whole
     assert path.read_bytes() == before
@@ -99,7 +99,7 @@ def test_a_zeroed_page_of_what_is_derived_is_named_and_made_anew(path: Path, sou
     mended = doctor(path, repair=True)
     assert mended.is_whole, mended
     assert all(finding.mended for finding in mended.findings)
-    assert doctor(path) == Checkup(looked_inside=True)
+    assert doctor(path)._replace(free_bytes=None) == Checkup(looked_inside=True)
     assert answers(path) == answers(sound)
     # The file as it was is kept, byte for byte, for those who know more.
     assert Path(mended.kept).name == "memory.db.damaged.bak"
@@ -126,7 +126,7 @@ def test_a_flipped_bit_under_a_checksum_is_named_and_mended_where_it_is(
     mended = doctor(path, repair=True)
     assert [(one.code, one.mended) for one in mended.findings] == [(code, True)]
     assert (mended.kept, mended.embedded) == ("", int(code == "vectors"))
-    assert doctor(path) == Checkup(looked_inside=True)
+    assert doctor(path)._replace(free_bytes=None) == Checkup(looked_inside=True)
     assert answers(path) == answers(sound)
 
 

@@ -20,6 +20,7 @@ import whyrank
 from tests.processes import started
 from whyrank import config
 from whyrank.engine import Engine
+from whyrank.errors import StoreLocked
 from whyrank.ingest.entries import content_hash, entry_for
 from whyrank.ports import Arrival, Changes
 from whyrank.storage.sqlite.connection import connect
@@ -237,3 +238,17 @@ def test_a_text_that_an_earlier_version_has_changed_is_found_by_what_it_says_now
         assert [hit.id for hit in engine.search("milk")] == [fact.id]
         assert not engine.search("tea")
         assert engine.doctor().is_sound
+
+
+def test_a_change_that_is_durable_is_acknowledged_though_merging_failed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreLocked("somebody else merges", "wait")
+
+    with opened(path) as engine:
+        fact = engine.add("Robin drinks tea")
+        assert isinstance(engine._store, SqliteStore)
+        monkeypatch.setattr(engine._store, "_tidy", fail)
+        engine._store._is_untidy = True
+        assert engine.update(fact.id, text="Robin drinks milk").text == engine.get(fact.id).text

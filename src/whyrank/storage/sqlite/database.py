@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +39,7 @@ _MOMENT = (
     f"SELECT value, EXISTS (SELECT 1 FROM arrivals WHERE entry < 0) OR {IS_SET_ASIDE} FROM meta "
     "WHERE key = 'generation'"
 )
+_OF_OUR_OWN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NESTED = nullcontext()  # a block inside another, which holds the snapshot
 
 Identity = tuple[int, int]  # device and inode
@@ -63,7 +64,9 @@ class Database:
         self._identity: Identity | None = None  # of the file that is open
         self._is_closed = False
         self._suspended: list[threading.RLock] = []  # locks held for the time of a fork
-        _DATABASES.add(self)
+        self._descriptors: list[int] = []  # of the file itself
+        key = id(self)
+        _DATABASES[key] = weakref.ref(self, lambda _: _DATABASES.pop(key, None))
 
     def reader(self) -> Connection:
         """Return this thread's reading connection; it is closed when the thread ends."""
@@ -131,10 +134,11 @@ class Database:
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """Hold this thread's reading connection, in no transaction of its own."""
-        self.reader()
-        held: _Held = self._local.held
-        with held.turn:
-            yield self.reader()  # a fork may have closed the first one
+        held = self._take_turn()
+        try:
+            yield held.connection
+        finally:
+            held.turn.release()
 
     def reading(self) -> AbstractContextManager[None]:
         """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
@@ -143,13 +147,7 @@ class Database:
 
     def enter_snapshot(self) -> _Held:
         """Take the turn of this thread's connection and begin a snapshot."""
-        while True:
-            self.reader()
-            held: _Held = self._local.held
-            held.turn.acquire()
-            if not (held.is_closed or self._is_closed):
-                break
-            held.turn.release()  # a fork has closed it, or `close`
+        held = self._take_turn()
         try:
             self.check_identity()
             held.begin()
@@ -157,6 +155,16 @@ class Database:
             held.end()
             raise
         return held
+
+    def _take_turn(self) -> _Held:
+        """Hold this thread's connection; a fork, or `close`, may have closed it before."""
+        while True:
+            self.reader()
+            held: _Held = self._local.held
+            held.turn.acquire()
+            if not (held.is_closed or self._is_closed):
+                return held
+            held.turn.release()
 
     def generation(self) -> int:
         """Return which generation this thread is reading; only inside `reading`."""
@@ -197,6 +205,7 @@ class Database:
         try:
             if is_well:
                 connection.execute("COMMIT")
+                self.check_identity()  # of a file that was replaced meanwhile nobody is told that it has kept anything
         finally:
             # On a full disk SQLite has rolled back already.
             if connection.in_transaction:
@@ -280,18 +289,39 @@ class Database:
         for held in self._all_held():
             with held.turn:
                 held.connection.close()
+                held.is_closed = True
         with self._turn, self._writing:
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
-            if self._is_orphaned() and not self.read_only:
+            alike = self._alike()
+            if not (self.is_current or self.read_only or alike):
                 set_log_aside(self.path)
+            self._close_descriptors(alike)
             self._lock.close()
 
-    def _is_orphaned(self) -> bool:
-        """Tell whether the file that was open has lost its name, and nobody in this process has another by it open."""
-        alike = [one for one in _DATABASES if one is not self and one.file == self.file and not one._is_closed]
-        return not (self.is_current or alike)
+    def descriptor(self) -> int:
+        """Return a descriptor of the file itself, which stays open as long as connections are.
+
+        Closing one drops the locks that connections of this process hold on the file, as POSIX has it.
+        """
+        with self._opening:
+            if not self._descriptors:
+                self._descriptors.append(os.open(self.path, os.O_RDWR | _OF_OUR_OWN))
+            return self._descriptors[0]
+
+    def _close_descriptors(self, alike: Sequence[Database]) -> None:
+        """Close the descriptors of the file, or leave them to somebody whose locks that would drop."""
+        if alike:
+            alike[0]._descriptors.extend(self._descriptors)
+        else:
+            for descriptor in self._descriptors:
+                os.close(descriptor)
+        self._descriptors.clear()
+
+    def _alike(self) -> list[Database]:
+        """Return the others of this process that have a file by this name open."""
+        return [one for one in _databases() if one is not self and one.file == self.file and not one._is_closed]
 
     def _all_held(self) -> list[_Held]:
         with self._opening:
@@ -302,8 +332,6 @@ class Database:
 
         What this very thread is in the middle of stays open, and so does what others do not end in time.
         """
-        if self._is_closed:
-            return
         for held in self._all_held():
             self._suspend_reader(held, deadline)
         if self._hold(self._writing, deadline) and self._writer is not None and not self._writer.in_transaction:
@@ -314,7 +342,7 @@ class Database:
                 self._suspend_reader(held, deadline)
 
     def _suspend_reader(self, held: _Held, deadline: float) -> None:
-        if not held.is_closed and self._hold(held.turn, deadline) and not held.connection.in_transaction:
+        if self._hold(held.turn, deadline) and not (held.is_closed or held.connection.in_transaction):
             held.connection.close()
             held.is_closed = True
 
@@ -332,6 +360,7 @@ class Database:
     def resume_in_child(self) -> None:
         """Do the same in the child, where a thread that waited for the lock file does not exist."""
         self._turn = threading.RLock()
+        self._close_descriptors(())  # no connection is open here
         self.resume()
 
 
@@ -424,7 +453,12 @@ def identity_of(path: Path) -> Identity | None:
     return found.st_dev, found.st_ino
 
 
-_DATABASES: weakref.WeakSet[Database] = weakref.WeakSet()
+# By their identity: whoever looks at all of them takes a list of the values at once, while threads open others.
+_DATABASES: dict[int, weakref.ref[Database]] = {}
+
+
+def _databases() -> list[Database]:
+    return [database for one in list(_DATABASES.values()) if (database := one()) is not None]
 
 
 class _Fork:
@@ -436,7 +470,7 @@ class _Fork:
     @classmethod
     def begin(cls) -> None:
         """Close all connections."""
-        cls.suspended = tuple(_DATABASES)
+        cls.suspended = tuple(_databases())
         deadline = time.monotonic() + FORK_SECONDS
         for database in cls.suspended:
             database.suspend(deadline)

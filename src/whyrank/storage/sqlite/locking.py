@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
 
@@ -60,11 +60,16 @@ class FlockedFile:
     def _wait(self, seconds: float) -> None:
         """Wait in the system's queue, in a thread that can be left behind: who polls may starve among busy writers.
 
-        A file that is closed while a thread waits for its lock gives the lock back at once when the thread gets it.
+        The thread has a descriptor of its own to the same lock, which it gives back when all are closed.
         """
-        waiting = threading.Thread(target=_lock, args=(self._file,), name="whyrank-lock", daemon=True)
+        failed: list[OSError] = []
+        file = os.dup(self._file)
+        _WAITED_FOR.add(file)
+        waiting = threading.Thread(target=_lock, args=(file, failed), name="whyrank-lock", daemon=True)
         waiting.start()
         waiting.join(seconds)
+        if failed:
+            raise failed[0]
         if waiting.is_alive():
             self.close()
             from filelock import Timeout  # of no use to those who need not wait
@@ -108,11 +113,17 @@ class FilelockedFile:
         self._lock.release(force=True)
 
 
-def _lock(file: int) -> None:
-    with suppress(OSError):  # it was closed before the thread began to wait
+def _lock(file: int, failed: list[OSError]) -> None:
+    try:
         fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError as error:
+        failed.append(error)
+    finally:
+        _WAITED_FOR.discard(file)
+        os.close(file)
 
 
+_WAITED_FOR: set[int] = set()  # descriptors of threads that wait
 _OPEN: weakref.WeakSet[FlockedFile] = weakref.WeakSet()
 
 
@@ -120,6 +131,9 @@ def _let_go() -> None:
     """A child that was forked shares its parent's files, and would hold their locks after the parent has died."""
     for one in _OPEN:
         one.close()
+    for file in _WAITED_FOR:
+        os.close(file)
+    _WAITED_FOR.clear()
 
 
 if HAS_FLOCK:

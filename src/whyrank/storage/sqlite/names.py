@@ -88,6 +88,7 @@ class NameIndex:
     def __init__(self, max_bytes: int = NAME_BYTES) -> None:
         self._known: ByteBoundedCache[str, _Known] = ByteBoundedCache(max_bytes, lambda _, known: known.nbytes)
         self._whole: set[str] = set()
+        self._restored: str | None = None  # the restore that what is kept comes after
         self._turn = threading.Lock()
 
     @property
@@ -118,6 +119,14 @@ class NameIndex:
             gone = connection.execute("DELETE FROM name_words WHERE memory = ?", (row,))
         words_gone = max(0, gone.rowcount)  # of no statement at all it is below zero
         return scope, -connection.execute("DELETE FROM names WHERE memory = ?", (row,)).rowcount, -words_gone
+
+    def follow(self, restored: str | None) -> None:
+        """Forget the names of before the last restore: rows are those of other memories since."""
+        if restored != self._restored:
+            with self._turn:
+                self._known.clear()
+                self._whole.clear()
+                self._restored = restored
 
     def has_orphans(self, connection: Connection) -> bool:
         """Tell whether some names or words belong to no memory: those that were damaged, or lost, before they went."""

@@ -13,7 +13,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from glob import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +22,6 @@ from ...errors import StoreError
 from .connection import BUSY_MILLISECONDS, Connection
 from .copying import left_behind
 from .database import Database
-from .locking import HAS_FLOCK
 
 _MARK = "purge"
 _READERS_MILLISECONDS = 500  # how long readers are waited for, with the writers' lock held
@@ -34,8 +33,6 @@ _HEADERS = {2: 12, 5: 12, 10: 8, 13: 8}
 # Overflow pages begin with a page number: from here on its first byte may be that of a b-tree page.
 _MOST_PAGES = 2 << 24
 _LOCK_BYTE = 0x40000000  # SQLite keeps nothing on the page that holds it
-_DESCRIPTORS: dict[tuple[int, int], int] = {}
-_TURN = threading.Lock()
 
 Scrub = Callable[[Connection, str], bool]
 
@@ -111,20 +108,19 @@ def _scrub_file(database: Database) -> tuple[str, ...]:
 
     Reading the file takes a while, so it is done without the writers' lock as long as nobody writes meanwhile.
     """
-    with _descriptor(database.file) as file:
-        for scan in range(_SCANS):
-            with ExitStack() as lock:
+    for scan in range(_SCANS):
+        with ExitStack() as lock:
+            connection = lock.enter_context(database.alone())
+            if not _empty_log(connection):
+                break
+            moment = _moment(connection)
+            if scan < _SCANS - 1:
+                lock.close()
+            areas = _residues(database.descriptor())
+            if scan < _SCANS - 1:
                 connection = lock.enter_context(database.alone())
-                if not _empty_log(connection):
-                    break
-                moment = _moment(connection)
-                if scan < _SCANS - 1:
-                    lock.close()
-                areas = _residues(file)
-                if scan < _SCANS - 1:
-                    connection = lock.enter_context(database.alone())
-                if _overwrite(connection, file, areas, moment):
-                    return ()
+            if _overwrite(connection, database.descriptor(), areas, moment):
+                return ()
     told = "is in use by another process and may hold what was removed"
     return (f"{database.path}-wal {told}: it is emptied with one of the next writes, or when the store is opened",)
 
@@ -168,10 +164,8 @@ def _overwrite(connection: Connection, file: int, areas: Sequence[Area], moment:
 def _zero(file: int, areas: Sequence[Area]) -> None:
     """Overwrite areas of a file with zeros, and wait until the disk has them."""
     try:
-        with _TURN:
-            for begin, size in areas:
-                os.lseek(file, begin, os.SEEK_SET)
-                os.write(file, bytes(size))
+        for begin, size in areas:
+            _write(file, begin, bytes(size))
         if areas:
             os.fsync(file)
     except OSError as error:  # where what is overwritten is written elsewhere, the disk may be full
@@ -208,29 +202,24 @@ def _residues_in(pages: bytes, start: int, page_bytes: int) -> Iterator[Area]:
             yield Area(start + begin, end - begin)
 
 
-def _read(file: int, start: int, size: int) -> bytes:
-    with _TURN:
-        os.lseek(file, start, os.SEEK_SET)
-        return os.read(file, size)
+# A descriptor has one position for all who share it, threads and forked processes: where the system can, none is used.
+if hasattr(os, "pread"):
 
+    def _read(file: int, start: int, size: int) -> bytes:
+        return os.pread(file, size, start)
 
-@contextmanager
-def _descriptor(path: Path) -> Iterator[int]:
-    """Open the file itself; where closing it would drop SQLite's own locks on it, as POSIX has it, it stays open."""
-    if not HAS_FLOCK:
-        file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
-        try:
-            yield file
-        finally:
-            os.close(file)
-        return
-    known = os.stat(path)
-    with _TURN:
-        for gone in [one for one, held in _DESCRIPTORS.items() if not os.fstat(held).st_nlink]:
-            os.close(_DESCRIPTORS.pop(gone))  # of a file that was deleted: nobody locks it any more
-        kept = _DESCRIPTORS.get((known.st_dev, known.st_ino))
-        if kept is None:
-            kept = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            opened = os.fstat(kept)
-            _DESCRIPTORS[opened.st_dev, opened.st_ino] = kept
-    yield kept
+    def _write(file: int, start: int, content: bytes) -> None:
+        os.pwrite(file, content, start)
+
+else:
+    _POSITION = threading.Lock()
+
+    def _read(file: int, start: int, size: int) -> bytes:
+        with _POSITION:
+            os.lseek(file, start, os.SEEK_SET)
+            return os.read(file, size)
+
+    def _write(file: int, start: int, content: bytes) -> None:
+        with _POSITION:
+            os.lseek(file, start, os.SEEK_SET)
+            os.write(file, content)

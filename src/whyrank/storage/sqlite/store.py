@@ -51,8 +51,8 @@ _BALLAST_SECONDS = 60.0  # between two looks at how large it should be
 _PURGE_AGAIN_SECONDS = 1.0  # between two tries to finish a purge
 _MEGABYTE = 1024 * 1024
 CACHE_MEGABYTES = 320
-# Parts of a hundred of the cache. Vectors are read in thousands, pages of postings a few at a time.
 _STEPS_PER_LOOK = 20_000  # of SQLite's virtual machine, a millisecond or less
+# Parts of a hundred of the cache. Vectors are read in thousands, pages of postings a few at a time.
 _SHARES = {"vectors": 45, "index": 36, "memories": 10, "records": 5, "names": 3, "masks": 1}
 
 
@@ -138,14 +138,19 @@ class SqliteStore(Listing):
             self._keep_ballast()
         else:
             self._with_ballast(lambda: self._write(changes))
+        self._tidy_after(len(changes.put))
 
     def _write(self, changes: Changes) -> None:
         with self._database.writing() as connection:
             writing = self._writing(connection)
             writing.apply(changes)
             self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
+
+    def _tidy_after(self, written: int) -> None:
+        """Do a little of what is due; what was written is durable, and whoever comes next does the rest."""
         if self._is_untidy:
-            self._tidy(len(changes.put))
+            with suppress(StoreError):
+                self._tidy(written)
         if time.monotonic() > self._purge_again:
             self._finish_purge()
 
@@ -180,12 +185,8 @@ class SqliteStore(Listing):
             if arrival.key is not None:
                 take_keys(connection, {(arrival.memory.scope, arrival.key[0]): arrival.key[1]})
             self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
-        if self._is_untidy:
-            with suppress(StoreError):  # the fact is stored; whoever comes next does the rest
-                self._tidy(0)
         self._keep_ballast()
-        if time.monotonic() > self._purge_again:
-            self._finish_purge()
+        self._tidy_after(0)
         return True
 
     def _tidy(self, written: int) -> None:
@@ -365,6 +366,7 @@ class SqliteStore(Listing):
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
         """Propose memories whose names are related to the query."""
         with self.view() as view:
+            self._names.follow(self._restored(view))
             found, damage = self._names.select(view.connection, probe, where, view.rows_matching(where))
             return Run("name", best(found, limit) if found else (), (*damage, *self._left_out(view, where)))
 
