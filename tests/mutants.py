@@ -47,7 +47,7 @@ MUTANTS = (
     Mutant(
         "copies of moved cells survive a purge",
         "storage/sqlite/purging.py",
-        "os.write(file, bytes(size))",
+        "_write(file, begin, bytes(size))",
         "pass",
         PURGE,
     ),
@@ -841,7 +841,7 @@ MUTANTS = (
     Mutant(
         "connections live through a fork",
         "storage/sqlite/database.py",
-        "cls.suspended = tuple(_DATABASES)",
+        "cls.suspended = tuple(_databases())",
         "cls.suspended = ()",
         "tests/reliability/test_forks.py",
     ),

@@ -95,8 +95,6 @@ def items_in(format_name: str, file: Path) -> Iterator[Item]:
         begins = opened.read(len(_DATABASE))
     if begins == _DATABASE:
         raise ConfigError(f"{file} is a database, not an export", "`whyrank restore` takes a backup back")
-    if not begins:
-        raise ConfigError(f"{file} is empty", "name a file that `whyrank export` wrote")
     return reader(file)
 
 

@@ -14,7 +14,7 @@ from .rest import BEARER, serving
 HOOKS = "tests.e2e.openapi_hooks"
 ROOT = Path(__file__).parents[2]
 LIMIT_SECONDS = 600
-BUDGET_SECONDS = 60  # after which no further requests are thought up
+BUDGET_SECONDS = 30  # after which no further requests are thought up
 
 
 def test_requests_made_of_the_document_pass_every_check(workspace: Path, engine: whyrank.Engine) -> None:

@@ -82,7 +82,7 @@ def held_of(vectors: Vectors, missing: float, chance: np.random.Generator) -> He
     share=st.sampled_from([None, 0.5, 0.02]),
     limit=st.sampled_from([1, 5, 50, 100, 2_000]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_codes_find_what_comparing_every_vector_finds(
     seed: int,
     kind: str,

@@ -103,7 +103,7 @@ def turned(pool: Pool, change: Change, hits: Ranking, share: float) -> Recipe:
 
 
 @given(worlds(visible_only=True), any_recipe)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_change_flips_two_candidates_and_nearly_all_of_it_does_not(world: World, recipe: Recipe) -> None:
     pool = Pool(world.runs, world.context, replace(recipe, fusion=recipe.fusion.settled(0.6)))
     ranking = pool.ranked(pool.recipe)
@@ -152,7 +152,7 @@ def seen_recipes(draw: st.DrawFn, is_diverse: bool | None = None) -> Recipe:
 
 
 @given(worlds(visible_only=True), seen_recipes(is_diverse=True), seen_recipes(is_diverse=True))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_look_at_two_places_sees_what_the_ranking_of_the_whole_pool_shows(
     world: World, recipe: Recipe, other: Recipe
 ) -> None:
@@ -172,7 +172,7 @@ def test_a_look_at_two_places_sees_what_the_ranking_of_the_whole_pool_shows(
 
 
 @given(worlds(visible_only=True), seen_recipes(is_diverse=False), fusions())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_look_at_those_concerned_sees_what_the_ranking_of_the_whole_pool_shows(
     world: World, recipe: Recipe, other: Fuse
 ) -> None:
@@ -189,7 +189,7 @@ def test_a_look_at_those_concerned_sees_what_the_ranking_of_the_whole_pool_shows
 
 
 @given(worlds(visible_only=True), st.one_of(seen_recipes(), any_recipe), st.lists(st.floats(0, 1), max_size=4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_many_values_of_a_number_are_seen_as_the_recipe_of_each_of_them(
     world: World, recipe: Recipe, shares: list[float]
 ) -> None:
@@ -225,7 +225,7 @@ def test_on_the_ground_of_a_larger_pool_a_part_of_it_is_seen_as_if_it_were_alone
 
 
 @given(worlds(visible_only=True), st.one_of(seen_recipes(), any_recipe))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_ranked_as_far_as_two_they_stand_where_the_whole_ranking_has_them(world: World, recipe: Recipe) -> None:
     pool = Pool(world.runs, world.context, replace(recipe, fusion=recipe.fusion.settled(0.6)))
     whole = pool.ranked(pool.recipe)

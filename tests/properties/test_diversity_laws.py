@@ -53,7 +53,7 @@ def test_memories_are_as_like_each_other_compiled_or_not(compared: tuple[list[st
 
 
 @given(comparisons(), st.sampled_from([0.0, 0.3, 0.7, 1.0]), st.integers(0, 2**32))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_diversity_places_alike_compiled_or_not(
     compared: tuple[list[str], list[Comparison]], lambda_: float, seed: int
 ) -> None:
@@ -79,7 +79,7 @@ def test_diversity_places_alike_compiled_or_not(
 
 
 @given(comparisons(), st.integers(0, 2**32), st.sampled_from([None, 1, 2]), st.sampled_from([0.0, 1e-9, 0.05]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_who_of_two_is_above_is_told_alike_compiled_or_not(
     compared: tuple[list[str], list[Comparison]], seed: int, most: int | None, by: float
 ) -> None:

@@ -274,7 +274,7 @@ def page_of(numbers: Sequence[tuple[int, int]]) -> bytes:
 
 
 @given(st.lists(st.tuples(st.integers(0, 1_500), st.integers(0, 255)), max_size=12), st.integers(1, 80))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_no_page_reaches_beyond_its_bytes_or_the_places_there_are(changed: list[tuple[int, int]], places: int) -> None:
     assert COMPILED is not None
     try:

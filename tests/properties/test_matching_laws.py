@@ -183,7 +183,7 @@ SIGNS = "\"'()*^:+-#~|=\\/.,“”„«» \x00\ud800\u200fANDORNOTtag:path:teé�
 
 
 @given(text=st.one_of(st.text(max_size=80), st.text(alphabet=SIGNS, max_size=40), wishes.map(lambda wish: wish.text)))
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_no_text_raises_anything_but_bad_query(text: str) -> None:
     store = filled(MemoryStore(), [Memory("m_1", "green tea"), Memory("m_2", "日本語 tag path")])
     answer = answered(store, text)
@@ -202,7 +202,7 @@ def answered(store: Store, text: str) -> Results | BadQuery:
 
 
 @given(text=st.text(alphabet=SIGNS, max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_no_text_raises_anything_but_bad_query_on_sqlite(text: str, one_store: Store, fts5_store: Store) -> None:
     one, other = (answered(store, text) for store in (one_store, fts5_store))
     assert isinstance(one, BadQuery) == isinstance(other, BadQuery)

@@ -24,7 +24,7 @@ def settled(recipe: Recipe) -> Recipe:
 
 
 @given(worlds(), any_recipe)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_law_1_the_key_is_the_fold_of_the_trail(world: World, recipe: Recipe) -> None:
     ranking = rank(world.runs, settled(recipe), world.context)
     for hit in (*ranking.hits, *ranking.dropped):
@@ -36,7 +36,7 @@ def test_law_1_the_key_is_the_fold_of_the_trail(world: World, recipe: Recipe) ->
 
 
 @given(worlds(visible_only=True), any_recipe)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_law_2_nothing_vanishes(world: World, recipe: Recipe) -> None:
     ranking = rank(world.runs, settled(recipe), world.context)
     ids = [hit.id for hit in (*ranking.hits, *ranking.dropped)]
@@ -47,7 +47,7 @@ def test_law_2_nothing_vanishes(world: World, recipe: Recipe) -> None:
 
 
 @given(worlds(visible_only=True), fusions())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_law_3_a_run_that_found_nothing_changes_nothing(world: World, fusion: Fuse) -> None:
     _, vector = world.runs
     alone = fusion((vector,), world.context)
@@ -59,7 +59,7 @@ def test_law_3_a_run_that_found_nothing_changes_nothing(world: World, fusion: Fu
 
 
 @given(worlds(visible_only=True), fusions())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_law_3_every_candidate_is_scored_by_every_signal_it_has(world: World, fusion: Fuse) -> None:
     answered = {run.name for run in world.runs if run.candidates}
     # Where all that was given weight is silent, words that were given none may speak.
@@ -74,7 +74,7 @@ def test_law_3_every_candidate_is_scored_by_every_signal_it_has(world: World, fu
 
 
 @given(worlds(visible_only=True), fusions())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_law_3_a_hit_without_a_vector_is_not_dragged_down(world: World, fusion: Fuse) -> None:
     for hit in fusion(world.runs, world.context).hits:
         parts = hit.trail[0].parts
@@ -83,7 +83,7 @@ def test_law_3_a_hit_without_a_vector_is_not_dragged_down(world: World, fusion: 
 
 
 @given(worlds(visible_only=True), any_recipe)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_law_4_order_of_runs_and_memories_does_not_matter(world: World, recipe: Recipe) -> None:
     shuffled = dict(sorted(world.context.memories.items(), reverse=True))
     other = replace(world.context, memories=shuffled)
@@ -93,7 +93,7 @@ def test_law_4_order_of_runs_and_memories_does_not_matter(world: World, recipe: 
 
 
 @given(worlds(visible_only=True), any_recipe)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_law_4_one_result_is_the_head_of_fifty(world: World, recipe: Recipe) -> None:
     def first(limit: int) -> list[str]:
         context = replace(world.context, query=replace(world.context.query, limit=limit))
@@ -105,7 +105,7 @@ def test_law_4_one_result_is_the_head_of_fifty(world: World, recipe: Recipe) -> 
 
 
 @given(worlds(visible_only=True), recipes())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_law_4_hits_are_in_the_one_total_order(world: World, recipe: Recipe) -> None:
     ranking = rank(world.runs, settled(recipe), world.context)
     assert list(ranking.hits) == list(in_order(ranking.hits))
@@ -115,7 +115,7 @@ def test_law_4_hits_are_in_the_one_total_order(world: World, recipe: Recipe) -> 
 
 
 @given(worlds(visible_only=True), fusions())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_law_5_votes_are_monotone(world: World, fusion: Fuse) -> None:
     by_score = [vote for vote in fusion.votes if not vote.normaliser.by_rank]
     if len(by_score) < len(fusion.votes):
@@ -130,14 +130,14 @@ def test_law_5_votes_are_monotone(world: World, fusion: Fuse) -> None:
 
 
 @given(worlds(visible_only=True), fusions())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_law_5_the_first_of_every_run_is_a_candidate(world: World, fusion: Fuse) -> None:
     ids = {hit.id for hit in fusion(world.runs, world.context).hits}
     assert all(run.candidates[0].id in ids for run in world.runs if run.candidates)
 
 
 @given(worlds(), any_recipe)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_law_6_no_foreign_memory_leaves_ranking(world: World, recipe: Recipe) -> None:
     ranking = rank(world.runs, settled(recipe), world.context)
     shown = guarded(ranking, world.context)
@@ -148,7 +148,7 @@ def test_law_6_no_foreign_memory_leaves_ranking(world: World, recipe: Recipe) ->
 
 
 @given(worlds(), any_recipe)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_law_7_no_score_is_nan_or_infinite(world: World, recipe: Recipe) -> None:
     ranking = rank(world.runs, settled(recipe), world.context)
     assert all(math.isfinite(hit.score) for hit in (*ranking.hits, *ranking.dropped))
@@ -158,7 +158,7 @@ def test_law_7_no_score_is_nan_or_infinite(world: World, recipe: Recipe) -> None
     normalisers,
     st.lists(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e6, max_value=1e6), min_size=1, max_size=20),
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_every_normaliser_is_monotonic_and_bounded(normaliser: Normaliser, scores: list[float]) -> None:
     ordered = sorted(scores, reverse=True)
     values = normaliser(ordered, list(range(1, len(ordered) + 1)))
@@ -167,7 +167,7 @@ def test_every_normaliser_is_monotonic_and_bounded(normaliser: Normaliser, score
 
 
 @given(worlds(visible_only=True), normalisers)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_contribution_is_bounded_by_its_weight(world: World, normaliser: Normaliser) -> None:
     votes = (Vote("vector", 0.7, normaliser), Vote("keyword", 0.3, normaliser))
     for fusion in (Fuse(votes), Fuse(votes, strength=15.0)):

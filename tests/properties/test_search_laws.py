@@ -212,7 +212,7 @@ def test_law_3_a_memory_without_a_vector_is_found_by_its_words_with_a_notice(
 
 
 @given(text=st.text(max_size=200), found=collections())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_law_7_no_query_text_raises(text: str, found: list[Memory]) -> None:
     results = ask(filled(MemoryStore(), found), text)
     assert results.verdict in ("found", "weak", "nothing")
@@ -231,7 +231,7 @@ def one_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         st.text(alphabet="\"'()*^:+-#~{}[]\\/.,;!?@&|<>= \x00\ud800\u200f\u202eANDORTeé日ไ🙂", max_size=60),
     )
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_law_7_no_query_text_raises_on_sqlite(one_store: Store, text: str) -> None:
     results = ask(one_store, text)
     assert all(0.0 <= hit.score <= 2.0 for hit in results)

@@ -52,13 +52,13 @@ def texts(model: WordLlama, count: int) -> list[str]:
 
 def test_tokens_are_those_of_the_tokenizer(model: WordLlama, glance: Glance) -> None:
     read = 0
-    for text in [*QUESTIONS, *texts(model, 10_000)]:
+    for text in [*QUESTIONS, *texts(model, 4_000)]:
         spelled = plainly_spelled(text)
         tokens = glance.tokens(spelled)
         if tokens is not None:
             read += 1
             assert tokens == model._tokenizer.encode(spelled, add_special_tokens=False).ids, text
-    assert read > 1_000  # all the others hold a letter that is spelled in bytes, a tag or an odd space
+    assert read > 400  # all the others hold a letter that is spelled in bytes, a tag or an odd space
 
 
 def test_every_token_that_is_a_word_is_known_by_its_number(model: WordLlama, glance: Glance) -> None:
