@@ -42,7 +42,9 @@ def search(door: Door, values: Values) -> Answer:
 
 def get(door: Door, values: Values) -> Answer:
     """Read memories whole, or the next part of a long one."""
-    memories = named(door.desk.reading(), values["id"], door.seen(values))
+    engine, seen = door.desk.reading(), door.seen(values)
+    memories = named(engine, values["id"], seen)
+    altered = engine.text_notices(memories, scope=seen)
     offset, tokens = values.get("offset", 0), values.get("max_tokens", PART_TOKENS)
     if offset < 0 or tokens < 1:
         raise ConfigError(f"offset is {offset}, max_tokens {tokens}", "give offset 0 or more, max_tokens 1 or more")
@@ -53,6 +55,7 @@ def get(door: Door, values: Values) -> Answer:
             for part in parts
         ],
         "next": after,
+        "notices": shapes.notices(altered),
         "format": shapes.FORMAT,
     }
     return Answer(data, texts.parts([(part.memory, part.text) for part in parts], after))

@@ -16,6 +16,7 @@ from whyrank.interfaces.door import Door
 from whyrank.interfaces.mcp import calls, texts
 from whyrank.interfaces.mcp.calls import named, parts_of
 from whyrank.opening import open_engine
+from whyrank.storage.sqlite.notes import raise_generation
 from whyrank.types import Memory
 
 LONG = "\n\n".join(f"## Part {i}\n\n" + f"Sentence number {i} about the boat and its oars. " * 30 for i in range(6))
@@ -176,3 +177,14 @@ def test_a_page_past_the_end_says_how_many_results_there_are_and_says_it_once(do
 def test_a_page_of_none_says_that_none_was_asked_for(door: Door) -> None:
     found = door.desk.reading().search("boat oars", limit=0)
     assert texts.results(found, 0).startswith("No results on this page for “boat oars”: a limit of 0 asks for no")
+
+
+def test_a_text_that_is_not_the_one_that_was_stored_is_told_of(door: Door) -> None:
+    engine = door.desk.writing()
+    fact = engine.add("Robin drinks tea")
+    assert calls.get(door, {"id": fact.id}).data["notices"] == []
+    with engine._store._database.writing() as connection:  # type: ignore[attr-defined]
+        connection.execute("UPDATE memories SET text = 'Robin drinks rum' WHERE id = ?", (fact.id,))
+        raise_generation(connection)
+    answer = calls.get(door, {"id": fact.id})
+    assert [notice["code"] for notice in answer.data["notices"]] == ["damaged-text"]
