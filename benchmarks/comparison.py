@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from whyrank.bench.contestant import OURS
-from whyrank.bench.kept import KeptContest, KeptRound, read
-from whyrank.evaluation.measures import MAIN
-from whyrank.evaluation.significance import compare
+from whyrank.evaluation.measures import MAIN, compare
+
+from .speed.peers import OURS
+from .speed.results import KeptContest, KeptRound, read
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "comparison.md"

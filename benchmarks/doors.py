@@ -27,7 +27,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 import whyrank
-from whyrank.interfaces import shapes
+from whyrank.interfaces import serialize
 
 FACTS, QUESTIONS, WARM, SEED = 2_000, 200, 10, 1
 TOKEN = "a-token-for-this-benchmark"
@@ -109,7 +109,7 @@ def rest(url: str) -> Ask:
 
 def library(engine: whyrank.Engine) -> Ask:
     async def ask(question: str) -> object:
-        return shapes.results(engine.search(question))["hits"]
+        return serialize.results(engine.search(question))["hits"]
 
     return ask
 

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import whyrank
-from whyrank.embedding.wordllama import WordLlama
+from whyrank.evaluation.datasets import EvaluationSet, load_set
 from whyrank.evaluation.harness import evaluate
 from whyrank.evaluation.measures import MAIN, mean, score
-from whyrank.evaluation.sets import EvaluationSet, load_set
-from whyrank.testing.conformance.adapter import Adapter, Note, Question, Setup
+from whyrank.providers.wordllama import WordLlama
+from whyrank_conformance.adapter import Adapter, Note, Question, Setup
 
 DEPTH = 10
 DIMENSION = 256
@@ -81,7 +81,7 @@ def ours(dataset: EvaluationSet) -> dict[str, dict[str, Any]]:
 
 def theirs(name: str, dataset: EvaluationSet) -> dict[str, Any]:
     module, kind = ENGINES[name].split(":")
-    adapter: Adapter = getattr(import_module(f"whyrank.testing.conformance.adapters.{module}"), kind)()
+    adapter: Adapter = getattr(import_module(f"whyrank_conformance.adapters.{module}"), kind)()
     embedder = WordLlama()
     notes = [Note(one.id, f"{one.title}\n{one.text}" if one.title else one.text) for one in dataset.documents]
     ranked: dict[str, list[str]] = {}

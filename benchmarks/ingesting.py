@@ -27,15 +27,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from whyrank import config as settings
 from whyrank.__main__ import travel_light
-from whyrank.bench.corpus import Corpus
-from whyrank.embedding.providers import embedder_named
-from whyrank.engine import Engine
+from whyrank.config import load as settings
+from whyrank.engine.engine import Engine
 from whyrank.errors import MissingExtra, ProviderError
-from whyrank.ports import Embedder, Thresholds, Vector
+from whyrank.protocols import Embedder, Thresholds, Vector
+from whyrank.providers.registry import embedder_named
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.types import Document
+from whyrank.types.memory import Document
+
+from .speed.corpus import Corpus
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,6 +98,14 @@ class Idle:
     @property
     def thresholds(self) -> Thresholds:
         return self._embedder.thresholds
+
+    @property
+    def floor(self) -> float | None:
+        return self._embedder.floor
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return self._embedder.languages
 
     def weight(self, language: str) -> float:
         return self._embedder.weight(language)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import whyrank
-from whyrank.types import Document
+from whyrank.types.memory import Document
 
 from .doors import TOKEN, word
 

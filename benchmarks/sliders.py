@@ -18,7 +18,7 @@ from playwright.sync_api import Page
 import whyrank
 from tests.browser import launched
 from tests.e2e.browser.agreement import opened
-from whyrank.interfaces import pool_shapes
+from whyrank.interfaces import serialize_candidates
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 QUESTION = "What is Suzy's standard day rate in 2026?"
@@ -56,7 +56,7 @@ def main() -> None:
             memory.ingest(EXAMPLES / "memory", base=EXAMPLES)
             for recipe in RECIPES:
                 pooled = memory.pool(QUESTION, recipe=recipe, likeness=True)
-                pool, likeness = pool_shapes.pool(pooled), pool_shapes.likeness(pooled)
+                pool, likeness = serialize_candidates.pool(pooled), serialize_candidates.likeness(pooled)
                 for knob in pool["knobs"]:
                     alone, diverse = (slid(page, pool, likeness, knob, lambda_) for lambda_ in (None, 0.5))
                     worst = max(worst, alone[1], diverse[1])

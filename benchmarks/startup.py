@@ -2,7 +2,7 @@
 
     python -m benchmarks.startup [--rounds 15] [--notes 10000] [--words 60 200]
 
-The notes are generated (`whyrank.bench.corpus`) and embedded with the embedded default, through the library, once. CPU
+The notes are made up (`benchmarks.speed.corpus`) and embedded with the embedded default, through the library, once. CPU
 is user and system time of the process with all its threads, as the system counts it when the process ends. The package
 is byte-compiled before, as `pip install` does it, and no variable says how many threads there shall be. The status is 1
 if a search takes more than its limit. Run by `make bench`.
@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import whyrank
-from whyrank.bench.corpus import Corpus, Question
-from whyrank.types import Document
+from whyrank.types.memory import Document
+
+from .speed.corpus import Corpus, Question
 
 LIMIT_MS = 600  # of CPU, from cold, for the median of a search
 ROUNDS = 15

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from whyrank.config import load
-from whyrank.embedding.providers import embedder_named
-from whyrank.engine import Engine
-from whyrank.ports import Embedder
-from whyrank.serving import Makers
+from whyrank.config.load import load
+from whyrank.engine.engine import Engine
+from whyrank.engine.spaces import Makers
+from whyrank.protocols import Embedder
+from whyrank.providers.registry import embedder_named
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
-from whyrank.types import Document
+from whyrank.testing.fakes import WordDirections
+from whyrank.types.memory import Document
 
 MEMORIES, READERS, QUESTIONS = 10_000, 4, 40
 WORDS = [f"{a}{b}{c}n" for a in "bdfgklmprst" for b in "aeiou" for c in "dklmnprstz"]

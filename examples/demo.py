@@ -1,10 +1,11 @@
-"""The main job in one minute: index an agent's memory, ask it what it knows and what not, explain a rank.
+"""The main job in one minute: index an agent's memory, ask it what it knows and what not, explain a rank, measure.
 
 Run by `make demo`. It works in a copy of the example memory; each step is a command you can type yourself.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -14,16 +15,40 @@ from pathlib import Path
 MEMORY = Path(__file__).parent / "memory"
 QUESTION = "what to do when a task seems impossible"
 UNANSWERABLE = "how do I bake sourdough bread?"
+PROTOCOLS = Path(__file__).parent / "protocols"
+LIMIT = 6  # results that a search shows unless told otherwise
 
 
 def whyrank(workspace: Path, *words: str) -> None:
     """Run one whyrank command and show it as it would be typed."""
     print("$ whyrank " + " ".join(f'"{word}"' if " " in word else word for word in words))
+    done = run(workspace, *words)
+    print(done.stdout + done.stderr)
+
+
+def run(workspace: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run one whyrank command, and end with what it says if it fails."""
     command = [sys.executable, "-m", "whyrank", *words]
     done = subprocess.run(command, cwd=workspace, capture_output=True, text=True, encoding="utf-8", check=False)
     if done.returncode:
         sys.exit(done.stderr)
-    print(done.stdout + done.stderr)
+    return done
+
+
+def hit_rate(workspace: Path) -> str:
+    """Measure how often the note that answers a question is among the results shown."""
+    print("$ whyrank eval examples/protocols --json")
+    [measured] = json.loads(run(workspace, "eval", str(PROTOCOLS.resolve()), "--json").stdout)["sets"]
+    ranks = [query["ranks"] for query in measured["per_query"]]
+    found = {
+        line: sum(rank[line] is not None and rank[line] <= LIMIT for rank in ranks)
+        for line in ("default", "keyword", "vector")
+    }
+    hit, keyword, vector = (f"{count / len(ranks):.2f}" for count in found.values())
+    return (
+        f"examples/protocols: the right note is among the first six for {found['default']} of {len(ranks)} questions "
+        f"(hit@{LIMIT} {hit}; keywords alone {keyword}, vectors alone {vector})"
+    )
 
 
 def title(text: str) -> None:
@@ -53,6 +78,8 @@ def main() -> None:
         whyrank(workspace, "why", QUESTION, "memory/protocols/tenacity.md")
         title("Why is the Room Modes skill not among them?")
         whyrank(workspace, "why", QUESTION, "memory/skills/room-modes/SKILL.md")
+        title("How often is the right note found? 60 questions over 45 notes, of five kinds")
+        print(hit_rate(workspace))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-/* What the parts of the kernel share: buffers of one kind of number, taken from Python and given back, and texts that
-   are written anew. */
+/* What the parts of the kernel share: buffers of one kind of number, taken from Python and given back. */
 
 #ifndef WHYRANK_KERNEL_H
 #define WHYRANK_KERNEL_H
@@ -10,7 +9,7 @@
 #include <stdint.h>
 
 /* Raised with every change of what a function takes or gives, here and in src/whyrank/kernel.py. */
-#define KERNEL_VERSION 12
+#define KERNEL_VERSION 14
 
 /* Have something brought near that is looked at soon. */
 #if defined(__GNUC__)
@@ -29,10 +28,6 @@ typedef struct {
 /* Hold the numbers of an object; each takes `size` bytes. Returns 0, or -1 with an exception set. */
 int numbers_held(PyObject *object, Py_ssize_t size, int is_written, const char *name, Numbers *numbers);
 
-/* Return a text that is written anew, byte by byte of its UTF-8, in at most one byte more than it has. None if that
-   cannot be done: whoever writes returns -1, or a letter is half of a pair. */
-PyObject *rewritten(PyObject *text, Py_ssize_t (*write)(const char *text, Py_ssize_t size, char *out));
-
 /* Let all of some buffers go that were held. */
 void numbers_let_go(Numbers *numbers, int count);
 
@@ -41,15 +36,6 @@ PyObject *kernel_nearest(PyObject *module, PyObject *const *arguments, Py_ssize_
 PyObject *kernel_cosines(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_apart(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_under(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-
-/* likeness.c */
-PyObject *kernel_alike(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-
-/* duels.c */
-PyObject *kernel_contests(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-
-/* placed.c */
-PyObject *kernel_placed(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 /* seals.c */
 int has_seals(void);
@@ -64,22 +50,6 @@ PyObject *kernel_sums(PyObject *module, PyObject *const *arguments, Py_ssize_t c
 PyObject *kernel_best(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_top(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *kernel_given(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-
-/* pieces.c */
-PyObject *kernel_pieces(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-PyObject *kernel_read(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-
-/* blocks.c */
-PyObject *kernel_blocks(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-
-/* packing.c */
-PyObject *kernel_packed(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
-
-/* numbers.c */
-PyObject *kernel_numbers(PyObject *module, PyObject *text);
-
-/* spelling.c */
-PyObject *kernel_spelled(PyObject *module, PyObject *text);
 
 /* means.c */
 PyObject *kernel_means(PyObject *module, PyObject *const *arguments, Py_ssize_t count);

@@ -3,7 +3,6 @@
 
 #include "kernel.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Have numbers read from an aligned copy. Returns 0, or -1 with an exception set. */
@@ -56,25 +55,6 @@ void numbers_let_go(Numbers *numbers, int count)
     }
 }
 
-PyObject *rewritten(PyObject *text, Py_ssize_t (*write)(const char *text, Py_ssize_t size, char *out))
-{
-    Py_ssize_t size;
-    const char *letters = PyUnicode_AsUTF8AndSize(text, &size);
-    if (letters == NULL && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
-        PyErr_Clear();
-        return Py_NewRef(Py_None);
-    }
-    if (letters == NULL)
-        return NULL;
-    char *out = malloc((size_t)size + 1);
-    if (out == NULL)
-        return PyErr_NoMemory();
-    Py_ssize_t written = write(letters, size, out);
-    PyObject *made = written < 0 ? Py_NewRef(Py_None) : PyUnicode_FromStringAndSize(out, written);
-    free(out);
-    return made;
-}
-
 static PyMethodDef functions[] = {
     {"coded", (PyCFunction)(void (*)(void))kernel_coded, METH_FASTCALL,
      "Write vectors as codes with a scale and an error for each row."},
@@ -86,12 +66,6 @@ static PyMethodDef functions[] = {
      "Write in how many signs each row differs from a question, and count how many differ in so many."},
     {"under", (PyCFunction)(void (*)(void))kernel_under, METH_FASTCALL,
      "Write what a question's numbers add up to under the signs of some rows."},
-    {"alike", (PyCFunction)(void (*)(void))kernel_alike, METH_FASTCALL,
-     "Write how like one memory others are."},
-    {"contests", (PyCFunction)(void (*)(void))kernel_contests, METH_FASTCALL,
-     "Tell who of two is above the other where diversity has the last word, a row for each setting."},
-    {"placed", (PyCFunction)(void (*)(void))kernel_placed, METH_FASTCALL,
-     "Place by diversity, one after the other."},
     {"sealed", kernel_sealed, METH_O, "Tell whether bytes are those that their checksum was made of."},
     {"listed", (PyCFunction)(void (*)(void))kernel_listed, METH_FASTCALL,
      "Find the list of a term in a page."},
@@ -109,9 +83,6 @@ static PyMethodDef functions[] = {
      "Find the places of the highest values."},
     {"given", (PyCFunction)(void (*)(void))kernel_given, METH_FASTCALL,
      "Write what each term gives to each of some places."},
-    {"pieces", (PyCFunction)(void (*)(void))kernel_pieces, METH_FASTCALL,
-     "Make room for what the pieces of texts say."},
-    {"read", (PyCFunction)(void (*)(void))kernel_read, METH_FASTCALL, "Read the pieces of a text."},
     {"merged_words", (PyCFunction)(void (*)(void))kernel_merged_words, METH_FASTCALL, "Merge ordered lists of words."},
     {"merged_pages", (PyCFunction)(void (*)(void))kernel_merged_pages, METH_FASTCALL, "Merge pages of postings."},
     {"cut", (PyCFunction)(void (*)(void))kernel_cut, METH_FASTCALL,
@@ -120,10 +91,6 @@ static PyMethodDef functions[] = {
      "Tell what rows of a database say out of the ordinary."},
     {"inverted", (PyCFunction)(void (*)(void))kernel_inverted, METH_FASTCALL,
      "Turn the tokens of texts into postings."},
-    {"blocks", (PyCFunction)(void (*)(void))kernel_blocks, METH_FASTCALL, "Tell the blocks of markdown."},
-    {"packed", (PyCFunction)(void (*)(void))kernel_packed, METH_FASTCALL, "Pack blocks into chunks."},
-    {"numbers", kernel_numbers, METH_O, "Find the numbers of a text that may be dates."},
-    {"spelled", kernel_spelled, METH_O, "Spell a text plainly."},
     {"means", (PyCFunction)(void (*)(void))kernel_means, METH_FASTCALL, "Write the means of some rows of a table."},
     {NULL, NULL, 0, NULL},
 };

@@ -12,14 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whyrank import config
-from whyrank.engine import Engine
+from whyrank.config import load as config
+from whyrank.engine.engine import Engine
 from whyrank.storage.sqlite.connection import Connection, connect
-from whyrank.storage.sqlite.postings import vocabulary
-from whyrank.storage.sqlite.postings.inversion import key_of
-from whyrank.storage.sqlite.postings.pages import read
+from whyrank.storage.sqlite.postings import terms
+from whyrank.storage.sqlite.postings.format import key_of, read
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
+from whyrank.testing.fakes import WordDirections
 
 SCOPE = "user:1"
 ROUTES = ("add", "add with key", "update", "supersede", "ingest")
@@ -123,7 +122,7 @@ def _listed_words(file: Path, sought: Iterable[str]) -> Iterator[str]:
     by_key = {key_of(word): word for word in sought}
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'posting_pages'").fetchone():
         for field, blob in connection.execute("SELECT field, page FROM posting_pages"):
-            if field == vocabulary.FIELD:
+            if field == terms.FIELD:
                 yield from zlib.decompress(blob[4:]).decode().split()
             else:
                 yield from (by_key[key] for key in read(blob).keys.tolist() if key in by_key)

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import whyrank
 from tests.damage import PAGE_BYTES, ask, cut, scribble, settled, zero
-from whyrank.checkups import Checkup
-from whyrank.engine import Engine
+from whyrank.engine.engine import Engine
 from whyrank.errors import WhyrankError
+from whyrank.storage.sqlite.check import Checkup
 from whyrank.storage.sqlite.connection import connect
-from whyrank.types import Memory, Notice
+from whyrank.types.memory import Memory, Notice
 
 WORDS = (
     "tea", "coffee", "ferry", "harbour", "lamp", "plant", "garden", "river", "stone", "bread", "light", "winter",

@@ -22,10 +22,9 @@ TESTS = (
     "tests/unit/test_kernel.py",
     "tests/properties/test_kernel_laws.py",
     "tests/properties/test_kernel_embedding_laws.py",
-    "tests/properties/test_kernel_reading_laws.py",
+    "tests/properties/test_kernel_merging_laws.py",
     "tests/properties/test_diversity_laws.py",
     "tests/unit/storage/test_vectors.py",
-    "tests/unit/ingest/test_chunks.py",
 )
 
 

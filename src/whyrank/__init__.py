@@ -9,47 +9,48 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all of this
 if TYPE_CHECKING:
-    from .checkups import Checkup, Finding
-    from .engine import Engine
+    from .engine.engine import Engine
+    from .engine.open import AsyncEngine, doctor, fetch_model, rank, restore
+    from .engine.open import open_engine as open
+    from .engine.open import open_engine_async as open_async
     from .errors import WhyrankError
-    from .hits import Hit, Ranking, Results
-    from .opening import AsyncEngine, doctor, fetch_model, rank, restore
-    from .opening import open_engine as open
-    from .opening import open_engine_async as open_async
     from .ranking.recipes import RECIPES, Recipe
     from .search.contrast import Contrast
-    from .search.why import Why
-    from .trail import Part, Step, replay
-    from .types import Document, Memory, Run, Scope
+    from .search.explain import Why
+    from .storage.sqlite.check import Checkup, Finding
+    from .types.memory import Document, Memory, Scope
+    from .types.query import Run
+    from .types.results import Hit, Ranking, Results
+    from .types.trail import Part, Step, replay
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "open": ("opening", "open_engine"),
-    "open_async": ("opening", "open_engine_async"),
-    "doctor": ("opening", "doctor"),
-    "fetch_model": ("opening", "fetch_model"),
-    "rank": ("opening", "rank"),
-    "restore": ("opening", "restore"),
-    "Checkup": ("checkups", "Checkup"),
-    "Document": ("types", "Document"),
-    "Engine": ("engine", "Engine"),
-    "Finding": ("checkups", "Finding"),
-    "AsyncEngine": ("opening", "AsyncEngine"),
+    "open": ("engine.open", "open_engine"),
+    "open_async": ("engine.open", "open_engine_async"),
+    "doctor": ("engine.open", "doctor"),
+    "fetch_model": ("engine.open", "fetch_model"),
+    "rank": ("engine.open", "rank"),
+    "restore": ("engine.open", "restore"),
+    "Checkup": ("storage.sqlite.check", "Checkup"),
+    "Document": ("types.memory", "Document"),
+    "Engine": ("engine.engine", "Engine"),
+    "Finding": ("storage.sqlite.check", "Finding"),
+    "AsyncEngine": ("engine.open", "AsyncEngine"),
     "WhyrankError": ("errors", "WhyrankError"),
     "RECIPES": ("ranking.recipes", "RECIPES"),
     "Recipe": ("ranking.recipes", "Recipe"),
     "Contrast": ("search.contrast", "Contrast"),
-    "Why": ("search.why", "Why"),
-    "Part": ("trail", "Part"),
-    "Step": ("trail", "Step"),
-    "replay": ("trail", "replay"),
-    "Hit": ("hits", "Hit"),
-    "Memory": ("types", "Memory"),
-    "Ranking": ("hits", "Ranking"),
-    "Results": ("hits", "Results"),
-    "Run": ("types", "Run"),
-    "Scope": ("types", "Scope"),
+    "Why": ("search.explain", "Why"),
+    "Part": ("types.trail", "Part"),
+    "Step": ("types.trail", "Step"),
+    "replay": ("types.trail", "replay"),
+    "Hit": ("types.results", "Hit"),
+    "Memory": ("types.memory", "Memory"),
+    "Ranking": ("types.results", "Ranking"),
+    "Results": ("types.results", "Results"),
+    "Run": ("types.query", "Run"),
+    "Scope": ("types.memory", "Scope"),
 }
 
 __all__ = [

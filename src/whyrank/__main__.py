@@ -1,4 +1,4 @@
-"""`python -m whyrank`, and the `whyrank` command: an interrupt ends it with one line, whenever it comes."""
+"""`python -m whyrank` and the `whyrank` command: an interrupt ends it with one line at any time."""
 
 from __future__ import annotations
 
@@ -8,29 +8,28 @@ import signal
 import sys
 import time
 
-TYPE_CHECKING = False  # an interrupt before we listen is told in Python's words: nothing is imported that can wait
+TYPE_CHECKING = False  # few imports: an interrupt before the handler is set prints Python's traceback
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_INTERRUPTED = 130  # as shells have it: 128 and the number of the signal
-_PATIENCE_SECONDS = 2.0  # for what was begun to be undone; a key that is hit twice must not cut that short
-_AGAIN_SECONDS = 0.2  # after which whoever could not hear it has come to an end
+_INTERRUPTED = 130  # shell convention: 128 + signal number
+_PATIENCE_SECONDS = 2.0  # for cleanup after an interrupt; a second Ctrl-C must not cut it short
+_AGAIN_SECONDS = 0.2  # until a finalizer that swallowed the interrupt has ended
 
-_STAYING = ("serve", "mcp")  # verbs that go on until they are stopped
-_MEASURING = ("bench",)  # others beside us, who shall find everything as they know it
-# New objects before Python looks which of all are of no use any more: more than a short command makes. Looking after
-# each few hundred, as Python does, takes some hundredths of its time, and finds nothing.
+_STAYING = ("serve", "mcp")  # verbs that run until they are stopped
+# New objects before a garbage collection: more than a short command allocates. Python's default of a few hundred costs
+# some hundredths of its time, and finds nothing.
 _MANY_OBJECTS = 200_000
 
 
 class _Interrupt:
-    """Interrupts the command where it is, as Python does, and knows of it when somebody takes it for something else."""
+    """SIGINT handler: raises KeyboardInterrupt as Python does, and records it in case it is swallowed."""
 
     was_heard = False
     _until = 0.0
 
     def __call__(self, number: int, frame: object) -> None:
-        """Hear Ctrl-C; what is being undone already is left to its end for a while."""
+        """Raise KeyboardInterrupt; while cleanup is running, ignore repeated signals for a while."""
         if time.monotonic() < self._until:
             return
         self.was_heard = True
@@ -38,7 +37,7 @@ class _Interrupt:
         raise KeyboardInterrupt
 
     def lost(self, unraisable: sys.UnraisableHookArgs) -> None:
-        """Interrupt again if the first time nobody could hear it, as in code that runs when something is let go."""
+        """Send SIGINT again if the exception was unraisable, as in a finalizer."""
         if unraisable.exc_type is not KeyboardInterrupt:
             sys.__unraisablehook__(unraisable)
             return
@@ -53,13 +52,13 @@ class _Interrupt:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-_interrupt = _Interrupt()  # made here, where the least can be interrupted
+_interrupt = _Interrupt()  # created at import time, where the least code can be interrupted
 
 
 def main() -> None:
     """Run the command line."""
     try:
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else we are to outlive it
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else SIGINT is ignored on purpose
             signal.signal(signal.SIGINT, _interrupt)
             sys.unraisablehook = _interrupt.lost
         travel_light(sys.argv[1:2])
@@ -69,29 +68,29 @@ def main() -> None:
     except KeyboardInterrupt:
         _leave("interrupted")
     except Exception:
-        # An import that is cut short may fail in words of its own.
+        # An interrupted import may fail with an exception of its own.
         if not _interrupt.was_heard:
             raise
         _leave("interrupted")
     if status == _INTERRUPTED:
         _leave("")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over, and the status is what was done
-    gc.freeze()  # what there is dies with the process: looking through it once more takes a sixth of a search
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command is done, and its status stands
+    gc.freeze()  # objects die with the process: a final collection costs a sixth of a search
     sys.exit(status)
 
 
 def travel_light(verb: list[str]) -> None:
-    """Leave out what a command that answers and goes has no use for."""
-    if verb and verb[0] in (*_STAYING, *_MEASURING):
+    """Reduce garbage collection and BLAS threads for commands that run briefly."""
+    if verb and verb[0] in _STAYING:
         return
     gc.set_threshold(_MANY_OBJECTS)
-    if "OMP_NUM_THREADS" not in os.environ:  # whoever says how many threads there shall be is heard
-        # numpy's algebra starts a thread for every core, which looks busily for work; whyrank has none for them.
+    if "OMP_NUM_THREADS" not in os.environ:  # the user's own number of threads wins
+        # OpenBLAS starts a thread per core, each of which spins for work; whyrank has none for them.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _leave(said: str) -> NoReturn:
-    """End at once: all was undone on the way here, and a thread that waits for an import cut short waits for ever."""
+    """Exit at once: cleanup is done, and a thread that waits for an interrupted import waits forever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         if said:

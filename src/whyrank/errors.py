@@ -1,19 +1,19 @@
-"""Everything that can go wrong, as one tree; each error says what to do next.
+"""Exception hierarchy; each error has a message and a hint with the next step.
 
 WhyrankError (message, hint)
 ├── ConfigError            unknown key, bad value, and where it came from
-│   └── Conflict           what is stored does not go with what is asked for
+│   └── Conflict           the stored data conflicts with the request
 ├── StoreError             the store cannot be used
 │   ├── StoreLocked        another process holds the writer's lock
-│   ├── StoreChanged       what a change was based on is no longer what is stored
+│   ├── StoreChanged       the data that a change was based on has changed
 │   ├── SchemaTooNew       written by a newer whyrank; left untouched
 │   ├── StoreDamaged       not a database, or a damaged one
-│   ├── StoreFull          no room left on the disk
+│   ├── StoreFull          no space left on the disk
 │   ├── StoreUnavailable   deleted or replaced while open, or forked in the middle of a call
 │   └── StoreTimeout       a search took so long that its statement was aborted
 ├── SpaceMismatch          vectors of another model, prompt or dimension
 ├── ProviderError          an embedder or model cannot answer
-│   ├── ProviderUnavailable  nobody there, overloaded, or asking to wait
+│   ├── ProviderUnavailable  unreachable, overloaded, or requesting a wait
 │   ├── ProviderTimeout      it took too long
 │   ├── ProviderRefused      it does not accept the key, the model or the text
 │   └── ProviderGarbage      its answer makes no sense
@@ -44,7 +44,7 @@ class ConfigError(WhyrankError):
 
 
 class Conflict(ConfigError):
-    """What is stored already, or else was said, does not go with what is asked for."""
+    """Conflict between the stored data, or another argument, and the request."""
 
 
 class StoreError(WhyrankError):
@@ -56,7 +56,7 @@ class StoreLocked(StoreError):
 
 
 class StoreChanged(StoreError):
-    """What a change was based on is no longer what is stored."""
+    """The stored data that a change was based on has changed."""
 
 
 class SchemaTooNew(StoreError):
@@ -68,7 +68,7 @@ class StoreDamaged(StoreError):
 
 
 class StoreFull(StoreError):
-    """There is no room left on the disk."""
+    """No space left on the disk."""
 
 
 class StoreUnavailable(StoreError):
@@ -88,7 +88,7 @@ class ProviderError(WhyrankError):
 
 
 class ProviderUnavailable(ProviderError):
-    """A provider is not there, is overloaded, or asks to wait so many seconds."""
+    """A provider is unreachable, is overloaded, or requests a wait of so many seconds."""
 
     def __init__(self, message: str, hint: str = "", *, retry_after_s: float | None = None) -> None:
         super().__init__(message, hint)
@@ -108,7 +108,7 @@ class ProviderRefused(ProviderError):
 
 
 class ProviderGarbage(ProviderError):
-    """What a provider answered makes no sense."""
+    """The answer of a provider makes no sense."""
 
 
 class MissingExtra(WhyrankError, ImportError):

@@ -6,16 +6,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.minilm import installed
-from whyrank.embedding.minilm.embedder import MiniLm
-from whyrank.embedding.openai import OpenAiEmbedder, Served
-from whyrank.embedding.wordllama import WordLlama
-from whyrank.ports import Embedder
-from whyrank.testing.embedder import WordDirections
+from tests.faulty_server import FaultyServer
+from tests.granite import granite
+from tests.minilm import minilm
+from tests.multilingual import installed as multilingual_files
+from whyrank.protocols import Embedder
+from whyrank.providers.endpoint import Endpoint
+from whyrank.providers.http import Transport
+from whyrank.providers.multilingual import Multilingual
+from whyrank.providers.openai import OpenAiEmbedder, ServedModel
+from whyrank.providers.vector_cache import with_cache
+from whyrank.providers.wordllama import WordLlama
 from whyrank.testing.embedder_contract import EmbedderContract
-from whyrank.testing.faulty_server import FaultyServer
-from whyrank.transport.asking import Transport
-from whyrank.transport.endpoint import Endpoint
+from whyrank.testing.fakes import WordDirections
 
 
 class TestWordLlama(EmbedderContract):
@@ -25,17 +28,32 @@ class TestWordLlama(EmbedderContract):
 
 class TestMiniLm(EmbedderContract):
     def make(self) -> Embedder:
-        return MiniLm(installed())
+        return minilm()
 
 
 class TestMiniLmInBytes(EmbedderContract):
     def make(self) -> Embedder:
-        return MiniLm(installed(), "int8")
+        return minilm("minilm-int8")
+
+
+class TestGranite(EmbedderContract):
+    def make(self) -> Embedder:
+        return granite()
+
+
+class TestMultilingual(EmbedderContract):
+    def make(self) -> Embedder:
+        return Multilingual(multilingual_files())
 
 
 class TestWordDirections(EmbedderContract):
     def make(self) -> Embedder:
         return WordDirections()
+
+
+class TestWithCache(EmbedderContract):
+    def make(self) -> Embedder:
+        return with_cache(WordLlama())
 
 
 class TestServed(EmbedderContract):
@@ -46,4 +64,4 @@ class TestServed(EmbedderContract):
             yield
 
     def make(self) -> Embedder:
-        return OpenAiEmbedder(Served("m"), Transport(Endpoint(self.url, "embedder")))
+        return OpenAiEmbedder(ServedModel("m"), Transport(Endpoint(self.url, "embedder")))

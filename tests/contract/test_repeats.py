@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from whyrank.ingest.entries import entry_for
-from whyrank.ports import Changes, Store
+from whyrank.protocols import Changes, Store
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.trail import TermValue
-from whyrank.types import GLOBAL, Run, Scope, Signal, Source, Where
+from whyrank.types.memory import GLOBAL, Scope, Source
+from whyrank.types.query import Run, Signal, Where
+from whyrank.types.trail import TermValue
 
 EVERYTHING = Where(now=NOW)
 Opener = Callable[[Path], Store]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from whyrank.ports import Store
+from whyrank.protocols import Store
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.matching_contract import MatchingContract
 from whyrank.testing.memory_store import MemoryStore
+from whyrank.testing.store_contract import MatchingContract
 
 
 class TestMemoryStore(MatchingContract):

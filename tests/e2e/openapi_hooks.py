@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 import schemathesis
 
-from whyrank.analysis.advanced import asked_for
+from whyrank.analysis.query_parser import asked_for
 from whyrank.errors import BadQuery
-from whyrank.interfaces.heads import MAX_HEAD_BYTES
+from whyrank.interfaces.asgi_server import MAX_HEAD_BYTES
 
 
 def _is_readable(asked: Any) -> bool:

@@ -16,7 +16,7 @@ import pytest
 import whyrank
 from whyrank import replay
 from whyrank.errors import ConfigError
-from whyrank.interfaces.failures import FAILURES, PARTLY_READ
+from whyrank.interfaces.errors import FAILURES, PARTLY_READ
 
 from .conftest import STORE, Run, RunPowerless, still_answers
 
@@ -223,7 +223,7 @@ ARGUMENTS = [
         ["search", "tea", "--embedding", "oracle"],
         "config",
         "embedding = 'oracle'",
-        "wordllama, minilm, minilm-int8, openai, none",
+        "the embedders are wordllama, minilm",
     ),
     Refused(["search"], "config", "required: query", "whyrank search --help"),
     Refused(["search", "tea", "--colour"], "config", "--colour", "--help"),
@@ -691,8 +691,8 @@ BAD_SETTINGS = {
     "no number": ("[ranking]\nrecency_weight = nan", "must be from 0 to 1", "how much age may cost"),
     "unknown embedder": (
         "embedding = 'oracle'",
-        "must be one of wordllama, minilm, minilm-int8, openai, none",
-        "the embedder",
+        "there is no embedder 'oracle'",
+        "the embedders are wordllama, minilm",
     ),
     "store outside": ("store = '../../other.db'", "leads out of the workspace", "--store"),
 }

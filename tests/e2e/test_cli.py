@@ -20,8 +20,8 @@ from .conftest import COMMAND, SECONDS, STORE, Finished, Run, still_answers
 
 VERBS = (
     "ingest", "add", "forget", "search", "why", "show", "list", "status", "config", "recipes", "model", "embed",
-    "calibrate", "eval", "pin", "check", "tune", "bench", "update", "recalled", "prune", "export", "ingest-files",
-    "mcp", "conformance", "doctor", "backup", "restore", "import",
+    "calibrate", "eval", "pin", "check", "tune", "update", "recalled", "prune", "export", "ingest-files",
+    "mcp", "doctor", "backup", "restore", "import", "rank",
 )  # fmt: skip
 SERVERS = ("serve",)  # these do not end by themselves: `test_serving.py` has them
 
@@ -48,6 +48,7 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "why": (["why", "green tea", "TEA"], "it is result 1", {"query", "id", "outcome", "summary", "rank", "trail"}),
     "show": (["show", "TEA"], "behind the flour", {"id", "text", "title", "path", "tags", "scope", "created"}),
     "list": (["list"], "notes/garden/compost.md:1-3", {"memories"}),
+    "rank": (["rank", "LISTS"], " 1. m_2  score 0.9919", {"recipe", "runs", "notices", "hits"}),
     "status": (["status"], "memories: 8", {"store", "schema", "memories", "files", "scopes", "spaces"}),
     "config": (["config"], "limit = 6", {"settings", "workspace", "notices"}),
     "recipes": (["recipes"], "default", {"recipes"}),
@@ -61,12 +62,6 @@ EXAMPLES: dict[str, tuple[list[str], str, set[str]]] = {
     "pin": (["pin", "green tea", "TEA"], "within 5", {"pins", "file"}),
     "check": (["check"], "loses none of 1", {"pins", "kept", "moved", "lost", "checked"}),
     "tune": (["tune"], "Nothing to change: the memories give", {"decision", "reason", "changes", "fits", "choices"}),
-    "bench": (["bench", "--sizes", "100", "--queries", "2", "--peers", "none"], "CPU p50", {"machine", "sizes"}),
-    "conformance": (
-        ["conformance", "--engine", "whyrank.testing.conformance.sound:Sound"],
-        "18 of 18 passed",
-        {"engines", "skipped", "conforms"},
-    ),
     "mcp": (["mcp", "--print-config", "cursor"], ".cursor/mcp.json", {"client", "file", "config", "remark"}),
 }
 DOCUMENTED_KEYS = {"query", "verdict", "notices", "hits", "timings", "format"}
@@ -91,8 +86,11 @@ def example(workspace: Path, engine: whyrank.Engine) -> dict[str, list[str]]:
         "BIG": str(_bigger(workspace)),
         "BACKUP": engine.backup(workspace / "kept.db").path,
         "EXPORT": str(workspace / "kept.jsonl"),
+        "LISTS": str(workspace / "lists.json"),
     }
     engine.export(places["EXPORT"])
+    lists = {"keyword": [["m_1", 8.5], ["m_2", 3.2]], "vector": [["m_2", 0.8]]}
+    Path(places["LISTS"]).write_text(json.dumps(lists), encoding="utf-8")
     return {verb: [places.get(word, word) for word in words] for verb, (words, _, _) in EXAMPLES.items()}
 
 
@@ -146,6 +144,17 @@ def test_a_slip_on_the_command_line_is_answered_with_advice(call: Run, typed: tu
     done = call(*typed)
     assert done.status == 2
     assert advice in done.err
+
+
+@pytest.mark.parametrize(
+    ("verb", "now"), [("bench", "python -m benchmarks"), ("conformance", "python -m whyrank_conformance")]
+)
+def test_a_verb_that_has_moved_says_where_in_one_line(call: Run, verb: str, now: str) -> None:
+    for typed in ([verb], [verb, "--anything"], ["help", verb]):
+        done = call(*typed)
+        assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+        assert now in done.err
+    assert f" {verb} " not in call("--help").out
 
 
 @pytest.mark.parametrize("verb", VERBS)

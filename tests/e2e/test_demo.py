@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,3 +20,10 @@ def test_the_demo_finds_explains_and_says_when_nothing_is_there() -> None:
     assert " 1. " not in shown
     assert "it is result 1" in strict
     assert "it is ranked " in strict
+    said = re.search(
+        r"for (\d+) of 60 questions \(hit@6 (\S+); keywords alone (\S+), vectors alone \S+\)\n$", done.stdout
+    )
+    assert said is not None
+    found, hit, keywords = int(said[1]), float(said[2]), float(said[3])
+    assert hit == round(found / 60, 2)
+    assert hit >= keywords

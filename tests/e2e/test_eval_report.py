@@ -158,10 +158,56 @@ def test_an_abstention_has_a_page(workspace: Path, measured: str, call: Run) -> 
     assert "the verdict, calibrated without labels: " in told
 
 
+def test_small_stores_are_measured_kept_shown_and_compared(workspace: Path, measured: str, call: Run) -> None:
+    asked = ("eval", measured, "--small", "2,3,9", "--draws", "4", "--keep", "kept.json", "--html", "page.html")
+    done = call(*asked)
+    assert done.status == 0
+    assert "measured, stores of 2: 3 queries" in done.out
+    assert "4 stores of 2 files, seed 1: 8 questions asked" in done.out  # every file answers a question
+    assert "the better single run: " in done.out
+    for size in (3, 9):
+        assert f"notice: measured has 3 files: no store of {size} is drawn out of it\n" in done.err
+    page = (workspace / "page.html").read_text(encoding="utf-8")
+    assert "verdicts, each question counted once" in read(page).text
+    shown = call("eval", "--from", "kept.json", "--html", "again.html")
+    assert done.out in shown.out
+    assert (workspace / "again.html").read_text(encoding="utf-8") == page
+    data = call("eval", measured, "--small", "2", "--draws", "4", "--json", "--against", "kept.json").data
+    assert data["sets"][0]["stores"]["asked"] == 8
+    assert data["not_drawn"] == []
+    [compared] = data["against"]["sets"]
+    assert (compared["set"], compared["queries"], compared["same"]) == ("measured, stores of 2", 3, 3)
+    other = call("eval", measured, "--small", "2", "--draws", "4", "--seed", "7", "--against", "kept.json").out
+    assert "mind: the documents of the set are others" in other
+
+
+def test_small_stores_are_asked_what_they_cannot_answer(workspace: Path, measured: str, call: Run) -> None:
+    other = workspace / "other"
+    other.mkdir()
+    for file in Path(measured).iterdir():
+        (other / file.name).write_text(file.read_text().replace("compost", "submarine"))
+    told = call("eval", f"{measured}:q1,q2", "--small", "2", "--abstention", str(other), f"{other}:q3", measured).out
+    assert "measured:q1,q2, stores of 2: 2 queries" in told
+    groups = [line.split()[:4] for line in told.splitlines() if line.startswith("  questions of ")]
+    assert groups == [
+        ["questions", "of", "other", "3"],
+        ["questions", "of", "other:q3", "1"],  # a set is not foreign to itself, so it is left out
+        ["questions", "of", "all", "other"],
+    ]
+
+
 @pytest.mark.parametrize(
     ("typed", "code", "said"),
     [
         ((), 2, "no set is named"),
+        (("SET", "--small", "0"), 2, "'0' is less than 1"),
+        (("SET", "--small", "2,x"), 2, "'x' is no whole number"),
+        (("SET", "--small", "3"), 2, "no set is larger than the stores to be drawn"),
+        (("SET", "--small", "2", "--run-out", "x.run"), 2, "--run-out and --small exclude each other"),
+        (("SET", "--small", "2", "--abstention", "SET", "--plot", "x.svg"), 2, "--plot and --small exclude each other"),
+        (("SET", "--draws", "3"), 2, "--draws is about small stores"),
+        (("SET", "--seed", "3"), 2, "--seed is about small stores"),
+        (("--from", "kept.json", "--small", "2"), 2, "--small needs a measurement"),
         (("SET", "--from", "kept.json"), 2, "leave one of them out"),
         (("--from", "nowhere.json"), 13, "nowhere.json is not there"),
         (("--from", "nowhere.json", "--html", "x.html"), 13, "nowhere.json is not there"),

@@ -16,10 +16,10 @@ from mcp import Client
 
 import whyrank
 from tests.sums import TERM_FIELDS, faults, faults_of_hits, folded, replayed, shared_names
-from whyrank.interfaces import shapes
+from whyrank.interfaces import serialize
 from whyrank.interfaces.cli.main import main
 from whyrank.ranking.recipes import RECIPES
-from whyrank.testing.llm import ScriptedLlm
+from whyrank.testing.fakes import ScriptedLlm
 
 from .agents import listening, over_http, run, told
 from .conftest import STORE
@@ -61,7 +61,7 @@ def server(folder: Path) -> Iterator[Serving]:
 
 def explained(engine: whyrank.Engine, question: str, recipe: str, limit: int = 6) -> dict[str, Any]:
     results = engine.search(question, recipe=recipe, limit=limit)
-    data: dict[str, Any] = json.loads(json.dumps(shapes.results(results, explain=True)))
+    data: dict[str, Any] = json.loads(json.dumps(serialize.results(results, explain=True)))
     return data
 
 
@@ -163,7 +163,7 @@ def test_every_wording_of_an_expanded_question_adds_up(folder: Path) -> None:
     llm = ScriptedLlm(json.dumps({"variants": ["day rate of Suzy", "Miete für das Studio"]}))
     with whyrank.open(folder / STORE, workspace=folder, llm=llm, **{"query_expansion.mode": "variants"}) as memory:  # type: ignore[arg-type]
         results = memory.search("what does she charge?", expand=True)
-        answer = json.loads(json.dumps(shapes.results(results, explain=True)))
+        answer = json.loads(json.dumps(serialize.results(results, explain=True)))
     parts = [part for hit in answer["hits"] for part in hit["trail"][0]["parts"]]
     assert {part["signal"] for part in parts if part["terms"]} >= {"keyword:2", "keyword:3"}
     assert faults_of_hits(answer) == []

@@ -124,6 +124,7 @@ def test_who_goes_on_sending_still_reads_why_they_are_refused(server: Serving) -
 def test_what_follows_a_request_and_is_none_does_not_take_its_answer(server: Serving) -> None:
     body = json.dumps({"query": "green tea"}).encode()
     head = f"POST /v1/search HTTP/1.1\nContent-Type: application/json\nContent-Length: {len(body)}"
-    for nonsense in (b"\x00\x01\r\n\r\n", b"GET /" + b"a" * 300_000):
-        [(status, data)] = told(server, request_bytes(head, body) + nonsense)
+    for nonsense, refused in ((b"\x00\x01\r\n\r\n", 400), (b"GET /" + b"a" * 300_000, 431)):
+        [(status, data), (after, _)] = told(server, request_bytes(head, body) + nonsense)
         assert (status, data["format"]) == (200, 1)
+        assert after == refused

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import whyrank
-from whyrank.interfaces.characters import HIDDEN
+from whyrank.interfaces.sanitize import HIDDEN
 
 from .conftest import STORE, Run
 from .test_mcp_texts import call as called

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 import whyrank
-from whyrank.interfaces import fact_shapes, shapes
+from whyrank.interfaces import serialize
 
 from .rest import Serving, all_of, code_of, ended, request_bytes, searched, serving
 
@@ -95,16 +95,16 @@ def test_the_other_answers_are_the_librarys_too(server: Serving, engine: whyrank
     def posted(path: str, **asked: Any) -> Any:
         return server.client.post(path, json=asked).json()
 
-    assert posted("/v1/why", query=query, id=first) == shapes.why(engine.why(query, first))
-    assert posted("/v1/why", query=query, id="notes/boat.md", over=first) == shapes.contrast(
+    assert posted("/v1/why", query=query, id=first) == serialize.why(engine.why(query, first))
+    assert posted("/v1/why", query=query, id="notes/boat.md", over=first) == serialize.contrast(
         engine.why(query, "notes/boat.md", over=first)
     )
     assert second
     explained = posted("/v1/search", query=query, explain=True, limit=2)
-    own = shapes.results(engine.search(query, limit=2), explain=True)
+    own = serialize.results(engine.search(query, limit=2), explain=True)
     assert {**explained, "timings": {}} == {**own, "timings": {}}
     shown = server.client.get(f"/v1/memories/{first}").json()
-    assert shown == fact_shapes.shown(engine.get(first), engine.history(first), engine.replaced(first))
+    assert shown == serialize.shown(engine.get(first), engine.history(first), engine.replaced(first))
     status = server.client.get("/v1/status").json()
     assert (status["memories"], status["version"], status["evaluation"]) == (
         engine.status().memories, whyrank.__version__, None,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from whyrank.testing.faulty_server import FaultyServer, seeded_plan
+from tests.faulty_server import FaultyServer, seeded_plan
 
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run
 

@@ -13,15 +13,14 @@ from typing import Any
 import pytest
 
 import whyrank
-from whyrank.arguments import MAX_FACT_CHARACTERS, MAX_IDS, MAX_NAME_CHARACTERS, MAX_NAMES, MAX_SCOPES
+from whyrank.engine.arguments import MAX_FACT_CHARACTERS, MAX_IDS, MAX_NAME_CHARACTERS, MAX_NAMES, MAX_SCOPES
+from whyrank.engine.open import open_engine
 from whyrank.errors import ConfigError, NotFound, WhyrankError
-from whyrank.interfaces.desk import Desk
-from whyrank.interfaces.door import Door
-from whyrank.interfaces.forgiving import understood
-from whyrank.interfaces.http.bodies import MAX_BODY_BYTES
+from whyrank.interfaces.arguments import understood
+from whyrank.interfaces.engine_pool import Access, PooledEngine
+from whyrank.interfaces.http.request import MAX_BODY_BYTES
 from whyrank.interfaces.http.routes import OPERATIONS
 from whyrank.interfaces.mcp.tools import offered
-from whyrank.opening import open_engine
 
 from .conftest import Run
 from .rest import Serving, code_of, serving
@@ -111,13 +110,13 @@ AGENTS: list[tuple[str, dict[str, Any], str]] = [
     ids=[f"{tool}-{max(given, key=lambda key: len(str(given[key])))}-{said}" for tool, given, said in AGENTS],
 )
 def test_tools_refuse(tmp_path: Path, tool: str, given: dict[str, Any], said: str) -> None:
-    desk = Desk(tmp_path / "memory.db", partial(open_engine, workspace=tmp_path, embedding="none"))
-    desk.writing().add("Robin drinks tea")
-    door = Door(desk, (), is_multi_scope=True)
-    known = offered(door)[tool]
+    pooled = PooledEngine(tmp_path / "memory.db", partial(open_engine, workspace=tmp_path, embedding="none"))
+    pooled.writing().add("Robin drinks tea")
+    access = Access(pooled, (), is_multi_scope=True)
+    known = offered(access)[tool]
     with pytest.raises(WhyrankError, match=said):
-        known.call(door, understood(tool, known.arguments, given).values)
-    desk.close()
+        known.call(access, understood(tool, known.arguments, given).values)
+    pooled.close()
 
 
 # -- programs ---------------------------------------------------------------------------------------------------------

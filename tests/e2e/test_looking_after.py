@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.unit.test_rehearsal import notes
-from whyrank.interfaces.failures import PINS_LOST
+from whyrank.interfaces.errors import PINS_LOST
 
 from .conftest import Run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,14 @@ def over_http(folder: Path, *bodies: str) -> dict[int | None, dict[str, Any]]:
         client.post(server.url, content=READY)
         answers = [client.post(server.url, content=body) for body in bodies]
         assert all(answer.status_code in (200, 400) for answer in answers)
-        return {answer["id"]: answer for answer in (one.json() for one in answers)}
+        return {answer["id"]: answer for answer in map(data_of, answers)}
+
+
+def data_of(answer: httpx.Response) -> dict[str, Any]:
+    """Return the message of an answer: the event of a stream, or the body of a refusal."""
+    [text] = re.findall(r"^data: ({.*)$", answer.text, re.MULTILINE) or [answer.text]
+    data: dict[str, Any] = json.loads(text)
+    return data
 
 
 BY = {"stdio": over_stdio, "http": over_http}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from whyrank.ingest.entries import READER_VERSION
-from whyrank.interfaces.failures import WAITING
+from whyrank.interfaces.errors import WAITING
 
 from ..damage import cut, pages_of, told, zero
 from .conftest import STORE, Run

@@ -30,11 +30,9 @@ sys.exit(main())
     [
         (["serve"], "starlette"),
         (["serve"], "uvicorn"),
-        (["serve"], "httptools"),
         (["serve"], "prometheus_client"),
         (["mcp"], "mcp"),
         (["mcp", "--http"], "mcp"),
-        (["mcp", "--http"], "httptools"),
     ],
 )
 def test_a_door_names_the_package_that_is_not_installed(tmp_path: Path, typed: list[str], missing: str) -> None:

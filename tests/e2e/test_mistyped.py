@@ -19,7 +19,7 @@ from tests.e2e.conftest import Run
         (["why", "--expain"], "did you mean --expand?"),  # before anything that is missing
         (["list", "--offfset", "1"], "did you mean --offset?"),
         (["model", "lst"], "did you mean 'list'?"),
-        (["model", "zebra"], "give list, use, fetch, rollback or drop"),
+        (["model", "zebra"], "give list, use, add, fetch, rollback, drop or rerank"),
         (["list", "--sort", "dat"], "did you mean 'date'?"),
         (["mcp", "--print-config", "cursr"], "did you mean 'cursor'?"),
         (["list", "--limit", "x"], "whyrank: --limit: 'x' is no whole number"),

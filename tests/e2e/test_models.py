@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 import whyrank
-from tests.minilm import MODELS, installed
-from whyrank.embedding.minilm.embedder import fingerprint
+from tests.hub import hub_server
+from tests.minilm import MODELS, installed, minilm
+from tests.multilingual import installed as multilingual_files
+from tests.tiny import write_embedder, write_reranker
 from whyrank.errors import ProviderError
 
 from ..processes import started
 from .conftest import COMMAND, SECONDS, STORE, Finished, Run
 
-MINILM = fingerprint("fp16")
+MINILM = minilm().fingerprint
 MEMORIES = 7  # of the workspace
 
 
@@ -51,11 +53,29 @@ def test_the_list_says_what_there_is_what_is_ready_and_what_is_in_use(model: Run
     assert (listed["minilm"]["space"], listed["minilm"]["vectors"], listed["minilm"]["needs"]) == (MINILM, 0, None)
 
 
+def test_a_second_model_is_added_and_dropped(model: Run, workspace: Path) -> None:
+    multilingual_files()
+    would = model("add", "multilingual", "--dry-run", "--json").data
+    assert (would["waiting"], would["fetched"], would["embedded"]) == (MEMORIES, False, 0)
+    assert len(spaces(workspace)) == 1
+    done = model("add", "multilingual")
+    assert done.out.splitlines()[0] == f"{MEMORIES} texts were embedded"
+    listed = model("list", "--json").data
+    assert [(one["model"], one["role"], one["vectors"]) for one in listed["spaces"]] == [
+        ("wordllama", "serving", MEMORIES), ("multilingual", "added", MEMORIES),
+    ]  # fmt: skip
+    assert [found["name"] for found in listed["models"] if found["in_use"]] == ["wordllama"]
+    assert not (workspace / "whyrank.toml").exists()  # the store says it, whoever opens it
+    assert model("drop", "multilingual").out == f"{MEMORIES} vectors of multilingual were deleted\n"
+    assert len(spaces(workspace)) == 1
+
+
 @pytest.mark.usefixtures("workspace")
 def test_a_model_that_is_not_there_says_what_gets_it(model: Run, tmp_path: Path) -> None:
     listed = model("list", "--json", WHYRANK_MODEL_FOLDER=str(tmp_path / "empty")).data["models"]
     assert [found["needs"] for found in listed] == [
         None, "whyrank model fetch minilm", "whyrank model fetch minilm-int8",
+        "whyrank model fetch granite", "whyrank model fetch bge-small", "whyrank model fetch multilingual",
         "whyrank config embedder.url … and whyrank config embedder.model …", None,
     ]  # fmt: skip
     done = model("use", "minilm", "--dry-run", WHYRANK_MODEL_FOLDER=str(tmp_path / "empty"))
@@ -119,6 +139,9 @@ def test_until_the_other_model_is_filled_the_old_one_answers_and_says_so(call: R
         (("rollback", "minilm"), "`whyrank model use minilm` changes to one"),
         (("list", "--check"), "belong to `model use`"),
         (("use", "minilm", "--background", "--check"), "--background shows nothing"),
+        (("add", "minilm"), "minilm knows en alone"),
+        (("add",), "which model to add was not said"),
+        (("rollback", "--background"), "belongs to `model use` and `model add`"),
         (("drop", "wordllama"), "change to another one first"),
     ],
 )
@@ -177,3 +200,80 @@ def test_killed_while_embedding_it_goes_on_where_it_was(tmp_path: Path) -> None:
 def vectors_in(store: Path) -> int:
     with whyrank.open(store, embedding="none") as memory:
         return memory.status().spaces.get(MINILM, 0)
+
+
+# -- any model in ONNX -------------------------------------------------------------------------------------------------
+
+POOLING = {"1_Pooling/config.json": {"pooling_mode_mean_tokens": True}}
+
+
+@pytest.fixture
+def any_model(call: Run, tmp_path: Path) -> Run:
+    """Run `whyrank model` with an empty folder of models."""
+
+    def run(*arguments: str, **variables: str) -> Finished:
+        return call("model", *arguments, **{"WHYRANK_MODEL_FOLDER": str(tmp_path / "models"), **variables})
+
+    return run
+
+
+def test_a_model_of_the_hub_is_one_command_away(any_model: Run, call: Run, workspace: Path, tmp_path: Path) -> None:
+    with hub_server() as hub:
+        hub.publish("org/tiny", write_embedder(tmp_path / "tiny", files=POOLING))
+        done = any_model("use", "hf:org/tiny", "--json", HF_ENDPOINT=hub.url).data
+    assert (done["model"], done["fetched"], done["embedded"]) == ("hf:org/tiny", True, MEMORIES)
+    assert (workspace / "whyrank.toml").read_text(encoding="utf-8") == 'embedding = "hf:org/tiny"\n'
+    # The server is gone: the model is here.
+    answer = call("search", "tea", "--json", WHYRANK_MODEL_FOLDER=str(tmp_path / "models")).data
+    assert answer["hits"][0]["path"] == "notes/tea.md"
+    assert not {"vector-off", "model-differs"} & {notice["code"] for notice in answer["notices"]}
+    [listed] = [found for found in any_model("list", "--json").data["models"] if found["name"] == "hf:org/tiny"]
+    assert (listed["in_use"], listed["vectors"], listed["dimension"]) == (True, MEMORIES, 2)
+    assert any_model("use", "hf:org/tiny", "--json", HF_ENDPOINT="http://127.0.0.1:9").data["fetched"] is False
+
+
+def test_a_folder_is_too_and_what_it_does_not_say_is_asked_for(any_model: Run, workspace: Path, tmp_path: Path) -> None:
+    write_embedder(workspace / "tiny")
+    refused = any_model("use", "./tiny")
+    assert refused.status == 2
+    assert "--pooling mean" in refused.err
+    assert not (workspace / "whyrank.toml").exists()
+    done = any_model("use", "./tiny", "--pooling", "cls", "--prompt", "bge", "--json").data
+    assert (done["model"], done["embedded"]) == ("folder:tiny", MEMORIES)
+    assert done["space"].endswith("-cls/2/bge")
+    assert 'embedding = "folder:tiny"' in (workspace / "whyrank.toml").read_text(encoding="utf-8")
+    assert any_model("rollback").out.startswith("back to wordllama")
+    assert "would be embedded" in any_model("use", str(tmp_path / "nowhere"), "--dry-run").out
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    ("typed", "complaint"),
+    [
+        (("use", "hf:tiny"), "it is hf:ORG/MODEL"),
+        (("use", "minilm", "--pooling", "cls"), "has its own pooling"),
+        (("list", "--prompt", "bge"), "belong to `model use`"),
+        (("rerank",), "hf:ORG/MODEL, ./FOLDER, none"),
+        (("rerank", "minilm"), "there is no reranker 'minilm'"),
+        (("use", "./nowhere"), "there is no folder"),
+    ],
+)
+def test_what_cannot_be_a_model_is_refused(any_model: Run, typed: tuple[str, ...], complaint: str) -> None:
+    done = any_model(*typed)
+    assert done.status == 2
+    assert complaint in done.err
+
+
+def test_a_reranker_is_set_listed_and_turned_off(any_model: Run, call: Run, workspace: Path, tmp_path: Path) -> None:
+    write_reranker(workspace / "judge")
+    assert "would name ./judge" in any_model("rerank", "./judge", "--dry-run").out
+    assert "the first 50 hits are reranked" in any_model("rerank", "./judge").out
+    assert 'model = "folder:judge"' in (workspace / "whyrank.toml").read_text(encoding="utf-8")
+    [listed] = [found for found in any_model("list", "--json").data["models"] if found["kind"] == "reranker"]
+    assert (listed["name"], listed["in_use"], listed["installed"]) == ("folder:judge", True, True)
+    asked = ("search", "green tea", "--explain", "--json")
+    [hit, *_] = call(*asked, WHYRANK_MODEL_FOLDER=str(tmp_path / "models")).data["hits"]
+    assert "rerank" in {step["stage"] for step in hit["trail"]}
+    assert any_model("rerank", "none", "--json").data["in_use"] is None
+    [hit, *_] = call(*asked, WHYRANK_MODEL_FOLDER=str(tmp_path / "models")).data["hits"]
+    assert "rerank" not in {step["stage"] for step in hit["trail"]}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.faulty_server import Fault, FaultyServer
 from whyrank.interfaces.cli.main import _VERBS
-from whyrank.testing.faulty_server import Fault, FaultyServer
 
 from .agents import listening
 from .conftest import STORE, Run
@@ -31,6 +31,7 @@ COMMANDS: dict[str, list[str]] = {
     "why": ["why", "green tea", "notes/tea.md"],
     "show": ["show", "notes/tea.md"],
     "list": ["list"],
+    "rank": ["rank", "notes/tea.md"],
     "add": ["add", "the tin is blue"],
     "update": ["update", "m_aaaaaaaaaaaaaaaa", "--name", "tin"],
     "forget": ["forget", "m_aaaaaaaaaaaaaaaa"],
@@ -48,7 +49,7 @@ COMMANDS: dict[str, list[str]] = {
     "check": ["check"],
     "tune": ["tune", "--dry-run"],
 }
-ELSEWHERE = {"mcp", "serve", "eval", "bench", "conformance"}  # the last three ask no provider of the user's
+ELSEWHERE = {"mcp", "serve", "eval"}  # the last asks no provider of the user's
 
 
 def environment(url: str) -> dict[str, str]:

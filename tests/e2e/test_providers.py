@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from whyrank.testing.faulty_server import FaultyServer
+from tests.faulty_server import FaultyServer
 
 from .conftest import Run
 

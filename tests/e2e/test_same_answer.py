@@ -9,8 +9,8 @@ from typing import Any
 from mcp import Client
 
 import whyrank
-from whyrank.interfaces import shapes
-from whyrank.interfaces.characters import visible_data
+from whyrank.interfaces import serialize
+from whyrank.interfaces.sanitize import visible_data
 
 from .agents import listening, over_http, over_stdio, run, told
 from .conftest import NOTES, STORE, Run
@@ -29,7 +29,7 @@ FOREIGN = [
 VARIED: list[dict[str, Any]] = [
     {}, {"limit": 1}, {"limit": 50}, {"offset": 2}, {"kind": "fact"}, {"kind": "chunk"}, {"strict": True},
     {"max_tokens": 30}, {"tags": ["kitchen"]}, {"path": "notes/garden/*"}, {"since": "2026-03-01"},
-    {"before": "2026-03-01"}, {"include_superseded": True},
+    {"before": "2026-03-01"}, {"include_superseded": True}, {"language": "en"}, {"language": "ru"},
 ]  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def test_every_door_gives_the_same_answer_to_more_than_a_hundred_questions(
     asked = questions()
     assert len(asked) > 100
     library = [
-        comparable(shapes.results(engine.search(question, scope="user:42", **arguments)))
+        comparable(serialize.results(engine.search(question, scope="user:42", **arguments)))
         for question, arguments in asked
     ]
     assert {answer["verdict"] for answer in library} == {"found", "weak", "nothing"}
@@ -115,9 +115,9 @@ def test_the_other_answers_are_the_librarys_too(workspace: Path, engine: whyrank
     query = "what does Suzy drink"
     first, second = [hit.id for hit in engine.search(query)[:2]]
     expected = [
-        shapes.why(engine.why(query, first)),
-        shapes.contrast(engine.why(query, second, over=first)),
-        shapes.memory(engine.get(first)),
+        serialize.why(engine.why(query, first)),
+        serialize.contrast(engine.why(query, second, over=first)),
+        serialize.memory(engine.get(first)),
     ]
 
     async def ask() -> list[Any]:

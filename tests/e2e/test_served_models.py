@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 import whyrank
-from whyrank.access import served_embedder, served_llm
-from whyrank.config import load
-from whyrank.ports import Message
+from whyrank.config.load import load
+from whyrank.engine.open import served_embedder, served_llm
+from whyrank.protocols import Message
 
 SCHEMA = {
     "type": "object",

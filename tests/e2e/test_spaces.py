@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import whyrank
+from tests.faulty_server import FaultyServer
 from tests.minilm import MODELS, installed
-from whyrank.testing.faulty_server import FaultyServer
 
 from .conftest import SECONDS, STORE, Run
 from .test_models import MEMORIES, MINILM

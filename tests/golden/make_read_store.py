@@ -9,11 +9,13 @@ import whyrank
 
 
 def main(path: Path) -> None:
-    """Make a small store with facts of every fate, and a file that is gone."""
+    """Make a small store with facts of every fate, and two files that are gone, one of them without a title."""
     note = path.parent / "shifts.md"
     note.write_text("# Rota\n\nThe night-shift begins at ten in the evening.\n", encoding="utf-8")
+    untitled = path.parent / "winter-tyres.md"
+    untitled.write_text("They hang in the cellar behind the bicycles.\n", encoding="utf-8")
     with whyrank.open(path, workspace=path.parent) as engine:
-        engine.ingest(note)
+        engine.ingest(note, untitled)
         engine.add("Signalling by TGF-β slows down with age")
         old = engine.add("The hand-over takes five minutes", scope="user:42", key="hand-over")
         engine.add("The hand-over takes ten minutes", scope="user:42", supersedes=old.id)
@@ -22,6 +24,7 @@ def main(path: Path) -> None:
         engine.recalled(changed.id)
         engine.add("Suzy drinks tea")
     note.unlink()
+    untitled.unlink()
 
 
 if __name__ == "__main__":

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 import whyrank
-from whyrank.analysis.words import tokens_of
+from whyrank.analysis.tokenizer import tokens_of
 from whyrank.ingest.entries import READER_VERSION, content_hash
-from whyrank.types import GLOBAL, Scope, Where
+from whyrank.providers.wordllama import WordLlama
+from whyrank.types.memory import GLOBAL, Scope
+from whyrank.types.query import Where
+from whyrank.types.trail import part_of
 
 STORES = Path(__file__).parent / "readers"
 USER = "user:42"
@@ -28,7 +31,7 @@ SAMPLE = (
     "Suzy's night-shift on the GPUs begins; TGF-β2 and NF-κB, getHTTPUrl v1.2.3 snake_case a.b.c l'avion don't C++ "
     "über die Häuser боюсь котлы 東京タワー 한국어 ความรู้ 10:30 user@example.org e-mail 1-10"
 )
-WORDS_BY_READER = {4: "7f4e977dcf31a632b83134f5b243a80a"}
+WORDS_BY_READER = dict.fromkeys((4, 5), "7f4e977dcf31a632b83134f5b243a80a")
 
 
 @pytest.fixture
@@ -83,6 +86,55 @@ def test_a_write_takes_some_along_and_an_ingest_all(store: Path, tmp_path: Path)
         report = engine.ingest(tmp_path / "new.md")
         assert ("words", "those of 6 memories that were stored before were read anew") in report.remarks
         assert engine.old_words() == 0
+
+
+UNTITLED = "They hang in the cellar behind the bicycles."
+ASKED = "winter tyres"
+
+
+@pytest.fixture
+def untitled(tmp_path: Path) -> Path:
+    """Return a store of a reader that did not embed the name of a file without a title."""
+    return Path(shutil.copy(STORES / "reader4.db", tmp_path / "memory.db"))
+
+
+def cosine(engine: whyrank.Engine) -> float:
+    """Return the cosine of the untitled note and the question for its file's name."""
+    [hit] = [hit for hit in engine.search(ASKED, recipe="vector", limit=50) if hit.memory.text == UNTITLED]
+    part = part_of(hit.trail, "vector")
+    assert part is not None
+    assert part.raw is not None
+    return part.raw
+
+
+def embedded(text: str) -> float:
+    model = WordLlama()
+    return float(model.documents([text])[0] @ model.query(ASKED))
+
+
+def test_the_name_of_an_untitled_file_is_embedded_when_it_is_read_anew(untitled: Path) -> None:
+    with whyrank.open(untitled, workspace=untitled.parent) as engine:
+        assert "old-words" in codes(engine)
+        assert cosine(engine) == pytest.approx(embedded(UNTITLED), abs=1e-3)  # it goes on answering
+        assert engine.doctor().findings == ()
+        texts = engine.status().spaces[engine.space]
+        engine.add("Robin waters the plants")
+        assert cosine(engine) == pytest.approx(embedded(f"winter-tyres\n{UNTITLED}"), abs=1e-3)
+        assert embedded(f"winter-tyres\n{UNTITLED}") > embedded(UNTITLED) + 0.2
+        assert "old-words" not in codes(engine)
+        assert engine.status().without_vector == 0
+        assert engine.status().spaces[engine.space] == texts + 1  # the fact's
+        assert engine.doctor(deep=True).findings == ()
+
+
+def test_a_file_that_is_there_gets_a_title_that_can_be_read(untitled: Path) -> None:
+    (untitled.parent / "winter-tyres.md").write_text(f"{UNTITLED}\n", encoding="utf-8")
+    with whyrank.open(untitled, workspace=untitled.parent) as engine:
+        before = engine.search(ASKED)[0].memory.title
+        engine.ingest(untitled.parent)
+        [found] = [hit.memory for hit in engine.search(ASKED) if hit.memory.text == UNTITLED]
+        assert (before, found.title) == ("winter-tyres", "winter tyres")
+        assert cosine(engine) == pytest.approx(embedded(f"winter tyres\n{UNTITLED}"), abs=1e-3)
 
 
 def test_a_reader_that_reads_otherwise_is_another_version() -> None:

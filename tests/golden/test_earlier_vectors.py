@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import whyrank
-from whyrank.embedding.wordllama import WordLlama
+from whyrank.providers.wordllama import WordLlama
 
 GOLDEN = Path(__file__).parent
 FILES = [*(GOLDEN / "stores" / f"schema{version}.db" for version in (2, 3, 4)), GOLDEN / "readers" / "reader3.db"]

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyrank import config
-from whyrank.engine import Engine
+from whyrank.config import load as config
+from whyrank.engine.engine import Engine
+from whyrank.engine.facts import Changed
 from whyrank.errors import WhyrankError
-from whyrank.facts import Changed
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
+from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import Memory
+from whyrank.types.memory import Memory
 
 TEXTS = ["green tea", "tea green", "Green  TEA", "black tea in May 2024", "milk", "oat milk", "Übertee", "a b", "!"]
 SCOPES = ["global", "user:1"]

@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from whyrank.kernel import COMPILED
-from whyrank.storage.contexts import Unit
-from whyrank.storage.sqlite import codes
-from whyrank.storage.sqlite.catalogue import Shelf, Timed
-from whyrank.storage.sqlite.codes import codes_of
-from whyrank.storage.sqlite.comparing import exact_rows
+from whyrank.storage.bm25 import Unit
 from whyrank.storage.sqlite.connection import Connection
-from whyrank.storage.sqlite.held import Held
-from whyrank.storage.sqlite.records import RECORD
-from whyrank.storage.sqlite.selection import Rows
+from whyrank.storage.sqlite.doc_values import RECORD, ScopeDocValues, Timed
+from whyrank.storage.sqlite.top_k import Rows
+from whyrank.storage.sqlite.vectors import quantization
+from whyrank.storage.sqlite.vectors.cache import CachedVectors
+from whyrank.storage.sqlite.vectors.index import exact_rows
+from whyrank.storage.sqlite.vectors.quantization import codes_of
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 
@@ -55,21 +54,21 @@ def world(kind: str, count: int, dimensions: int, chance: np.random.Generator) -
 KINDS = ("random", "clustered", "nearly equal", "equal", "one direction each", "one large number", "tiny numbers")
 
 
-def shelf_of(scope: str, count: int, chunks_per_file: int) -> Shelf:
+def shelf_of(scope: str, count: int, chunks_per_file: int) -> ScopeDocValues:
     columns = {name: np.zeros(count, RECORD[name]) for name in RECORD.names or ()}
     columns["row"] = np.arange(1, count + 1)
     columns["unit"][:] = Unit.CHUNK
     columns["group"] = np.arange(count, dtype=np.uint64) // chunks_per_file
     columns["id"] = np.array([f"{scope[0]}{i}".encode() for i in range(count)], RECORD["id"])
     columns["tie"] = np.array([f"{scope[0]}{(i * 7) % 1_000_003:07d}".encode() for i in range(count)], RECORD["tie"])
-    return Shelf(scope, 1, columns, NOTHING, Timed(NOTHING, np.zeros(0), np.zeros(0)))
+    return ScopeDocValues(scope, 1, columns, NOTHING, Timed(NOTHING, np.zeros(0), np.zeros(0)))
 
 
-def held_of(vectors: Vectors, missing: float, chance: np.random.Generator) -> Held:
+def held_of(vectors: Vectors, missing: float, chance: np.random.Generator) -> CachedVectors:
     assert COMPILED is not None
     entries = np.where(chance.random(len(vectors)) < missing, 0, np.arange(1, len(vectors) + 1))
     stored = vectors * (entries > 0)[:, np.newaxis]
-    return Held(1, entries, stored, None, NOTHING, codes=codes_of(COMPILED, stored, None, (), is_new=True))
+    return CachedVectors(1, entries, stored, None, NOTHING, codes=codes_of(COMPILED, stored, None, (), is_new=True))
 
 
 @given(
@@ -149,4 +148,4 @@ def test_what_has_no_numbers_is_left_to_whole_vectors() -> None:
     assert own.may_be_nearest(COMPILED, np.full(16, np.inf, np.float32), None, 5) is None
     assert own.may_be_nearest(COMPILED, vectors[0][:8], None, 5) is None
     assert own.may_be_nearest(COMPILED, vectors[0], None, 5) is not None
-    assert codes.CHOSEN_FEW > 50
+    assert quantization.CHOSEN_FEW > 50

@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 
 from tests.properties.test_search_laws import EMBEDDER, RECIPES_UNDER_LAW, collections, filled, told
 from tests.properties.worlds import NOW, SEEN, queries
-from whyrank.hits import Results
-from whyrank.ports import Store
+from whyrank.protocols import Store
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search.retrieval import Stopwatch, retrieve
 from whyrank.search.searcher import Searcher
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.trail import replay
-from whyrank.types import Expansion, Memory, Query, Where
+from whyrank.types.memory import Memory
+from whyrank.types.query import Expansion, Query, Where
+from whyrank.types.results import Results
+from whyrank.types.trail import replay
 
 WHERE = Where(scopes=SEEN, now=NOW)
 recipes = st.sampled_from(RECIPES_UNDER_LAW)

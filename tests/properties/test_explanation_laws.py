@@ -22,14 +22,15 @@ from hypothesis import strategies as st
 from tests.properties.worlds import DAY, NOW, SEEN, memories, queries, scopes
 from tests.sums import faults, faults_of_hits, shared_names
 from whyrank.ingest.entries import content_hash, entry_for
-from whyrank.interfaces import shapes
-from whyrank.ports import Changes, Entry, Store
+from whyrank.interfaces import serialize
+from whyrank.protocols import Changes, Entry, Store
 from whyrank.ranking.recipes import RECIPES
 from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
+from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import Memory, Query, Source, Where
+from whyrank.types.memory import Memory, Source
+from whyrank.types.query import Query, Where
 
 EMBEDDER = WordDirections()
 VOCABULARY = (
@@ -89,7 +90,7 @@ def explained(store: Store, text: str, recipe: str, limit: int = 3) -> dict[str,
     """Return a search as its JSON says it, read again from the text."""
     query = Query(text, Where(scopes=SEEN, now=NOW), limit=limit)
     results = Searcher(store, EMBEDDER, "en").search(query, RECIPES[recipe])
-    data: dict[str, Any] = json.loads(json.dumps(shapes.results(results, explain=True)))
+    data: dict[str, Any] = json.loads(json.dumps(serialize.results(results, explain=True)))
     return data
 
 

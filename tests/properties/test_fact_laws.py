@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyrank import config
-from whyrank.engine import Engine
+from whyrank.config import load as config
+from whyrank.engine.engine import Engine
 from whyrank.errors import WhyrankError
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
+from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 
 TEXTS = ["green tea", "tea green", "Green  TEA", "black tea", "milk", "oat milk", "milk oat"]

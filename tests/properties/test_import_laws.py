@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyrank.engine import Engine
+from whyrank.engine.engine import Engine
 from whyrank.storage.sqlite.reanalysis import compare
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import Memory, Scope
+from whyrank.types.memory import Memory, Scope
 
 from .test_fact_laws import HOUR, SCOPES, Act, Clock, acts, done, made
 from .worlds import memories

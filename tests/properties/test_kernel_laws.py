@@ -17,25 +17,24 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.properties.worlds import ANN, BOB, NOW
-from whyrank.expressions import several, spelled
 from whyrank.ingest.entries import entry_for
 from whyrank.kernel import COMPILED
-from whyrank.ports import Changes
-from whyrank.storage.fields import DATES, PAIRS, WORDS
-from whyrank.storage.sqlite import selection
-from whyrank.storage.sqlite.catalogue import Flags, Floats
+from whyrank.protocols import Changes
+from whyrank.storage.bm25 import DATES, PAIRS, WORDS
+from whyrank.storage.sqlite import top_k
+from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum
+from whyrank.storage.sqlite.doc_values import Flags, Floats
 from whyrank.storage.sqlite.keyword import View
-from whyrank.storage.sqlite.postings import pages, pruning, segments
-from whyrank.storage.sqlite.postings.found import Part, Postings, Wide, joined
+from whyrank.storage.sqlite.postings import format, scorer, segments
+from whyrank.storage.sqlite.postings.format import Inverted, PostingList, Text, invert, key_of, list_of, one_page, read
 from whyrank.storage.sqlite.postings.index import PostingsIndex
-from whyrank.storage.sqlite.postings.inversion import Inverted, Text, invert, key_of
-from whyrank.storage.sqlite.postings.lists import followed
-from whyrank.storage.sqlite.postings.pages import Listed, list_of, one_page, read
-from whyrank.storage.sqlite.postings.sums import Given
-from whyrank.storage.sqlite.sealed import BrokenSeal, seal
+from whyrank.storage.sqlite.postings.reader import Part, Postings, Wide, followed, joined
+from whyrank.storage.sqlite.postings.scorer import FieldTerms
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import fact
-from whyrank.types import GLOBAL, Join, Memory, Source, Where
+from whyrank.types.expressions import several, spelled
+from whyrank.types.memory import GLOBAL, Memory, Source
+from whyrank.types.query import Join, Where
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 
@@ -48,7 +47,7 @@ def _small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flush, merge and cut in tiny pieces, so that small worlds reach every path."""
     monkeypatch.setattr(segments, "FRESH_MEMORIES", 3)
     monkeypatch.setattr(segments, "POSTINGS_PER_STEP", 5)
-    monkeypatch.setattr(pages, "PAGE_BYTES", 64)
+    monkeypatch.setattr(format, "PAGE_BYTES", 64)
 
 
 @st.composite
@@ -165,11 +164,11 @@ def test_so_it_is_where_numpy_leaves_long_lists_for_later(history: list[Changes]
     ):
         for changes in history:
             store.write(changes)
-        patch.setattr(pruning, "LONG_FROM", 0)
-        patch.setattr(pruning, "LONG_SHARE", 0.3)
-        patch.setattr(pruning, "LATER_SHARE", 1e9)
-        patch.setattr(pruning, "ENOUGH", 0)
-        patch.setattr(selection, "MORE", 0)
+        patch.setattr(scorer, "LONG_FROM", 0)
+        patch.setattr(scorer, "LONG_SHARE", 0.3)
+        patch.setattr(scorer, "LATER_SHARE", 1e9)
+        patch.setattr(scorer, "ENOUGH", 0)
+        patch.setattr(top_k, "MORE", 0)
         compiled, plain = asked_of_both(store, asked)
         assert compiled == plain
 
@@ -191,7 +190,7 @@ def lists_of(random: np.random.Generator, places: int, count: int) -> tuple[Part
     return (*parts, Wide(fresh.astype(np.int64), np.full(len(fresh), 2.0)))
 
 
-def summed(given: Sequence[Given], places: int) -> Floats:
+def summed(given: Sequence[FieldTerms], places: int) -> Floats:
     """Add up, list by list, by the formula."""
     totals = np.zeros(places)
     for kind in given:
@@ -213,8 +212,8 @@ def test_the_best_of_many_places_are_those_of_their_sums(places: int, is_masked:
     terms = [tuple((idf, lists_of(random, places, places // share)) for idf, share in ((2.5, 3), (0.5, 2), (4.0, 40)))]
     terms += [((1.25, lists_of(random, places, places // 5)),)]
     kinds = (
-        Given(lengths, 0.03, 0.9, 1.0, 1.5, None, terms[0]),
-        Given(lengths.astype(np.float64), 0.05, 0.8, 0.3, random.random(places), alive, terms[1]),
+        FieldTerms(lengths, 0.03, 0.9, 1.0, 1.5, None, terms[0]),
+        FieldTerms(lengths.astype(np.float64), 0.05, 0.8, 0.3, random.random(places), alive, terms[1]),
     )
     mask = random.random(places) < 0.5 if is_masked else None
     sums, totals = summed(kinds, places), np.zeros(places)
@@ -270,7 +269,7 @@ def page_of(numbers: Sequence[tuple[int, int]]) -> bytes:
     body = bytearray(one_page(invert(TEXTS)[WORDS], 0).blob[4:])
     for place, byte in numbers:
         body[place % len(body)] = byte
-    return seal(bytes(body))
+    return add_checksum(bytes(body))
 
 
 @given(st.lists(st.tuples(st.integers(0, 1_500), st.integers(0, 255)), max_size=12), st.integers(1, 80))
@@ -279,7 +278,7 @@ def test_no_page_reaches_beyond_its_bytes_or_the_places_there_are(changed: list[
     assert COMPILED is not None
     try:
         page = read(page_of(changed))
-    except BrokenSeal:
+    except ChecksumError:
         return
     alive, lengths = np.ones(places, np.bool_), np.ones(places, np.uint32)
     for word in (*VOCABULARY, "nothing"):
@@ -300,9 +299,9 @@ def refusal(ask: Callable[[], object]) -> str:
     return ""
 
 
-def all_asked_for(listed: Listed, alive: Flags, lengths: NDArray[np.uint32]) -> None:
+def all_asked_for(listed: PostingList, alive: Flags, lengths: NDArray[np.uint32]) -> None:
     assert COMPILED is not None
-    kinds = (Given(lengths, 0.1, 0.5, 1.0, 1.0, alive, ((1.0, (listed,)),)),)
+    kinds = (FieldTerms(lengths, 0.1, 0.5, 1.0, 1.0, alive, ((1.0, (listed,)),)),)
     places, totals, table = len(alive), np.zeros(len(alive)), np.zeros((1, len(alive)))
     for ask in (
         partial(COMPILED.living, (listed,), alive),

@@ -14,20 +14,21 @@ from hypothesis import strategies as st
 
 from tests.properties.test_search_laws import EMBEDDER, filled, told
 from tests.properties.worlds import BOB, NOW, SEEN, memories, temporary
-from whyrank.analysis.advanced import asked_for
-from whyrank.analysis.stems import stem
+from whyrank.analysis.query_parser import asked_for
+from whyrank.analysis.stemming import stem
 from whyrank.errors import BadQuery
-from whyrank.hits import Results
 from whyrank.ingest.entries import entry_for
-from whyrank.ports import Changes, Store
+from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES
-from whyrank.search.asking import settled, understood
+from whyrank.search.query_resolution import settled, understood
 from whyrank.search.searcher import Searcher
-from whyrank.storage.sqlite.postings import segments, vocabulary
+from whyrank.storage.sqlite.postings import segments, terms
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.trail import replay
-from whyrank.types import Memory, Query, Where
+from whyrank.types.memory import Memory
+from whyrank.types.query import Query, Where
+from whyrank.types.results import Results
+from whyrank.types.trail import replay
 
 # No two have a stem in common, so that what a reader sees and what the index holds are the same.
 WORDS = ("tea", "teapot", "milk", "mill", "green", "greed", "pot", "engine", "engrave", "note")
@@ -47,8 +48,8 @@ def _small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flush, merge and cut in tiny pieces, so that small worlds reach every path."""
     monkeypatch.setattr(segments, "FRESH_MEMORIES", 3)
     monkeypatch.setattr(segments, "POSTINGS_PER_STEP", 5)
-    monkeypatch.setattr(vocabulary, "PAGE_WORDS", 2)
-    monkeypatch.setattr(vocabulary, "PAGES_PER_STEP", 2)
+    monkeypatch.setattr(terms, "PAGE_WORDS", 2)
+    monkeypatch.setattr(terms, "PAGES_PER_STEP", 2)
 
 
 @dataclass(frozen=True)

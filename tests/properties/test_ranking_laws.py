@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tests.properties.worlds import SEEN, World, candidates, fusions, normalisers, recipes, worlds
 from whyrank.ranking.fusion import Fuse, Vote
-from whyrank.ranking.normalisers import Normaliser
-from whyrank.ranking.order import in_order
+from whyrank.ranking.normalizers import Normaliser, Sigmoid
+from whyrank.ranking.ranking import in_order
 from whyrank.ranking.recipes import RECIPES, Recipe, guarded, rank
-from whyrank.trail import replay, total
-from whyrank.types import Run
+from whyrank.types.query import Run
+from whyrank.types.trail import replay, total
 
 any_recipe = st.one_of(recipes(), st.sampled_from(list(RECIPES.values())))
 
@@ -80,6 +80,16 @@ def test_law_3_a_hit_without_a_vector_is_not_dragged_down(world: World, fusion: 
         parts = hit.trail[0].parts
         if parts and any(part.weight for part in parts):
             assert math.isclose(sum(part.weight for part in parts), fusion.whole)
+
+
+@given(worlds(visible_only=True), fusions(("kept",)))
+@settings(max_examples=100, deadline=None)
+def test_where_weights_are_kept_no_signal_gives_more_than_its_own_share(world: World, fusion: Fuse) -> None:
+    weights = {vote.signal: vote.weight for vote in fusion.votes}
+    for hit in fusion(world.runs, world.context).hits:
+        for part in hit.trail[0].parts:
+            assert part.weight == 0 or math.isclose(part.weight, (weights[part.signal] or 0.0) * fusion.whole)
+            assert part.value <= part.weight + 1e-12
 
 
 @given(worlds(visible_only=True), any_recipe)
@@ -160,7 +170,7 @@ def test_law_7_no_score_is_nan_or_infinite(world: World, recipe: Recipe) -> None
 )
 @settings(max_examples=250, deadline=None)
 def test_every_normaliser_is_monotonic_and_bounded(normaliser: Normaliser, scores: list[float]) -> None:
-    ordered = sorted(scores, reverse=True)
+    ordered = sorted(map(abs, scores) if isinstance(normaliser, Sigmoid) else scores, reverse=True)
     values = normaliser(ordered, list(range(1, len(ordered) + 1)))
     assert all(0.0 <= value <= 1.0 for value in values)
     assert values == sorted(values, reverse=True)

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from whyrank.ingest.entries import entry_for
 from whyrank.kernel import COMPILED
-from whyrank.storage.sqlite.catalogue import Shelf, Timed
 from whyrank.storage.sqlite.connection import sqlite3  # type: ignore[attr-defined]
-from whyrank.storage.sqlite.records import RECORD
+from whyrank.storage.sqlite.doc_values import RECORD, ScopeDocValues, Timed
 from whyrank.storage.sqlite.rows import COLUMNS, fetched, to_row
-from whyrank.storage.sqlite.selection import Chosen, cut
+from whyrank.storage.sqlite.top_k import ScoredOrdinals, cut
 from whyrank.testing.store_contract import fact
-from whyrank.types import Memory
+from whyrank.types.memory import Memory
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 
@@ -52,7 +51,7 @@ def test_rows_are_told_alike_with_and_without_the_kernel(some: list[tuple[Any, .
 
 
 @st.composite
-def shelves(draw: st.DrawFn) -> Shelf:
+def shelves(draw: st.DrawFn) -> ScopeDocValues:
     size = draw(st.integers(1, 12))
     records = np.zeros(size, RECORD)
     for place in range(size):
@@ -61,20 +60,20 @@ def shelves(draw: st.DrawFn) -> Shelf:
         records[place]["id"] = draw(st.sampled_from([f"m_{place}".encode(), b"", b"a" * 20]))
         records[place]["tie"] = draw(st.sampled_from([f"{place}.md".encode(), b"", b"b" * 24, b"b" * 23]))
     columns = {name: np.ascontiguousarray(records[name]) for name in RECORD.names or ()}
-    return Shelf(
+    return ScopeDocValues(
         draw(st.sampled_from(["global", "user:1"])), 1, columns, NOTHING, Timed(NOTHING, np.zeros(0), np.zeros(0))
     )
 
 
 @given(st.data(), st.lists(shelves(), min_size=1, max_size=3), st.integers(1, 9), st.booleans())
 def test_what_is_cut_by_the_kernel_is_what_is_cut_without(
-    data: st.DataObject, held: list[Shelf], limit: int, is_all: bool
+    data: st.DataObject, held: list[ScopeDocValues], limit: int, is_all: bool
 ) -> None:
     """Where it says anything it says what Python does, who need not even ask the file."""
     places = [(number, place) for number, shelf in enumerate(held) for place in range(len(shelf))]
     chosen = data.draw(st.lists(st.sampled_from(places), unique=True))
     scores = [data.draw(st.sampled_from([0.5, 1.0, 1.5, 2.0 + place, 3.0 + number])) for number, place in chosen]
-    asked = Chosen(
+    asked = ScoredOrdinals(
         np.array([number for number, _ in chosen], np.int64),
         np.array([place for _, place in chosen], np.int64),
         np.array(scores, np.float64),
@@ -91,7 +90,7 @@ def test_what_is_cut_by_the_kernel_is_what_is_cut_without(
 def test_unlike_scores_of_unlike_sources_are_cut_by_the_kernel() -> None:
     columns = np.zeros(3, RECORD)
     columns["row"], columns["group"], columns["id"] = [5, 6, 7], [1, 2, 3], [b"a", b"b", b"c"]
-    shelf = Shelf(
+    shelf = ScopeDocValues(
         "global", 1, {name: np.ascontiguousarray(columns[name]) for name in RECORD.names or ()}, NOTHING,
         Timed(NOTHING, np.zeros(0), np.zeros(0)),
     )  # fmt: skip

@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 
 from tests.properties.worlds import BOB, NOW, SEEN, WORDS, memories, queries, temporary
 from whyrank.analysis.query import analyse
-from whyrank.hits import Context, Hit, Ranking, Results
 from whyrank.ingest.entries import entry_for
-from whyrank.ports import Changes, Store
+from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES
-from whyrank.search.calibrating import calibrate
-from whyrank.search.calibration import Bar, Calibration
-from whyrank.search.confidence import Judgement, judged
-from whyrank.search.evidence import coverage_counts
+from whyrank.search.calibration import Calibration, Cutoffs
+from whyrank.search.calibrator import calibrate
+from whyrank.search.confidence import Judgement, coverage_counts, judged
 from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
+from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import Memory, Query, Signal, Where
+from whyrank.types.memory import Memory
+from whyrank.types.query import Query, Signal, Where
+from whyrank.types.results import Context, Hit, Ranking, Results
 
 EMBEDDER = WordDirections()
 OpenStore = Callable[[Path], Store]
@@ -269,12 +269,12 @@ def test_law_6_thresholds_are_those_of_a_store_with_only_what_the_caller_may_see
         alone.close()
 
 
-bars = st.tuples(st.floats(0, 2), st.floats(0.05, 2)).map(lambda pair: Bar(pair[0], pair[0] + pair[1], 1.0, 1.0))
+bars = st.tuples(st.floats(0, 2), st.floats(0.05, 2)).map(lambda pair: Cutoffs(pair[0], pair[0] + pair[1], 1.0, 1.0))
 
 
 @given(bar=bars, values=st.tuples(st.floats(0, 1), st.floats(0, 1)), words=st.sampled_from((1, 2, 7)))
 def test_confidence_rises_with_evidence_and_agrees_with_the_verdict(
-    bar: Bar, values: tuple[float, float], words: int
+    bar: Cutoffs, values: tuple[float, float], words: int
 ) -> None:
     calibration = Calibration("", ("global",), 100, NOW, 200, 96, ("en",), coverage=bar, words=bar)
     analysis = analyse(" ".join(f"kettle{chr(97 + i)}x" for i in range(words)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,16 +10,14 @@ from hypothesis import strategies as st
 
 from whyrank.analysis.names import name_words
 from whyrank.analysis.query import analyse
-from whyrank.columns import Candidate
-from whyrank.hits import Context, Labels
 from whyrank.ingest.entries import content_hash
-from whyrank.matches import NameMatch
-from whyrank.ranking.boosts import PRESETS, TokenMatch
-from whyrank.ranking.diversity import MMR
-from whyrank.ranking.fusion import Fuse, Vote
-from whyrank.ranking.likeness import Comparison
-from whyrank.ranking.normalisers import (
+from whyrank.ranking.boosts import PRESETS, Base, Importance, TokenGate, TokenMatch
+from whyrank.ranking.diversity import MMR, Similarity
+from whyrank.ranking.fusion import Absent, Fuse, Vote
+from whyrank.ranking.normalizers import (
     Above,
+    AboveFloor,
+    AgainstMass,
     Atan,
     BatchMax,
     DistributionBased,
@@ -29,25 +28,29 @@ from whyrank.ranking.normalisers import (
     Sigmoid,
     Theoretical,
 )
-from whyrank.ranking.order import Stage
+from whyrank.ranking.ranking import Stage
 from whyrank.ranking.recipes import Plan, Recipe
 from whyrank.ranking.reranking import Rerank
 from whyrank.ranking.stages import (
     Dedup,
     Evidence,
+    ExactName,
     GroupBySource,
     InScope,
     NameFirst,
     NotExpired,
     OpenClawSelection,
     Recency,
+    SameLanguage,
     Superseded,
 )
-from whyrank.ranking.worth import Base, Importance
-from whyrank.testing.embedder import WordDirections
-from whyrank.testing.reranker import SharedWords
-from whyrank.trail import TermValue
-from whyrank.types import GLOBAL, Memory, Query, Run, Scope, Signal, Source, Statistics, Where
+from whyrank.testing.fakes import SharedWords, WordDirections
+from whyrank.types.columns import Candidate
+from whyrank.types.memory import GLOBAL, Memory, Scope, Source
+from whyrank.types.names import NameMatch
+from whyrank.types.query import Query, Run, Signal, Statistics, Where
+from whyrank.types.results import Context, Labels
+from whyrank.types.trail import TermValue
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0
@@ -130,7 +133,7 @@ def worlds(draw: st.DrawFn, visible_only: bool = False) -> World:
             signals,
             names,
             statistics,
-            likeness=Comparison(
+            likeness=Similarity(
                 {key: row for key, row in zip(found, vectors, strict=True) if key in embedded},
                 {key: frozenset(memory.text.split()) for key, memory in found.items()},
             ),
@@ -139,6 +142,7 @@ def worlds(draw: st.DrawFn, visible_only: bool = False) -> World:
                 for key, memory in found.items()
             },
             opinions={key: draw(st.sampled_from([-2.5, 0.0, 7.0])) for key in sorted(draw(some))},
+            languages=dict.fromkeys(sorted(draw(some)), "de"),
         ),
     )
 
@@ -149,7 +153,9 @@ def _signal(draw: st.DrawFn, name: str, ids: list[str], low: float, high: float)
     scores = {identity: draw(values) for identity in ids}
     coverage = {identity: max(0.0, score) / high for identity, score in scores.items()}
     words = {identity: [TermValue("tea", "words", "own", score)] for identity, score in scores.items()}
-    return Signal(name, scores, coverage, words if name == "keyword" else {})
+    if name == "vector":
+        return Signal(name, scores, coverage, floor=draw(st.sampled_from([0.0, 0.7])))
+    return Signal(name, scores, coverage, words, mass=draw(st.floats(0.0, 40.0)))
 
 
 def _run(draw: st.DrawFn, signal: Signal) -> Run:
@@ -166,6 +172,9 @@ normalisers: st.SearchStrategy[Normaliser] = st.sampled_from(
         BatchMax(least=3, cap=15.0),
         MinMax(),
         Theoretical(-1.0),
+        Theoretical(0.0, 0.4),
+        AboveFloor(),
+        AgainstMass(),
         Theoretical(0.0),
         Sigmoid(),
         Saturating(),
@@ -176,16 +185,21 @@ normalisers: st.SearchStrategy[Normaliser] = st.sampled_from(
 )
 
 
+# Sigmoid takes the absolute value, for BM25 of either sign; a cosine below zero is no match.
+of_cosines = normalisers.filter(lambda normaliser: not isinstance(normaliser, Sigmoid))
+
+
 @st.composite
-def fusions(draw: st.DrawFn) -> Fuse:
+def fusions(draw: st.DrawFn, absent: Sequence[Absent] = ("shared",)) -> Fuse:
     weight = draw(st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0]))
     strength = draw(st.sampled_from([None, None, 1.0, 15.0]))
-    votes = (Vote("vector", weight, draw(normalisers)), Vote("keyword", 1 - weight, draw(normalisers)))
-    return Fuse(votes, strength=strength)
+    votes = (Vote("vector", weight, draw(of_cosines)), Vote("keyword", 1 - weight, draw(normalisers)))
+    return Fuse(votes, absent=draw(st.sampled_from(absent)), strength=strength)
 
 
 STAGES: tuple[Stage, ...] = (
     NameFirst(),
+    SameLanguage(),
     Recency(),
     Evidence(min_vector=0.3, min_coverage=0.3),
     OpenClawSelection(),
@@ -195,6 +209,8 @@ STAGES: tuple[Stage, ...] = (
     TokenMatch(0.3),
     PRESETS["clawhub"],
     PRESETS["clawhub-266"],
+    TokenGate(),
+    ExactName(),
     Base(),
     Importance(),
     Superseded(),
@@ -212,7 +228,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
     drawn = draw(st.lists(st.sampled_from(STAGES), max_size=6))
     # A recipe may have one reranker only.
     stages = [stage for i, stage in enumerate(drawn) if not isinstance(stage, Rerank) or stage not in drawn[:i]]
-    return Recipe("generated", draw(fusions()), (InScope(), *stages), Plan())
+    return Recipe("generated", draw(fusions(("shared", "kept"))), (InScope(), *stages), Plan())
 
 
 def candidates(world: World) -> set[str]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import whyrank
-from whyrank import config as settings
-from whyrank.embedding.providers import embedder_named
+from whyrank.config import load as settings
+from whyrank.providers.registry import embedder_named
 from whyrank.storage.sqlite.store import SqliteStore
 
 OpenEngine = Callable[..., whyrank.Engine]

@@ -9,7 +9,7 @@ from whyrank.storage.sqlite.filters import clause_for
 from whyrank.storage.sqlite.fts5 import Fts5Index
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import StoreContract, fact
-from whyrank.types import Where
+from whyrank.types.query import Where
 
 
 def test_a_better_match_scores_higher_and_not_the_same(open_engine: OpenEngine) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.ranking.normalisers import Saturating, Sigmoid
+from whyrank.ranking.normalizers import Saturating, Sigmoid
 
 
 def test_the_broken_formula_is_upside_down_and_ours_are_not() -> None:
@@ -19,6 +19,11 @@ def test_the_broken_formula_is_upside_down_and_ours_are_not() -> None:
 def test_the_sigmoid_has_the_values_of_its_formula() -> None:
     # 1/(1 + exp(2 − 8.5)) = 0.998499, 1/(1 + exp(2 − 3.2)) = 0.768525, 1/(1 + exp(2 − 0.5)) = 0.182426
     assert Sigmoid(2)([8.5, 3.2, 0.5], [1, 2, 3]) == pytest.approx([0.998499, 0.768525, 0.182426], abs=1e-6)
+
+
+def test_the_sigmoid_takes_fts5s_own_negative_values() -> None:
+    # bm25() of a strong, a middling and a weak match: |−8.5|, |−3.2|, |−0.5| have the values above
+    assert Sigmoid(2)([-8.5, -3.2, -0.5], [1, 2, 3]) == Sigmoid(2)([8.5, 3.2, 0.5], [1, 2, 3])
 
 
 def test_saturating_has_the_values_of_its_formula() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.regressions.conftest import OpenEngine
-from whyrank.trail import part_of
+from whyrank.types.trail import part_of
 
 
 def test_no_run_contributes_more_than_its_weight(open_engine: OpenEngine) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
 from tests.regressions.conftest import OpenEngine
-from whyrank.trail import part_of
+from whyrank.types.trail import part_of
 
 
 def test_the_score_orders_and_the_confidence_speaks(open_engine: OpenEngine) -> None:
@@ -12,9 +16,14 @@ def test_the_score_orders_and_the_confidence_speaks(open_engine: OpenEngine) -> 
     )
     results = engine.search("quarterly revenue forecast spreadsheet for the printer division")
     lone = results[0]
-    assert lone.score == 1.0  # the best of its batch, so the order says 1 …
     keyword = part_of(lone.trail, "keyword")
     assert keyword is not None
+    assert keyword.best == keyword.raw  # the best of its batch …
+    # … of six words one is held by one of three memories, five by none: ln(1 + 2.5/1.5) + 5 · ln(1 + 3.5/0.5), halved
+    half = (math.log(1 + 2.5 / 1.5) + 5 * math.log(1 + 3.5 / 0.5)) / 2
+    assert keyword.reference == pytest.approx(half)
+    assert lone.score == pytest.approx((keyword.raw or 0.0) / half)
+    assert lone.score < 0.2
     assert keyword.coverage is not None
     assert 0 < keyword.coverage < 0.2  # one word of six matched
     assert lone.confidence is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.regressions.conftest import OpenEngine
-from whyrank.trail import part_of
+from whyrank.types.trail import part_of
 
 
 def test_without_a_keyword_hit_the_vector_vote_is_whole(open_engine: OpenEngine) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from whyrank.errors import SpaceMismatch
 from whyrank.ingest.entries import entry_for
-from whyrank.ports import Changes
+from whyrank.protocols import Changes
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import fact
-from whyrank.types import Where
+from whyrank.types.query import Where
 
 
 def test_a_long_vector_is_brought_to_unit_length_on_the_way_in(tmp_path: Path) -> None:

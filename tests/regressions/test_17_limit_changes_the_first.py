@@ -8,7 +8,7 @@ from tests.regressions.conftest import OpenEngine
 from whyrank.ranking.diversity import MMR
 from whyrank.ranking.recipes import RECIPES
 from whyrank.ranking.reranking import Rerank
-from whyrank.testing.reranker import SharedWords
+from whyrank.testing.fakes import SharedWords
 
 
 @pytest.mark.parametrize("recipe", list(RECIPES))

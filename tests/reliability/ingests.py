@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import whyrank
-from whyrank.types import Memory
+from whyrank.types.memory import Memory
 
 from .kills import assert_sound
 from .victims import FORKS, SECONDS, Gone

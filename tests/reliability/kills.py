@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import whyrank
-from whyrank.engine import Engine
+from whyrank.engine.engine import Engine
 
 from .victims import MODELS, START_ANEW, Agent, CommandLine, Gone, Library, Op, Served, Victim, opened
 

@@ -18,7 +18,7 @@ from .victims import FORKS, SECONDS
 
 WRITERS, READERS = 4, 8
 PAUSE_S = 0.01  # between two writes of one writer, as agents pause for longer
-IDLE_READS = 200
+IDLE_SHARE = 0.25  # of the time of a run: before it the same readers read while nobody writes
 WORDS = ("crate", "quay", "harbour", "rope", "mast", "anchor", "tide", "lamp", "chart", "signal")
 FILLED = 2_000  # memories before anybody writes
 
@@ -27,6 +27,7 @@ class Seen(NamedTuple):
     """What one process did and how long it waited, and every error it met."""
 
     kind: str
+    idle: list[float]
     seconds: list[float]
     errors: list[str]
     notices: Counter[str]
@@ -38,7 +39,7 @@ def opened(folder: Path) -> whyrank.Engine:
 
 
 def _write(told: Connection, folder: Path, number: int, seconds: float) -> None:
-    seen, chance = Seen("write", [], [], Counter(), []), random.Random(number)
+    seen, chance = Seen("write", [], [], [], Counter(), []), random.Random(number)
     with opened(folder) as engine:
         told.send("ready")
         told.recv()
@@ -57,12 +58,13 @@ def _write(told: Connection, folder: Path, number: int, seconds: float) -> None:
 
 
 def _read(told: Connection, folder: Path, number: int, seconds: float) -> None:
-    seen, chance = Seen("read", [], [], Counter(), []), random.Random(number)
+    seen, chance = Seen("read", [], [], [], Counter(), []), random.Random(number)
     with opened(folder) as engine:
         engine.search("crate")
         told.send("ready")
         told.recv()
-        end = time.monotonic() + seconds
+        busy = time.monotonic() + IDLE_SHARE * seconds
+        end = busy + seconds
         while time.monotonic() < end:
             began = time.monotonic()
             try:
@@ -72,24 +74,18 @@ def _read(told: Connection, folder: Path, number: int, seconds: float) -> None:
                     seen.errors.append("no answer")
             except Exception as error:
                 seen.errors.append(repr(error))
-            seen.seconds.append(time.monotonic() - began)
+            (seen.idle if began < busy else seen.seconds).append(time.monotonic() - began)
             time.sleep(PAUSE_S)
     told.send(seen)
 
 
-def fill(folder: Path) -> float:
-    """Make a store; return the p99 of searches while nobody else does anything, in seconds."""
+def fill(folder: Path) -> None:
+    """Make a store of some thousand short memories."""
     chance = random.Random(0)
     with opened(folder) as engine:
         engine.add_documents(
             whyrank.Document(f"d{number}", " ".join(chance.choices(WORDS, k=12))) for number in range(FILLED)
         )
-        times = []
-        for _ in range(IDLE_READS):
-            began = time.monotonic()
-            engine.search(" ".join(chance.choices(WORDS, k=3)), limit=5)
-            times.append(time.monotonic() - began)
-    return share(times, 0.99)
 
 
 def share(times: list[float], part: float) -> float:
@@ -98,8 +94,8 @@ def share(times: list[float], part: float) -> float:
 
 
 def run(folder: Path, seconds: float) -> tuple[dict[str, float], list[str], Counter[str]]:
-    """Let writers and readers run; return what is published, every error, and the notices of all answers."""
-    idle = fill(folder)
+    """Let readers run alone, then with writers; return what is published, every error, and all notices."""
+    fill(folder)
     running = []
     for number in range(WRITERS + READERS):
         ours, theirs = FORKS.Pipe()
@@ -111,7 +107,10 @@ def run(folder: Path, seconds: float) -> tuple[dict[str, float], list[str], Coun
     try:
         for _, told in running:
             assert told.recv() == "ready"
-        for _, told in running:
+        for _, told in running[WRITERS:]:
+            told.send("go")
+        time.sleep(IDLE_SHARE * seconds)
+        for _, told in running[:WRITERS]:
             told.send("go")
         seen = [told.recv() for _, told in running]
     finally:
@@ -130,6 +129,7 @@ def run(folder: Path, seconds: float) -> tuple[dict[str, float], list[str], Coun
             found = [hit.memory.text for hit in engine.search(one.texts[-1].split()[1], limit=3)]
             errors += [] if one.texts[-1] in found else [f"not found: {one.texts[-1]}"]
     write_times, read_times = ([time for one in some for time in one.seconds] for some in (writes, reads))
+    idle = share([time for one in reads for time in one.idle], 0.99)
     counts = {
         "load_seconds": seconds, "writes": len(write_times), "reads": len(read_times), "errors": len(errors),
         "not_indexed_yet": notices["not-indexed-yet"],

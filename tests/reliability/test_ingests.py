@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from whyrank.types import Memory, Source
+from whyrank.types.memory import Memory, Source
 
 from .ingests import kill_ingests, opened, reader, whole_versions
 

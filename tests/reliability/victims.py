@@ -18,14 +18,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from whyrank.config import load
-from whyrank.embedding.missing import MissingModel
-from whyrank.engine import Engine
+from whyrank.config.load import load
+from whyrank.engine.engine import Engine
+from whyrank.engine.spaces import Makers
 from whyrank.errors import WhyrankError
-from whyrank.ports import Embedder
-from whyrank.serving import Makers
+from whyrank.protocols import Embedder
+from whyrank.providers.registry import MissingModel
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
+from whyrank.testing.fakes import WordDirections
 
 COMMAND = Path(sys.executable).with_name("whyrank")
 TOKEN = "a-token-for-these-tests"
@@ -35,9 +35,9 @@ MODELS: Mapping[str, Embedder] = {"small": WordDirections(16, "small"), "large":
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload([
-    "tests.reliability.victims", "whyrank", "whyrank.ingest.ingestor", "uvicorn",
-    "whyrank.interfaces.cli.main", "whyrank.interfaces.cli.facts", "whyrank.interfaces.cli.grammar.facts",
-    "whyrank.interfaces.http.starting", "whyrank.interfaces.http.serving", "whyrank.interfaces.http.app",
+    "tests.reliability.victims", "whyrank", "whyrank.ingest.pipeline", "uvicorn",
+    "whyrank.interfaces.cli.main", "whyrank.interfaces.cli.facts",
+    "whyrank.interfaces.http.serve", "whyrank.interfaces.http.app",
     "whyrank.interfaces.mcp.command", "whyrank.interfaces.mcp.server",
 ])  # fmt: skip
 

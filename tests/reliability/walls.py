@@ -15,13 +15,13 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from whyrank.config import load
-from whyrank.engine import Engine
+from whyrank.config.load import load
+from whyrank.engine.engine import Engine
 from whyrank.errors import WhyrankError
-from whyrank.interfaces import shapes
+from whyrank.interfaces import serialize
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
-from whyrank.types import Document, Scope
+from whyrank.testing.fakes import WordDirections
+from whyrank.types.memory import Document, Scope
 
 NOW, DAY = 1_700_000_000, 86_400
 SCOPES = ("global", "user:ann", "user:bob", "agent:mill")
@@ -67,7 +67,7 @@ def told(engine: Engine, deed: Deed) -> object:
 
 def _answer(engine: Engine, question: str, **options: Any) -> object:
     found = engine.search(question, **options)
-    data = shapes.results(found, explain=True)
+    data = serialize.results(found, explain=True)
     return {**data, "timings": None, "told": [hit.explain() for hit in found], "evidence": found.evidence}
 
 

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.unit.ingest.shapes import shapes
-from whyrank.ingest.chunks import ChunkSize
-from whyrank.ingest.ingestor import Ingestor, Settings
+from whyrank.ingest.chunking import ChunkSize
+from whyrank.ingest.pipeline import Ingestor, Settings
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import GLOBAL, Where
+from whyrank.types.memory import GLOBAL
+from whyrank.types.query import Where
 
 from .lanes import Lane
 

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.switching import NEW, answer, opened, questions, switched, texts
-from whyrank.types import Document
+from whyrank.types.memory import Document
 
 from .lanes import Counts, Lane
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import whyrank
-from whyrank.testing.faulty_server import FAULTS, Fault, FaultyServer, seeded_plan
+from tests.faulty_server import FAULTS, Fault, FaultyServer, seeded_plan
 
 FAULTS_PLANNED = 200
 SLOW: tuple[Fault, ...] = ("hang", "drip", "drip-headers", "huge")  # each takes its time-out; two of each will do

@@ -13,7 +13,7 @@ from .lane_upgrades import KILLS, OLD, OPEN, STORES, fresh, kill_upgrades, schem
 
 def test_a_copy_is_never_torn_wherever_its_making_is_killed(tmp_path: Path) -> None:
     old = STORES[0]
-    with killer(OPEN, "sqlite/schema.py", "sqlite/copying.py") as killing:
+    with killer(OPEN, "sqlite/schema.py", "sqlite/copies.py") as killing:
         moments = killing.events(lambda: [fresh(tmp_path / "whole", old)])
         for at in range(1, moments + 1):
             store = fresh(tmp_path / "killed", old)

@@ -11,7 +11,15 @@ import pytest
 
 import whyrank
 from whyrank import Engine
-from whyrank.caches import ENTRY_BYTES, ByteBoundedCache, most_shared_bytes, shared_bytes, text_cache
+from whyrank.analysis.caches import (
+    ENTRY_BYTES,
+    LONGEST_WORD,
+    ByteBoundedCache,
+    Memo,
+    most_shared_bytes,
+    shared_bytes,
+    text_cache,
+)
 
 ROUND = 150  # questions
 WORDS = 6
@@ -110,3 +118,29 @@ def test_what_the_whole_process_shares_is_counted_by_entries() -> None:
 def test_a_share_of_a_store_is_told_nothing_of_its_caches(engine: Engine) -> None:
     assert engine.status().caches["lists"] > 0
     assert engine.status(scope="user:1").caches == {}
+
+
+def test_a_word_is_worked_out_once() -> None:
+    asked: list[str] = []
+
+    def shouted(word: str) -> str:
+        asked.append(word)
+        return word.upper()
+
+    memo = Memo(shouted)
+    assert [*map(memo.__getitem__, ("tea", "pot", "tea"))] == ["TEA", "POT", "TEA"]
+    assert asked == ["tea", "pot"]
+
+
+def test_what_is_too_long_to_come_again_is_not_kept() -> None:
+    memo = Memo(len)
+    assert memo["x" * LONGEST_WORD] == LONGEST_WORD
+    assert memo["x" * (LONGEST_WORD + 1)] == LONGEST_WORD + 1
+    assert [*memo.values()] == [LONGEST_WORD]
+
+
+def test_the_older_half_goes_where_there_is_too_much() -> None:
+    memo = Memo(len, most=4)
+    for word in ("a", "b", "c", "d", "e"):
+        assert memo[word] == 1
+    assert [*memo] == ["c", "d", "e"]

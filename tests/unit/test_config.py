@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from whyrank.config import WORKSPACE_FILE, Config, flatten, load, save, token, user_file
+from whyrank.config.load import WORKSPACE_FILE, Config, flatten, load, save, token, user_file
+from whyrank.config.settings import DEFAULT_STORE, SETTINGS
 from whyrank.errors import ConfigError
-from whyrank.settings import DEFAULT_STORE, SETTINGS
 
 
 @pytest.fixture
@@ -101,6 +101,11 @@ def test_a_dotted_key_has_a_variable_with_underscores(workspace: Path, home: dic
 
 def test_the_workspace_comes_from_the_environment_if_it_is_not_given(workspace: Path, home: dict[str, str]) -> None:
     assert load(environment={**home, "WHYRANK_WORKSPACE": str(workspace)}).workspace == workspace
+    assert load(environment={**home, "OPENCLAW_WORKSPACE": str(workspace)}).workspace == workspace
+    both = {**home, "WHYRANK_WORKSPACE": str(workspace), "OPENCLAW_WORKSPACE": str(workspace.parent)}
+    assert load(environment=both).workspace == workspace
+    assert load(environment={**both, "WHYRANK_WORKSPACE": ""}).workspace == workspace.parent
+    assert load(workspace=workspace, environment={**home, "OPENCLAW_WORKSPACE": "nowhere"}).workspace == workspace
 
 
 def test_the_user_file_is_where_xdg_says(tmp_path: Path) -> None:

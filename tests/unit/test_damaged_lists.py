@@ -12,8 +12,8 @@ import pytest
 
 import whyrank
 from tests.damage import told
-from whyrank.ports import UNREADABLE
-from whyrank.types import Notice
+from whyrank.protocols import UNREADABLE
+from whyrank.types.memory import Notice
 
 WHOLE, BROKEN = "coffee is black", "tea is green"
 LEFT_OUT = (

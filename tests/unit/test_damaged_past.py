@@ -12,7 +12,7 @@ import pytest
 import whyrank
 from tests.damage import told
 from whyrank.interfaces.cli.main import main
-from whyrank.types import Notice
+from whyrank.types.memory import Notice
 
 LOST = "what stood there before 1 change was damaged and cannot be read"
 

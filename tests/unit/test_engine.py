@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 import whyrank
 from tests.minilm import MODELS, installed
-from whyrank.arguments import Filters
+from whyrank.engine.arguments import Filters
 from whyrank.errors import ConfigError, NotFound, StoreError
-from whyrank.types import Document, Scope, Where
+from whyrank.types.memory import Document, Scope
+from whyrank.types.query import Where
 
 
 @pytest.fixture
@@ -170,11 +171,11 @@ def test_asynchronous_callers_get_the_same_answer(tmp_path: Path) -> None:
 
 
 def test_a_failing_embedder_leaves_words_at_work(tmp_path: Path) -> None:
-    from whyrank.config import load
-    from whyrank.engine import Engine
+    from whyrank.config.load import load
+    from whyrank.engine.engine import Engine
     from whyrank.errors import ProviderError
     from whyrank.storage.sqlite.store import SqliteStore
-    from whyrank.testing.embedder import WordDirections
+    from whyrank.testing.fakes import WordDirections
 
     class Failing(WordDirections):
         def query(self, text: str) -> NDArray[np.float32]:
@@ -189,10 +190,10 @@ def test_a_failing_embedder_leaves_words_at_work(tmp_path: Path) -> None:
 
 
 def test_a_store_whose_model_cannot_be_made_serves_words_and_says_what_mends_it(tmp_path: Path) -> None:
-    from whyrank.config import load
-    from whyrank.engine import Engine
+    from whyrank.config.load import load
+    from whyrank.engine.engine import Engine
     from whyrank.storage.sqlite.store import SqliteStore
-    from whyrank.testing.embedder import WordDirections
+    from whyrank.testing.fakes import WordDirections
 
     config = load({}, workspace=tmp_path, environment={})
     with Engine(SqliteStore(tmp_path / "m.db"), WordDirections(name="first"), config) as engine:

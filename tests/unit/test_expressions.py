@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.expressions import (
+from whyrank.types.expressions import (
     All,
     Either,
     Expression,

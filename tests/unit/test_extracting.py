@@ -8,7 +8,7 @@ import pytest
 
 import whyrank
 from whyrank.errors import ConfigError, ProviderUnavailable
-from whyrank.testing.llm import ScriptedLlm
+from whyrank.testing.fakes import ScriptedLlm
 
 TEXT = "The lamp tool is switched on with the command lampctl start."
 LINE = '{"text": "Say lampctl start to switch on the lämp", "evidence": "the command lampctl"}'

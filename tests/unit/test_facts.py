@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import whyrank
-from whyrank import config
-from whyrank.engine import Engine
+from whyrank.config import load as config
+from whyrank.engine.engine import Engine
+from whyrank.engine.facts import Added, Changed
 from whyrank.errors import ConfigError, NotFound, StoreError
-from whyrank.facts import Added, Changed
-from whyrank.lifetimes import LIFETIMES, REFRESHED
-from whyrank.testing.embedder import WordDirections
+from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import Memory, Scope
+from whyrank.types.lifetimes import LIFETIMES, REFRESHED
+from whyrank.types.memory import Memory, Scope
 
 HOUR = 3_600.0
 DAY = 24 * HOUR

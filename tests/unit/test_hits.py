@@ -13,7 +13,11 @@ import pytest
 
 import whyrank
 from whyrank.errors import StoreError
-from whyrank.hits import (
+from whyrank.interfaces import serialize
+from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.types.memory import GLOBAL, Document, Memory, Scope
+from whyrank.types.query import Where
+from whyrank.types.results import (
     ContentKey,
     Fetched,
     HeldMemories,
@@ -25,9 +29,6 @@ from whyrank.hits import (
     origins_of,
     text_of,
 )
-from whyrank.interfaces import shapes
-from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.types import GLOBAL, Document, Memory, Scope, Where
 
 NOW = 1_700_000_000.0
 
@@ -192,7 +193,7 @@ def test_an_answer_can_be_shown_whole_after_a_dropped_hit_was_forgotten(tmp_path
         gone = engine.add("Ann drinks tea out of a cup")
         results = engine.search("tea", limit=1)
         engine.forget(gone.id)
-        [dropped] = shapes.results(results, explain=True)["dropped"]
+        [dropped] = serialize.results(results, explain=True)["dropped"]
     assert (dropped["id"], dropped["text"]) == (gone.id, "(forgotten since the search)")
 
 

@@ -12,9 +12,9 @@ import pytest
 
 import whyrank
 from tests.kills import killer
-from whyrank.engine import Engine
+from whyrank.engine.engine import Engine
 from whyrank.errors import ConfigError
-from whyrank.types import Source
+from whyrank.types.memory import Source
 
 Opened = Callable[[str], Engine]
 
@@ -156,7 +156,7 @@ def test_a_bad_line_is_named_and_the_others_are_taken(tmp_path: Path, opened: Op
 def test_bytes_that_are_no_text_and_lines_without_end_are_bad_lines(
     tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("whyrank.imports._LONGEST_LINE", 1_000)
+    monkeypatch.setattr("whyrank.engine.export._LONGEST_LINE", 1_000)
     good = json.dumps(GOOD).encode()
     (tmp_path / "all.jsonl").write_bytes(b"\xff\xfe\n" + b"x" * 2_500 + b"\n\n" + good)
     with opened("one.db") as engine:
@@ -199,7 +199,7 @@ def test_a_moment_between_two_microseconds_comes_back_as_it_was(tmp_path: Path, 
 
 
 IMPORT = """
-import whyrank, whyrank.imports
+import whyrank, whyrank.engine.export
 
 def act(store, workspace, file):
     with whyrank.open(store, workspace=workspace, embedding="none", calibration="manual") as engine:
@@ -215,7 +215,7 @@ def test_a_killed_import_leaves_whole_memories_and_goes_on(tmp_path: Path, opene
         before = lines(engine)
     file = written(tmp_path, before)
     counts = set()
-    with killer(IMPORT, "whyrank/imports.py") as killing:
+    with killer(IMPORT, "whyrank/engine/export.py") as killing:
         stores = (tmp_path / f"whole{number}.db" for number in range(2))
         moments = killing.events(lambda: [next(stores), tmp_path, file])
         for at in (moments // 2, moments - 200, moments - 3):

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from whyrank.kernel import COMPILED, Compared
-from whyrank.storage.fields import WORDS
-from whyrank.storage.sqlite.postings.inversion import Text, follower_of, invert, key_of
-from whyrank.storage.sqlite.postings.pages import Listed, list_of, one_page
-from whyrank.storage.sqlite.postings.sums import Given
-from whyrank.storage.sqlite.sealed import seal
+from whyrank.kernel import COMPILED
+from whyrank.storage.bm25 import WORDS
+from whyrank.storage.sqlite.checksums import add_checksum
+from whyrank.storage.sqlite.postings.format import PostingList, Text, follower_of, invert, key_of, list_of, one_page
+from whyrank.storage.sqlite.postings.scorer import FieldTerms
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 
@@ -208,19 +207,19 @@ PAGE = one_page(invert(TEXTS)[WORDS], 3)
 LENGTHS = np.array([0, 0, 0, 3, 0, 5, 0, 0, 1], np.uint32)
 
 
-def lists_of(word: str) -> tuple[Listed, ...]:
+def lists_of(word: str) -> tuple[PostingList, ...]:
     listed = list_of(PAGE, key_of(word), 3, COMPILED)
     return () if listed is None else (listed,)
 
 
-def asked(*terms: tuple[float, str]) -> tuple[Given, ...]:
-    return (Given(LENGTHS, 0.5, 1.0, 2.0, 1.5, None, tuple((idf, lists_of(word)) for idf, word in terms)),)
+def asked(*terms: tuple[float, str]) -> tuple[FieldTerms, ...]:
+    return (FieldTerms(LENGTHS, 0.5, 1.0, 2.0, 1.5, None, tuple((idf, lists_of(word)) for idf, word in terms)),)
 
 
 @pytest.mark.parametrize("size", [1, 15, 16, 63, 64, 65, 127, 128, 200, 16_380])
 def test_a_seal_is_that_of_zlib(size: int) -> None:
     assert COMPILED is not None
-    blob = seal(np.random.default_rng(size).bytes(size))
+    blob = add_checksum(np.random.default_rng(size).bytes(size))
     assert COMPILED.sealed(blob)
     for place in (0, 3, 4, size // 2 + 4, size + 3):
         assert not COMPILED.sealed(blob[:place] + bytes([blob[place] ^ 64]) + blob[place + 1 :])
@@ -399,18 +398,3 @@ def test_numbers_that_are_not_aligned_are_not_written() -> None:
     scales = unaligned(np.zeros(5, np.float32))
     with pytest.raises(ValueError, match="have to be aligned"):
         COMPILED.coded(cloud(5, 24), np.zeros((5, 24), np.int8), scales, np.zeros(5, np.float32))
-
-
-@pytest.mark.parametrize("row", [2, 2**62, 2**63 - 1])
-def test_vectors_that_are_not_there_are_not_compared_however_far_beyond_the_last(row: int) -> None:
-    assert COMPILED is not None
-    which = np.array([0, row], np.int64)
-    alike, known = np.zeros((2, 2)), np.zeros((2, 2), np.bool_)
-    compared = Compared(cloud(2, 4), which, np.zeros((2, 0), np.uint64), np.ones(2, np.int64), alike, known)
-    with pytest.raises(ValueError, match="not of one size"):
-        COMPILED.alike(compared, 0, np.arange(2), np.zeros(2))
-
-
-def test_a_quote_in_front_of_half_a_character_is_left_to_the_parser() -> None:
-    assert COMPILED is not None
-    assert COMPILED.blocks(("> said", "\ud800"), 0) == ([], 0)

@@ -42,6 +42,6 @@ def test_whoever_says_how_many_threads_there_shall_be_is_heard() -> None:
     assert left("--version", environment={"OPENBLAS_NUM_THREADS": "2"}) == "200000 2"
 
 
-@pytest.mark.parametrize("verb", ["serve", "mcp", "bench"])
+@pytest.mark.parametrize("verb", ["serve", "mcp"])
 def test_those_who_stay_and_those_who_measure_others_find_everything_as_it_is(verb: str) -> None:
     assert left(verb, "--no-such-option") == f"{AS_IT_IS} None"

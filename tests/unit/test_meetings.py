@@ -13,15 +13,15 @@ import pytest
 from numpy.typing import NDArray
 
 import whyrank
-from whyrank import config
-from whyrank.background import Background
-from whyrank.engine import Engine
+from whyrank.config import load as config
+from whyrank.engine.engine import Engine
+from whyrank.engine.spaces import Background
 from whyrank.errors import ConfigError, ProviderRefused, StoreFull
-from whyrank.ports import Embedder
-from whyrank.storage.sqlite import purging
+from whyrank.protocols import Embedder
+from whyrank.storage.sqlite import purge
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
-from whyrank.unitvectors import unit_row, unit_rows
+from whyrank.testing.fakes import WordDirections
+from whyrank.types.vectors import unit_row, unit_rows
 
 
 def over(path: Path, embedder: Embedder | None, **given: object) -> Engine:
@@ -126,11 +126,11 @@ def test_a_purge_that_cannot_be_ended_keeps_nobody_from_opening(
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
         kept, gone = engine.add("tea"), engine.add("secret")
         with monkeypatch.context() as patched:
-            patched.setattr(purging, "purge", full)
+            patched.setattr(purge, "purge", full)
             with pytest.raises(StoreFull):
                 engine.forget(gone.id, purge=True)
     with monkeypatch.context() as patched:
-        patched.setattr(purging, "purge", full)
+        patched.setattr(purge, "purge", full)
         with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
             assert engine.search("tea")[0].id == kept.id
     whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none").close()
@@ -138,7 +138,7 @@ def test_a_purge_that_cannot_be_ended_keeps_nobody_from_opening(
 
 
 def test_work_that_was_told_to_stop_is_not_released_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whyrank.background._JOIN_S", 0.01)
+    monkeypatch.setattr("whyrank.engine.spaces._JOIN_S", 0.01)
     background, go_on, steps = Background(), threading.Event(), list[str]()
 
     def slow(tick: Callable[[int, int, str], None]) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from whyrank.config import WORKSPACE_FILE, Config, load, user_file
+from whyrank.config.legacy import HYDE_TIMEOUT_MS, RETIRED, renewed
+from whyrank.config.load import WORKSPACE_FILE, Config, load, user_file
+from whyrank.config.settings import SETTINGS
 from whyrank.errors import ConfigError
-from whyrank.old_settings import HYDE_TIMEOUT_MS, RETIRED, renewed
-from whyrank.settings import SETTINGS
 
 REFERENCE = Path(__file__).parent.parent.parent / "docs/reference.md"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from whyrank.places import name_in, seen_from, settled, stored_name, stored_pattern, stored_place
+from whyrank.ingest.paths import file_title, name_in, seen_from, settled, stored_name, stored_pattern, stored_place
 
 
 @pytest.fixture
@@ -97,3 +97,29 @@ def test_the_parts_of_a_name_are_those_of_a_path(name: str) -> None:
     assert place[1:] == (path.name, path.stem, path.suffix)
     assert ("memory" in place.folders) == ("memory" in path.parts[:-1])
     assert (place.folders[-1] if place.folders else "") == path.parent.name
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("winter-tyres.md", "winter tyres"),
+        ("cars/winter_tyres__summer.md", "winter tyres summer"),
+        ("People/Anna Berg.md", "Anna Berg"),
+        ("Work - CI-CD basics.md", "Work - CI-CD basics"),  # written for readers: hyphens are no separators
+        ("memory/2026-03-17.md", "2026-03-17"),
+        ("memory/2026-03-17-stand-up.md", "2026-03-17 stand up"),
+        ("ADR-0016-bulk-ingest.md", "ADR 0016 bulk ingest"),
+        ("notes.v2.txt", "notes.v2"),
+        ("_draft.md", "draft"),
+        ("---.md", "---"),
+        ("MEMORY.md", "MEMORY"),
+        ("payments-api/README.md", "payments api"),
+        ("docs/index.md", "docs"),
+        ("content/tea/_index.md", "tea"),
+        ("skills/tide-table/SKILL.md", "tide table"),
+        ("README.md", "README"),  # no folder is known
+        ("logs/2026-06-02-call.jsonl", "2026-06-02 call"),
+    ],
+)
+def test_a_file_is_called_by_its_name_or_by_its_folder_where_that_is_generic(path: str, title: str) -> None:
+    assert file_title(path) == title

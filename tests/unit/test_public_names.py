@@ -41,7 +41,7 @@ def test_importing_whyrank_loads_neither_numpy_nor_a_model() -> None:
 
 def test_help_loads_neither_numpy_nor_a_model() -> None:
     code = (
-        "import sys; from whyrank.interfaces.cli.parser import build; build().format_help();"
+        "import sys; from whyrank.interfaces.cli.main import build; build().format_help();"
         "print(sorted({'numpy', 'tokenizers', 'regex', 'markdown_it'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -51,7 +51,7 @@ def test_help_loads_neither_numpy_nor_a_model() -> None:
 # What reads files, loads whole models, serves others or mends what is broken.
 NOT_FOR_A_SEARCH = (
     "markdown_it", "yaml", "pathspec", "tokenizers", "safetensors", "regex", "rapidfuzz", "filelock", "httpx", "tqdm",
-    "importlib.metadata", "email", "asyncio", "tempfile", "tomllib", "logging", "whyrank.ingest.ingestor",
+    "importlib.metadata", "email", "asyncio", "tempfile", "tomllib", "logging", "whyrank.ingest.pipeline",
 )  # fmt: skip
 
 

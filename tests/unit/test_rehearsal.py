@@ -10,11 +10,11 @@ import pytest
 
 import whyrank
 from whyrank.errors import ConfigError
-from whyrank.evaluation.pseudo import Pseudo
-from whyrank.evaluation.tuning import Tuning
-from whyrank.rehearsal import Stage, _hidden
+from whyrank.evaluation.synthetic_queries import Pseudo
+from whyrank.evaluation.tuning import Tuning, TuningSetup, _hidden
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.types import GLOBAL, Where
+from whyrank.types.memory import GLOBAL
+from whyrank.types.query import Where
 
 WORDS = [
     a + b for a in ("bel", "dor", "fin", "gol", "hum", "kar", "lum", "mir", "nol", "pra") for b in ("ta", "vik", "son")
@@ -69,7 +69,7 @@ def test_the_store_itself_is_never_touched(engine: whyrank.Engine, tmp_path: Pat
 def test_words_are_hidden_while_asked_and_back_afterwards(engine: whyrank.Engine, tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "memory.db")
     memory = engine.list(path="notes/3.md")[0]
-    stage = Stage(store, None, engine.config, Where(now=0.0))
+    stage = TuningSetup(store, None, engine.config, Where(now=0.0))
     question = Pseudo("title", memory.name, (GLOBAL, "notes/3.md"), memory.name, (GLOBAL, "notes/3.md"))
     word = memory.name.split()[-1]
     assert len(engine.search(word, recipe="keyword")) == 1

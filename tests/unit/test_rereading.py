@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from whyrank.config import load
-from whyrank.engine import Engine
+from whyrank.config.load import load
+from whyrank.engine.engine import Engine
 from whyrank.errors import StoreChanged, StoreFull
 from whyrank.ingest.entries import READER_VERSION, entry_for
-from whyrank.ports import Changes, Store
+from whyrank.protocols import Changes, Store
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import GLOBAL, Memory, Scope
+from whyrank.types.memory import GLOBAL, Memory, Scope
 
 USER = Scope.parse("user:1")
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from whyrank.config import load
-from whyrank.engine import Engine
+from whyrank.config.load import load
+from whyrank.engine.engine import Engine
 from whyrank.storage.sqlite.store import SqliteStore
 with Engine(SqliteStore(Path(sys.argv[1])), None, load()) as engine:
     engine.read_anew(lambda done, total, label: os.kill(os.getpid(), signal.SIGKILL))

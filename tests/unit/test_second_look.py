@@ -11,12 +11,12 @@ import pytest
 
 import whyrank
 from whyrank.errors import ConfigError, NotFound
-from whyrank.ingest.chunks import ChunkSize
-from whyrank.ingest.files import memories_in
+from whyrank.ingest.chunking import ChunkSize
+from whyrank.ingest.documents import memories_in
 from whyrank.interfaces.cli.main import main
 from whyrank.interfaces.cli.output import heading
-from whyrank.ranking.normalisers import Atan
-from whyrank.types import GLOBAL, Document, Memory, Scope
+from whyrank.ranking.normalizers import Atan
+from whyrank.types.memory import GLOBAL, Document, Memory, Scope
 
 LONG = "word " * 120
 

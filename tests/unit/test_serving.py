@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.embedding.missing import MissingModel
+from whyrank.engine.spaces import NOTE, Always, Makers, Roles, Serving, Space
 from whyrank.errors import ConfigError, ProviderUnavailable, StoreError
-from whyrank.serving import NOTE, Always, Makers, Roles, Serving, Space
-from whyrank.testing.embedder import WordDirections
+from whyrank.providers.registry import MissingModel
+from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 
 OLD, NEW = Space("old/16", "old"), Space("new/32", "new", {"prompt": "none"})
@@ -26,6 +26,22 @@ def test_a_switch_to_what_answers_changes_nothing_but_the_filling() -> None:
 
 def test_a_space_that_is_gone_has_no_role() -> None:
     assert Roles(OLD, filling=NEW, before=NEW).without([NEW.name]) == Roles(OLD)
+
+
+def test_a_switch_to_what_was_added_leaves_nothing_added() -> None:
+    third = Space("third/8", "third")
+    assert Roles(OLD, added=NEW).switched(NEW) == Roles(NEW, before=OLD)
+    assert Roles(OLD, filling=third, added=NEW).switched(third) == Roles(third, before=OLD, added=NEW)
+    assert Roles(OLD, added=NEW).without([NEW.name]) == Roles(OLD)
+
+
+def test_a_note_without_an_added_space_is_read_by_an_earlier_whyrank() -> None:
+    store = MemoryStore()
+    serving = Serving(store, WordDirections(), Makers("test"))
+    serving.change(lambda roles: Roles(OLD))
+    assert "added" not in (store.note(NOTE) or "")
+    serving.change(lambda roles: Roles(OLD, added=NEW))
+    assert serving.roles().added == NEW
 
 
 def test_the_roles_are_what_was_written() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import whyrank
-from whyrank.config import WORKSPACE_FILE, Config, load, user_file
+from whyrank.config.load import WORKSPACE_FILE, Config, load, user_file
 from whyrank.errors import ConfigError
+from whyrank.ranking.normalizers import Above
 from whyrank.ranking.recipes import RECIPES
 from whyrank.ranking.stages import OpenClawSelection
 
@@ -46,6 +47,13 @@ def test_its_newer_names_win_over_its_older_ones(tmp_path: Path, home: dict[str,
     assert config["ranking.entity_boost"] == 3
 
 
+def test_the_threshold_of_openvault_is_read(tmp_path: Path, home: dict[str, str]) -> None:
+    config = loaded(tmp_path, home, "vectorSimilarityThreshold = 0.3\n")
+    assert (config["recipe"], config["ranking.vector_threshold"]) == ("openvault", 0.3)
+    assert config.recipe().fusion.votes[0].normaliser == Above(0.3)
+    assert loaded(tmp_path, home, "alpha = 0.7\n").recipe().fusion.votes[0].normaliser == Above(0.5)
+
+
 def test_one_notice_names_old_and_new(tmp_path: Path, home: dict[str, str]) -> None:
     [notice] = loaded(tmp_path, home, "vectorSimilarityWeight = 20\nkeywordMatchWeight = 5\n").notices
     assert notice.code == "setting-old"
@@ -68,6 +76,7 @@ def test_a_new_key_wins_from_wherever(tmp_path: Path, home: dict[str, str]) -> N
         ('keywordMatchWeight = "much"\n', "keywordMatchWeight = 'much'"),
         ("vectorSimilarityWeight = 0\nkeywordMatchWeight = 0\n", "vectorSimilarityWeight and keywordMatchWeight"),
         ("alpha = 2\n", "alpha: ranking.alpha = 2"),
+        ("vectorSimilarityThreshold = 1\n", "vectorSimilarityThreshold: ranking.vector_threshold = 1"),
         ("[memorySearch.query]\nmaxResults = 0\n", "memorySearch.query.maxResults: limit = 0"),
         ("[memorySearch.query]\nminScore = 7\n", "memorySearch.query.minScore: ranking.min_score = 7"),
         ("[memorySearch.query.hybrid]\nenabled = 3\n", "memorySearch.query.hybrid.enabled = 3"),
@@ -132,6 +141,63 @@ def test_what_is_switched_off_changes_nothing_and_says_so(tmp_path: Path, home: 
     config = loaded(tmp_path, home, "[memorySearch.query.hybrid.mmr]\nlambda = 0.5\n")
     assert (config["recipe"], config["ranking.mmr_lambda"]) == ("default", None)
     assert "nothing is switched on" in config.notices[0].message
+
+
+@pytest.mark.parametrize(
+    ("provider", "embedding"),
+    [("local", "wordllama"), ("none", "none"), ("openai", "openai"), ("ollama", "openai"), ("gemini", "openai")],
+)
+def test_the_provider_of_openclaw_is_an_embedder(
+    tmp_path: Path, home: dict[str, str], provider: str, embedding: str
+) -> None:
+    text = f'[agents.defaults.memorySearch]\nprovider = "{provider}"\nmodel = "embed-3"\n'
+    config = loaded(tmp_path, home, text)
+    assert config["embedding"] == embedding
+    assert config["embedder.model"] == ("embed-3" if embedding == "openai" else None)
+    assert config["embedder.url"] is None  # where it listens is the user's to say
+    [notice] = config.notices
+    assert "memorySearch.provider and memorySearch.model" in notice.message
+
+
+def test_a_provider_that_is_chosen_by_itself_changes_nothing(tmp_path: Path, home: dict[str, str]) -> None:
+    config = loaded(tmp_path, home, '[memorySearch]\nprovider = "auto"\n')
+    assert (config["embedding"], config.values["embedding"].origin) == ("wordllama", "default")
+    with pytest.raises(ConfigError, match=r"memorySearch\.provider = 3"):
+        loaded(tmp_path, home, "[memorySearch]\nprovider = 3\n")
+
+
+EXPANSION = """
+[queryExpansion]
+enabled = true
+model = "openai/gpt-4.1-nano"
+timeoutMs = 20000
+"""
+
+
+def test_query_expansion_is_read_as_it_stands(tmp_path: Path, home: dict[str, str]) -> None:
+    config = loaded(tmp_path, home, EXPANSION)
+    assert config["query_expansion.enabled"] is True
+    assert (config["query_expansion.model"], config["query_expansion.timeout_ms"]) == ("openai/gpt-4.1-nano", 20_000)
+    assert config.notices == ()  # it is that system's own name for it, and nothing to give up
+    assert config.values["query_expansion.model"].origin == f"{tmp_path / WORKSPACE_FILE} (queryExpansion.model)"
+
+
+def test_query_expansion_wins_over_hyde_and_our_own_name_over_both(tmp_path: Path, home: dict[str, str]) -> None:
+    hyde = '[search]\nhydeEnabled = false\nhydeModel = "old"\n'
+    config = loaded(tmp_path, home, EXPANSION + hyde)
+    assert config["query_expansion.enabled"] is True
+    assert (config["query_expansion.model"], config["query_expansion.timeout_ms"]) == ("openai/gpt-4.1-nano", 20_000)
+    assert len(config.notices) == 1
+    config = loaded(tmp_path, home, EXPANSION + hyde + "[query_expansion]\nenabled = false\n")
+    assert config["query_expansion.enabled"] is False
+    assert config["query_expansion.model"] == "openai/gpt-4.1-nano"
+
+
+def test_a_bad_value_of_query_expansion_names_the_key_that_was_written(tmp_path: Path, home: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"from .*whyrank\.toml \(queryExpansion\.enabled\)"):
+        loaded(tmp_path, home, '[queryExpansion]\nenabled = "perhaps"\n')
+    with pytest.raises(ConfigError, match=r"no setting 'queryExpansion\.colour'"):
+        loaded(tmp_path, home, "[queryExpansion]\ncolour = 3\n")
 
 
 def test_an_answer_says_which_settings_go_by_old_names(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from whyrank.config import load
-from whyrank.engine import Engine
+from whyrank.config.load import load
+from whyrank.engine.engine import Engine
+from whyrank.engine.spaces import NOTE, Makers
 from whyrank.errors import ConfigError, NotFound, ProviderRefused, ProviderUnavailable
-from whyrank.ports import Embedder
-from whyrank.serving import NOTE, Makers
+from whyrank.protocols import Embedder
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
-from whyrank.types import Memory
+from whyrank.testing.fakes import WordDirections
+from whyrank.types.memory import Memory
 
 NOTES = 200
 SMALL, LARGE = WordDirections(16, "small"), WordDirections(48, "large")
@@ -371,16 +371,15 @@ def test_the_queue_is_drained_in_the_background(opened: Open) -> None:
 
 
 class Unlike(WordDirections):
-    """A model that finds everything but what is asked for."""
+    """A model that finds the same row, whatever is asked for."""
 
     def query(self, text: str) -> NDArray[np.float32]:
-        return -super().query(text)
+        return super().query("row 7")
 
 
 def test_a_model_that_loses_pinned_answers_is_not_taken_unless_forced(opened: Open, engine: Engine) -> None:
-    for number in (3, 17, 40):
-        hit = engine.search(f"parcel {number}", recipe="vector", limit=1)[0]
-        engine.pin(f"parcel {number}", hit.id, within=1)
+    for question in ("harbour shed", "rows of parcels", "what waits?"):  # every note holds these words
+        engine.pin(question, engine.search(question, limit=1)[0].id, within=1)
     worse = opened(large=Unlike(48, "large"))
     agreement = worse.change_model("large", check=True).agreement
     assert agreement is not None
@@ -424,3 +423,78 @@ def test_a_model_that_is_dropped_while_it_is_filled_does_not_take_over(opened: O
     with pytest.raises(ConfigError, match="dropped while it was being filled"):
         changing.settle(30)
     assert roles(engine)[SMALL.fingerprint] == "serving"
+
+
+# -- a second model beside the first -----------------------------------------------------------------------------------
+
+
+def test_a_second_model_is_filled_and_the_first_goes_on_answering(opened: Open, engine: Engine) -> None:
+    before = answer(engine)
+    change = engine.add_model("large")
+    assert (change.embedded, change.without_vector, change.before) == (NOTES, 0, SMALL.fingerprint)
+    assert roles(opened()) == {SMALL.fingerprint: "serving", LARGE.fingerprint: "added"}
+    assert answer(engine) == before
+
+
+def test_what_is_written_later_gets_a_vector_of_both(engine: Engine, tmp_path: Path) -> None:
+    engine.add_model("large")
+    engine.add("Parcel 9999 waits on the quay")
+    engine.put([Memory("m_x", "Parcel 7777 was sent back")])
+    (tmp_path / "note.md").write_text("# Cranes\n\nThe crane of the quay is broken.\n", encoding="utf-8")
+    engine.ingest(tmp_path / "note.md")
+    assert {state.role: (state.vectors, state.waiting) for state in engine.spaces()} == {
+        "serving": (NOTES + 3, 0),
+        "added": (NOTES + 3, 0),
+    }
+
+
+def test_what_the_second_model_fails_on_is_stored_and_waits(opened: Open, engine: Engine) -> None:
+    large = Gated()
+    writer = opened(large=large)
+    writer.add_model("large")
+    large.error = ProviderUnavailable("nobody is there")
+    added = writer.add("Parcel 9999 waits on the quay")
+    assert added.id in {hit.id for hit in engine.search("quay")}
+    [state] = [state for state in engine.spaces() if state.role == "added"]
+    assert (state.vectors, state.waiting, state.error) == (NOTES, 1, "nobody is there")
+    large.error = None
+    assert writer.embed().embedded == 1
+
+
+def test_a_second_model_that_was_stopped_goes_on_where_it_was(opened: Open, engine: Engine) -> None:
+    def stop(done: int, total: int, label: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.add_model("large", progress=stop)
+    assert roles(engine)[LARGE.fingerprint] == "added"
+    assert opened().add_model("large").embedded == NOTES - 64  # what one transaction holds was kept
+
+
+def test_a_second_model_is_filled_in_the_background(engine: Engine) -> None:
+    assert engine.add_model("large", background=True).without_vector == NOTES
+    assert engine.settle(30)
+    assert {state.role: state.waiting for state in engine.spaces()} == {"serving": 0, "added": 0}
+
+
+def test_a_second_model_is_dropped_or_takes_over(engine: Engine) -> None:
+    engine.add_model("large")
+    assert engine.drop_model("large") == NOTES
+    assert roles(engine) == {SMALL.fingerprint: "serving"}
+    engine.add_model("large")
+    assert engine.change_model("large").embedded == 0
+    assert roles(engine) == {LARGE.fingerprint: "serving", SMALL.fingerprint: "before"}
+
+
+class English(WordDirections):
+    languages = ("en",)
+
+
+def test_a_model_that_can_be_no_second_one_is_refused(opened: Open, engine: Engine) -> None:
+    with pytest.raises(ConfigError, match="small is the model that answers"):
+        engine.add_model("small")
+    with pytest.raises(ConfigError, match="english knows en alone"):
+        opened(english=English(24, "english")).add_model("english")
+    with pytest.raises(ConfigError, match="words answer alone"):
+        opened("none").add_model("large")
+    assert roles(engine) == {SMALL.fingerprint: "serving"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import pickle
 
-from whyrank.hits import Hit
-from whyrank.trail import Later, Step
-from whyrank.types import Memory
+from whyrank.types.memory import Memory
+from whyrank.types.results import Hit
+from whyrank.types.trail import Later, Step
 
 STEPS = (Step("fusion", "set", 0.5), Step("confidence", "note", 0.9, "90%"))
 

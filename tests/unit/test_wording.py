@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.wording import counted, on_one_line, which
+from whyrank.formatting import counted, on_one_line, which
 
 
 @pytest.mark.parametrize(

@@ -10,29 +10,28 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from ..caches import text_cache
-from ..matches import NameMatch, NameProbe, NameRelation
-from ..ports import Name
-from ..types import Memory
-from .patterns import pattern
-from .spellings import are_spellings, bare_spelling, plain_spellings
-from .text import compose, fold
-from .words import MAX_TOKEN_LETTERS, parts_of, spoken_words
+from ..protocols import Name
+from ..types.memory import Memory
+from ..types.names import NameMatch, NameProbe, NameRelation
+from .accents import are_spellings, bare_spelling, plain_spellings
+from .caches import text_cache
+from .normalize import compose, fold, pattern
+from .tokenizer import MAX_TOKEN_LETTERS, parts_of, spoken_words
 
 _NOT_IN_KEY = pattern(r"[^\p{L}\p{M}\p{N}]+")
 _WORD = pattern(r"[\p{L}\p{M}\p{N}_]+(?:'[\p{L}]+)*")
 _ASCII_WORD = re.compile(r"\w+(?:'[A-Za-z]+)*", re.ASCII)
 _PLAIN_WORD = re.compile("[a-z0-9]+")
-# What makes more of an ASCII word than its letters and digits, as an apostrophe makes less.
+# An inner capital, which splits an ASCII word into more words, as an apostrophe joins two.
 _HUMP = re.compile(r"\w[A-Z]", re.ASCII)
 
-# How specific a path is when its key is equal to the query's.
+# Specificity of a path whose key equals the query's.
 FULL_PATH, BASENAME, STEM = 3, 2, 1
 
 ONE_EDIT_LETTERS = 4  # shorter keys have a neighbour at distance one too often
 TWO_EDITS_LETTERS = 8
 PARTIAL_WORDS = 3  # up to here a query may be a part of a name
-MAX_WINDOW_WORDS = 6  # names of more words than this are not looked for inside sentences
+MAX_WINDOW_WORDS = 6  # names of more words than this are not searched inside sentences
 MAX_WINDOWED_WORDS = 40  # nor in texts longer than this
 
 _WAYS = 2  # to type a name without its accents: umlauts as one letter, or as two
@@ -45,7 +44,7 @@ RELATIONS: tuple[NameRelation, ...] = (
 
 @text_cache(16_384)
 def name_key(text: str) -> str:
-    """Fold a name and take out everything but letters and digits: `Remind Me`, `remind-me` and `RemindMe` meet."""
+    """Fold a name to letters and digits: `Remind Me`, `remind-me` and `RemindMe` are equal."""
     folded = fold(text)
     if folded.isascii():
         return folded if folded.isalnum() else "".join(_PLAIN_WORD.findall(folded))
@@ -76,19 +75,27 @@ def words_key(words: Iterable[str]) -> str:
 
 
 def names_of(memory: Memory) -> tuple[Name, ...]:
-    """Return every name a memory answers to: name, slug, owner/slug, aliases, path, base name and stem."""
+    """Return every name a memory answers to: name, slug, owner/slug, aliases, path, base name and stem.
+
+    The title of a file without a name counts as its stem does.
+    """
     is_called_so = memory.source is not None and memory.kind == "chunk" and not memory.is_turn
     path = memory.source.path if memory.source is not None and is_called_so else None
-    return _names(memory.name, memory.slug, memory.owner, memory.aliases, path)
+    title = memory.title if is_called_so and not memory.name else ""
+    return _names(memory.name, memory.slug, memory.owner, memory.aliases, title, path)
 
 
 @lru_cache(maxsize=8)  # the chunks of a file come one after the other
-def _names(name: str, slug: str, owner: str, aliases: tuple[str, ...], path: str | None) -> tuple[Name, ...]:
+def _names(
+    name: str, slug: str, owner: str, aliases: tuple[str, ...], title: str, path: str | None
+) -> tuple[Name, ...]:
     written = [(text, 0) for text in (name, slug, *aliases) if text]
     if owner and slug:
         written.append((f"{owner}/{slug}", 0))
     if path is not None:
         written += _names_of_path(path)
+    if title:
+        written.append((title, STEM))
     found: dict[str, Name] = {}
     for text, specificity in written:
         key, words = _key_and_words(text)
@@ -98,7 +105,7 @@ def _names(name: str, slug: str, owner: str, aliases: tuple[str, ...], path: str
 
 
 def _key_and_words(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the key and the words of a name; where it is plain, as most are, the key is its words without spaces."""
+    """Return the key and the words of a name; if it is plain, as most are, the key is its joined words."""
     if text.isascii() and (text.islower() or not _HUMP.search(text)) and "'" not in text:
         words = _PLAIN_WORD.findall(text.lower())
         return "".join(words), tuple([word[:MAX_TOKEN_LETTERS] for word in words])
@@ -108,7 +115,7 @@ def _key_and_words(text: str) -> tuple[str, tuple[str, ...]]:
 def _names_of_path(stored: str) -> tuple[tuple[str, int], ...]:
     parts = f"{stored}/"
     if parts.startswith(("./", "//")) or "//" in parts or "/./" in parts or len(parts) == 1:
-        stored = str(PurePosixPath(stored))  # as nobody writes a path
+        stored = str(PurePosixPath(stored))  # an unusual path
     base = stored[stored.rfind("/") + 1 :]
     dot = base.rfind(".")
     stem = base[:dot] if 0 < dot < len(base) - 1 else base
@@ -116,7 +123,7 @@ def _names_of_path(stored: str) -> tuple[tuple[str, int], ...]:
 
 
 def probe_for(text: str, *, typos: bool = False) -> NameProbe:
-    """Return what a query asks of the names."""
+    """Return the name probe of a query."""
     words = _words(text)
     return NameProbe(name_key(text), _parts_of_all(words), _windows(tuple(map(fold, words))), typos)
 
@@ -141,7 +148,7 @@ def windows_by_key(probe: NameProbe) -> dict[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=8)
 def _by_key(windows: tuple[tuple[str, ...], ...]) -> dict[str, tuple[str, ...]]:
-    """Remember those of the last queries: speakers, names and every name that is compared ask for them."""
+    """Cache the windows of the last queries: speakers, names and every comparison with a name need them."""
     letters = "".join(chain.from_iterable(windows))
     if letters.isascii() and letters.isalnum():  # every word is its own key
         return {"".join(window): window for window in reversed(windows)}
@@ -150,7 +157,7 @@ def _by_key(windows: tuple[tuple[str, ...], ...]) -> dict[str, tuple[str, ...]]:
 
 
 def edits_allowed(key: str) -> int:
-    """Return how many letters of a key may be mistyped; swapping two neighbours is one edit."""
+    """Return the number of typos allowed in a key; swapping two neighbours is one edit."""
     if len(key) >= TWO_EDITS_LETTERS:
         return 2
     return 1 if len(key) >= ONE_EDIT_LETTERS else 0
@@ -180,7 +187,7 @@ def match_in_any_spelling(probe: NameProbe, names: Sequence[Name]) -> NameMatch 
 
 @lru_cache(maxsize=64)
 def plainly(probe: NameProbe) -> tuple[NameProbe, ...]:
-    """Return what a query asks of the names if it is typed without accents; nothing if it has none."""
+    """Return the name probes of a query typed without accents; none if it has no accents."""
     if probe.key.isascii():
         return ()
     return tuple(
@@ -206,7 +213,7 @@ def _plain_names(name: Name) -> Iterator[Name]:
 
 
 class _Spelled(NamedTuple):
-    """A query in its own spelling and without accents; what it may name something by, by what its spellings share."""
+    """Query in its own spelling and without accents; its keys and words by their common spelling."""
 
     windows: dict[str, tuple[str, ...]]
     plainly: list[tuple[NameProbe, dict[str, tuple[str, ...]]]]
@@ -229,7 +236,7 @@ def _by_bare_spelling(texts: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _as_asked(name: Name, asked: _Spelled) -> Name | None:
-    """Return a name with its words spelled as a query spells them, each in its own way; None if it has none of them."""
+    """Return a name with its words respelled as in the query; None if it has none of them."""
     key = _spelled_as(asked.keys, name.key)
     words = tuple([_spelled_as(asked.words, word) for word in name.words])
     return name._replace(key=key, words=words) if key != name.key or words != name.words else None
@@ -253,7 +260,7 @@ def match_order(match: NameMatch) -> tuple[int, int, float, str]:
 
 
 def proposal_score(match: NameMatch) -> float:
-    """Return a score that falls with the relation, then with specificity and coverage; it only orders proposals."""
+    """Return a score that orders proposals: by the relation, then by specificity and coverage."""
     return len(RELATIONS) - RELATIONS.index(match.relation) + match.specificity / 10 + match.covered / 100
 
 
@@ -272,7 +279,7 @@ def _digits(key: str) -> list[str]:
 
 
 def _nearly(probe: NameProbe, name: Name) -> NameMatch | None:
-    """Return how a query is a whole name, its words in another order or mistyped."""
+    """Return the match of a query with a whole name, its words in another order or mistyped."""
     if len(name.words) > 1 and words_key(name.words) == words_key(probe.words):
         return NameMatch("same words", name.text, name.specificity)
     allowed = min(edits_allowed(probe.key), edits_allowed(name.key)) if probe.typos else 0
@@ -286,7 +293,7 @@ def _nearly(probe: NameProbe, name: Name) -> NameMatch | None:
 
 @cache
 def edit_distance() -> Callable[..., int]:
-    """Return what counts the edits between two keys; most questions hold no word that is misspelt."""
+    """Return the edit distance function, imported lazily: most queries hold no misspelt word."""
     from rapidfuzz.distance import OSA
 
     return OSA.distance
@@ -307,7 +314,7 @@ def _partial(probe: NameProbe, name: Name) -> NameMatch | None:
 
 
 def is_known_in_part(name: Name) -> bool:
-    """Tell whether some words of a name are enough to call it; a whole path is called as a whole."""
+    """Return whether some words of a name are enough to match it; a full path matches only as a whole."""
     return name.specificity != FULL_PATH
 
 

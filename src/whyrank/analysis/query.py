@@ -1,37 +1,47 @@
-"""What a query asks: its terms and phrases, its kind, its names and entities. No text makes it fail."""
+"""Query analysis: terms, phrases, name keys, query kind."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..types import Analysis, Notice, QueryKind
-from .datewords import MONTH_OF, asked_dates
-from .entities import entities_in, is_identifier, plain_entities
-from .languages import DEFAULT_LANGUAGE, language_of, latin_language, voted
+from ..types.memory import Notice
+from ..types.query import Analysis, QueryKind
+from .dates import MONTH_OF, asked_dates
+from .entities import asked_speakers, entities_in, is_identifier, plain_entities
+from .language import DEFAULT_LANGUAGE, language_of, latin_language, shown_by, shown_language, voted, word_language
 from .names import plain_probe, probe_for
-from .patterns import pattern
-from .plain import plain_words
-from .readings import term_for
-from .reldates import TELLING, told_dates
-from .speakers import asked_speakers
+from .normalize import clean, compose, fold, pattern, unspaced_letters
+from .query_terms import term_for
+from .relative_dates import TELLING, told_dates
+from .stemming import is_stub
 from .stopwords import QUESTION_WORDS
-from .text import clean, compose, fold, unspaced_letters
-from .words import asked_tokens, plain_asked, plain_tokens, tokens_of
+from .tokenizer import (
+    asked_tokens,
+    named_tokens,
+    parts_of,
+    plain_asked,
+    plain_tokens,
+    plain_words,
+    runs_of,
+    spoken_words,
+    tokens_of,
+    word_token,
+)
 
 MAX_TERMS = 64  # an OR of more costs more than it finds
 MAX_QUERY_CHARACTERS = 8_192  # a longer text is a document, not a question
-NAME_WORDS = 2  # a query of one or two words is usually somebody's or something's name
+NAME_WORDS = 2  # a query of one or two words is usually the name of a person or a thing
 LETTERS_PER_UNSPACED_WORD = 3  # Chinese and Japanese words have about two characters, Thai ones more
 
 _PHRASE = pattern(r'"([^"]+)"|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»')
 _QUOTES = frozenset('"“„«')  # how a phrase begins
 _WORD = pattern(r"[\p{L}\p{M}\p{N}_]+")
 _QUESTION_MARKS = ("?", "？", "؟", "⁇")
-_DATED = TELLING.union(MONTH_OF)  # one of these stands in every plain text that asks for a date
+_DATED = TELLING.union(MONTH_OF)  # every plain text that names a date holds one of these
 
 
 def analyse(text: str, default_language: str = DEFAULT_LANGUAGE, now: float | None = None) -> Analysis:
-    """Understand the text of a query; with `now`, also what it tells from where one stands ("yesterday")."""
+    """Analyse the text of a query; with `now`, also its relative dates ("yesterday")."""
     words = plain_words(text) if len(text) <= MAX_QUERY_CHARACTERS else None
     return scanned(text, default_language, now) if words is None else plainly(text, words, default_language, now)
 
@@ -47,6 +57,7 @@ def scanned(text: str, default_language: str, now: float | None) -> Analysis:
     return Analysis(
         text=asked,
         language=language,
+        shown_language=shown_language(asked, default_language),
         kind=kind,
         terms=distinct[:MAX_TERMS],
         probe=probe,
@@ -67,6 +78,7 @@ def plainly(text: str, words: Sequence[str], default_language: str, now: float |
     return Analysis(
         text=text,
         language=language,
+        shown_language=shown_by(folded, language, default_language),
         kind=kind,
         terms=distinct[:MAX_TERMS],
         probe=probe,
@@ -78,7 +90,7 @@ def plainly(text: str, words: Sequence[str], default_language: str, now: float |
 
 
 def terms_of(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
-    """Return the terms that a name asks for, in order and each once, and nothing else of its analysis."""
+    """Return the distinct terms of a name, in order, without the rest of its analysis."""
     words = plain_words(text)
     if words is None:
         return tuple(dict.fromkeys(_terms(text, "name", default_language)))
@@ -87,7 +99,7 @@ def terms_of(text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, 
 
 
 def kind_of(text: str, language: str) -> QueryKind:
-    """Tell a name from a question from a heap of keywords."""
+    """Classify a query as a name, a question or keywords."""
     stripped = text.strip()
     words = _WORD.findall(fold(stripped))
     spoken = len(words) + unspaced_letters(stripped) // LETTERS_PER_UNSPACED_WORD
@@ -114,7 +126,7 @@ def _terms(text: str, kind: QueryKind, default_language: str) -> Iterator[str]:
     found_phrase = False
     for match in _PHRASE.finditer(text):
         phrase = next(group for group in match.groups() if group)
-        # A phrase of function words alone stands in no index.
+        # A phrase of function words alone is in no index.
         if term := term_for(phrase, latin_language(compose(clean(text).text), default_language)):
             yield term
             found_phrase = True
@@ -127,8 +139,8 @@ def _terms(text: str, kind: QueryKind, default_language: str) -> Iterator[str]:
 
 
 def _words(text: str, kind: QueryKind, default_language: str) -> tuple[str, ...]:
-    """Return the words that are asked for: of a name all, of anything else not those it is only told with."""
-    tokens = () if kind == "name" else asked_tokens(text, text, default_language)
+    """Return the words to search: all of a name, otherwise not those that only phrase the question."""
+    tokens = named_tokens(text, default_language) if kind == "name" else asked_tokens(text, text, default_language)
     return tuple(token.text for token in tokens if not token.is_stop_word) or tokens_of(text, default_language)
 
 
@@ -139,3 +151,20 @@ def _notices(replaced: bool, characters: int, terms: int) -> Iterator[Notice]:
         yield Notice("query-cut", f"only the first {MAX_QUERY_CHARACTERS} characters of the query were read")
     if terms > MAX_TERMS:
         yield Notice("terms-cut", f"the keyword run looked for the first {MAX_TERMS} of {terms} different words")
+
+
+def long_terms(terms: Sequence[str], text: str, default_language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
+    """Return the terms that are long enough before and after stemming, or all if none is; phrases stay.
+
+    Bigrams of scripts without spaces are no words, and stay.
+    """
+    composed = compose(clean(text).text)
+    short = frozenset(_short_tokens(composed, latin_language(composed, default_language)))
+    return tuple(term for term in terms if term not in short) or tuple(terms)
+
+
+def _short_tokens(composed: str, latin: str) -> Iterator[str]:
+    for run in runs_of(composed):
+        for word in (part for spoken in spoken_words(run) for part in parts_of(spoken)):
+            if is_stub(word, word_language(word, latin)):
+                yield word_token(word, latin).text

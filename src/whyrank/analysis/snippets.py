@@ -6,17 +6,16 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..expressions import meant
-from .languages import DEFAULT_LANGUAGE, latin_language
-from .patterns import pattern
-from .text import UNSPACED, compose
-from .words import Token, is_unspaced, run_tokens
+from ..types.expressions import meant
+from .language import DEFAULT_LANGUAGE, latin_language
+from .normalize import UNSPACED, compose, pattern
+from .tokenizer import Token, is_unspaced, run_tokens
 
 SNIPPET_CHARACTERS = 240
 
 _RUN = pattern(rf"(?V1)[{UNSPACED}]|[[\p{{L}}\p{{M}}\p{{N}}_'’]--[{UNSPACED}]]+")
-_ASCII_RUN = re.compile(r"[A-Za-z0-9_']+")  # the same where nothing else stands, and several times as fast
-# Words that signs join to one, or that end in some; they are looked for only around such signs, which are few.
+_ASCII_RUN = re.compile(r"[A-Za-z0-9_']+")  # the same for pure ASCII, and several times as fast
+# Words that signs join to one, or that end in some; they are searched only around such signs, which are few.
 _JOINT = re.compile(r"(?<=\S)(?:[-./:@\\]+(?=\w)|\+\+|\#)")
 _WORD = r"[\p{L}\p{M}\p{N}_]++"
 _JOINED = pattern(rf"{_WORD}(?:(?:[-./:@\\]++{_WORD})++(?:\+\+|\#)?|\+\+|\#)")
@@ -72,7 +71,7 @@ def _matches(text: str, wanted: set[str]) -> list[Span]:
 
 
 def _joined(text: str, wanted: set[str], latin: str) -> Iterator[Span]:
-    """Yield the identifiers that match as one word, though their parts may not: `night-shift` for `nightshift`."""
+    """Yield the identifiers that match as one word, even if no part does: `night-shift` for `nightshift`."""
     end = 0
     for joint in _JOINT.finditer(text):
         if joint.start() < end:

@@ -98,13 +98,27 @@ STOP_WORDS: dict[str, frozenset[str]] = {
     }.items()
 }
 
-# Words a question is told with and does not ask for, as "still" in "it still breaks": any and some, how much and
+# Words that phrase a question without being searched, as "still" in "it still breaks": any and some, how much and
 # how many, adverbs that only stress. The other lists have their like above. Texts keep them, so that phrases hold them
-# and no store is read anew. Not "all", "every", "before", "somebody": these tell notes and conversations apart.
+# and no store needs a reindex. Not "all", "every", "before", "somebody": these distinguish notes and conversations.
 _TOLD_EN = """
 any some much many also only even ever still already yet again really quite
 """
 TOLD_WORDS: dict[str, frozenset[str]] = {"en": frozenset(_TOLD_EN.split())}
+
+# Function words of scripts without spaces: particles, pronouns, question words, auxiliaries. Questions leave them away;
+# texts keep them, for a word cut out of a run of letters would join its neighbours.
+_UNSPACED = """
+的 地 得 了 着 过 是 在 有 和 与 及 或 而 且 但 也 都 就 还 又 很 最 更 不 没 没有 吗 呢 吧 啊 呀 被 把 对 对于
+关于 从 向 往 到 给 跟 比 为 为了 因 因为 由 由于 于 以 以及 之 其 此 该 这 那 这个 那个 这些 那些 我 你 您 他
+她 它 我们 你们 他们 她们 它们 自己 什么 甚么 怎么 怎样 怎么样 如何 为什么 为何 哪 哪个 哪些 哪里 哪儿 哪一 谁
+几 多少 多久 何 何时 何处 何地 何种 是否 能 能否 可以 会 要 请 请问 嗎 沒 沒有 這 這個 這些 個 們 我們 你們 他們
+為 為什麼 什麼 怎麼 誰 幾 從 對 還 與 の は が を に へ と で も や か ね よ な から まで より など だけ ので
+のに です だ である ます でした だった ました ません した して する される され いる います ある あり いた
+あった この その あの これ それ あれ ここ そこ どこ いつ だれ なに なん なぜ どう どの どれ どんな どのように
+いくつ いくら という について
+"""
+UNSPACED_WORDS = frozenset(_UNSPACED.split())
 
 _QUESTIONS = {
     "en": "how what which who whom whose when where why is are was were do does did can could will would should",

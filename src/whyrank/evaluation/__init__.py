@@ -1,1 +1,1 @@
-"""Measures, sets and the harness; takes any engine it is given."""
+"""Measures, evaluation sets and the harness, for any engine."""

@@ -1,25 +1,53 @@
-"""How well a search says that nothing relevant is there: answerable questions against others asked of the same store.
-
-Nobody has to label anything: the questions of one set, or of one scope, have no answer in another. Harder are those of
-another conversation with the names of this one's speakers put in. The curve shows what any threshold could do; the
-operating point is what the verdict does, by thresholds that were calibrated without looking at a question.
-"""
+"""Measure verdicts: answerable and foreign questions, risk and coverage."""
 
 from __future__ import annotations
 
 import random
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
+import regex
+
 from ..errors import ConfigError
-from ..hits import Results
-from ..types import Scope
-from .harness import Subject, Tick, fill, spoken
-from .sets import EvaluationSet, Question
-from .speakers import Renaming, renaming_between, speakers_of
+from ..types.memory import Document, Scope
+from ..types.results import Results
+from .datasets import EvaluationSet, Question
+from .harness import EvaluatedEngine, Tick, fill, spoken
+
+Renaming = Callable[[str], str]
+
+# A session written down as one text has its speakers at the beginning of its lines.
+_SPEAKER = regex.compile(r"^(\p{Lu}[\p{L}'’-]{1,30}): ", regex.MULTILINE)
+_MIN_LINES = 5  # what begins fewer lines of a scope is a heading
+
+
+def speakers_of(documents: Iterable[Document]) -> dict[Scope, list[str]]:
+    """Return the speakers of each scope, the one with the most lines first."""
+    counts: dict[Scope, Counter[str]] = {}
+    for document in documents:
+        said = [document.speaker] if document.speaker else _SPEAKER.findall(document.text)
+        counts.setdefault(document.scope, Counter()).update(said)
+    return {scope: _most_heard(found) for scope, found in counts.items()}
+
+
+def _most_heard(found: Counter[str]) -> list[str]:
+    ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [name for name, lines in ordered if lines >= _MIN_LINES]
+
+
+def renaming_between(theirs: Sequence[str], ours: Sequence[str]) -> Renaming:
+    """Return a function that replaces their names with ours at once; without names it changes nothing."""
+    if not theirs or not ours:
+        return lambda text: text
+    places = {name: ours[number % len(ours)] for number, name in enumerate(theirs)}
+    names = "|".join(regex.escape(name) for name in sorted(places, key=len, reverse=True))
+    pattern = regex.compile(rf"\b(?:{names})\b")
+    return lambda text: str(pattern.sub(lambda found: places[found.group()], text))
+
 
 KEPT_SHOWN = (1.0, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)
 KEPT_WANTED = 0.95
@@ -31,15 +59,15 @@ NAMES_SWAPPED = "other scopes, names swapped in"
 _SEED = 1
 
 
-class Calibrated(Subject, Protocol):
-    """What is needed of an engine besides answering."""
+class Calibrated(EvaluatedEngine, Protocol):
+    """Engine protocol for measuring abstention: search and calibration."""
 
     def calibrate(self, *, scope: Scope) -> object:
         """Fit the thresholds of the verdict to a scope."""
 
 
-class Asked(NamedTuple):
-    """What came of one question: its evidence, a name's tier on top, and whether it was called nothing or found."""
+class Outcome(NamedTuple):
+    """Outcome of one query: its evidence (plus the tier of a name match), and flags of the verdict."""
 
     evidence: float
     is_nothing: bool
@@ -47,7 +75,10 @@ class Asked(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One threshold: the shares of both sides, and the risk that what is answered has no answer, both sides alike."""
+    """One threshold: the shares of both sides, and the risk of answering an unanswerable query.
+
+    Risk and coverage weigh both sides alike.
+    """
 
     threshold: float
     kept: float
@@ -55,17 +86,17 @@ class Point(NamedTuple):
 
     @property
     def coverage(self) -> float:
-        """Return the share of all questions that is answered, if half of them can be."""
+        """Return the share of all queries that is answered, if half of them are answerable."""
         return (self.kept + 1 - self.rejected) / 2
 
     @property
     def risk(self) -> float:
-        """Return the share of those answered that has no answer here."""
+        """Return the share of the answered queries that have no answer here."""
         return (1 - self.rejected) / (2 * self.coverage) if self.coverage else 0.0
 
 
 class Verdicts(NamedTuple):
-    """What the verdict did: shares of a side that were not called nothing, and that were called found."""
+    """Verdicts on one side: the shares not called nothing, and called found."""
 
     kept: float
     found: float
@@ -76,8 +107,8 @@ class Side:
     """The answerable questions against one kind of unanswerable ones."""
 
     name: str
-    answerable: Sequence[Asked]
-    unanswerable: Sequence[Asked]
+    answerable: Sequence[Outcome]
+    unanswerable: Sequence[Outcome]
 
     def at_kept(self, share: float) -> Point:
         """Return the highest threshold that keeps this share of the answerable."""
@@ -85,11 +116,11 @@ class Side:
         return self.at(ordered[int((1 - share) * len(ordered) + 1e-9)])
 
     def at(self, threshold: float) -> Point:
-        """Return what a threshold keeps and rejects."""
+        """Return the shares that a threshold keeps and rejects."""
         return Point(threshold, 1 - _below(self.answerable, threshold), _below(self.unanswerable, threshold))
 
     def curve(self) -> list[Point]:
-        """Return every threshold that makes a difference, rising."""
+        """Return every threshold that makes a difference, in ascending order."""
         return [self.at(value) for value in sorted({one.evidence for one in (*self.answerable, *self.unanswerable)})]
 
     @property
@@ -101,7 +132,7 @@ class Side:
 
     @property
     def verdicts(self) -> tuple[Verdicts, Verdicts]:
-        """Return what the calibrated verdict did to the answerable and to the unanswerable side."""
+        """Return the shares of the calibrated verdict on the answerable and the unanswerable side."""
         return _verdicts(self.answerable), _verdicts(self.unanswerable)
 
 
@@ -117,19 +148,14 @@ class Abstention:
 def abstention(
     dataset: EvaluationSet, others: Sequence[EvaluationSet], engine: Calibrated, recipe: str, tick: Tick
 ) -> Abstention:
-    """Index a set, ask it what it can answer and what it cannot, and compare."""
-    unanswerable = _unanswerable(dataset, others)
-    if not unanswerable:
-        raise ConfigError(
-            f"{dataset.name} has one scope only, so all its questions can be answered",
-            "name a set whose questions cannot: --abstention OTHER",
-        )
+    """Index a set, run answerable and unanswerable queries, and compare their evidence."""
+    check_unanswerable(dataset, others)
+    unanswerable = unanswerable_questions(dataset, others)
     fill(engine, dataset)
-    scopes = sorted({question.scope for question in dataset.questions})
-    uncalibrated = tuple(str(scope) for scope in scopes if not _calibrate(engine, scope))
+    uncalibrated = calibrate_scopes(engine, dataset)
     groups = {"": list(dataset.questions), **unanswerable}
     total, done = sum(map(len, groups.values())), 0
-    asked: dict[str, list[Asked]] = {name: [] for name in groups}
+    asked: dict[str, list[Outcome]] = {name: [] for name in groups}
     for name, questions in groups.items():
         for question in questions:
             asked[name].append(_asked(engine.search(question.text, limit=1, recipe=recipe, scope=question.scope)))
@@ -137,9 +163,15 @@ def abstention(
             tick(done, total, f"{dataset.name} {name}")
     sides = [Side(name, asked[""], asked[name]) for name in unanswerable]
     if len(others) > 1:
-        foreign = [one for side in sides if side.name in _names(others) for one in side.unanswerable]
+        foreign = [one for side in sides if side.name in foreign_names(others) for one in side.unanswerable]
         sides.append(Side(ALL_OTHER_SETS, asked[""], foreign))
     return Abstention(dataset.name, tuple(sides), uncalibrated)
+
+
+def calibrate_scopes(engine: Calibrated, dataset: EvaluationSet) -> tuple[str, ...]:
+    """Calibrate every scope that has queries; return those with too few memories."""
+    scopes = sorted({question.scope for question in dataset.questions})
+    return tuple(str(scope) for scope in scopes if not _calibrate(engine, scope))
 
 
 def _calibrate(engine: Calibrated, scope: Scope) -> bool:
@@ -150,15 +182,24 @@ def _calibrate(engine: Calibrated, scope: Scope) -> bool:
     return True
 
 
-def _asked(results: Results) -> Asked:
+def _asked(results: Results) -> Outcome:
     evidence, verdict = spoken(results)
-    return Asked(evidence, verdict == "nothing", verdict == "found")
+    return Outcome(evidence, verdict == "nothing", verdict == "found")
 
 
-def _unanswerable(dataset: EvaluationSet, others: Sequence[EvaluationSet]) -> dict[str, list[Question]]:
-    """Return questions without an answer, by kind, each with the scope it is asked in."""
+def check_unanswerable(dataset: EvaluationSet, others: Sequence[EvaluationSet]) -> None:
+    """Refuse a set for which no unanswerable query can be made."""
+    if not unanswerable_questions(dataset, others):
+        raise ConfigError(
+            f"{dataset.name} has one scope only, so all its questions can be answered",
+            "name a set whose questions cannot: --abstention OTHER",
+        )
+
+
+def unanswerable_questions(dataset: EvaluationSet, others: Sequence[EvaluationSet]) -> dict[str, list[Question]]:
+    """Return unanswerable queries by kind, each with the scope it is searched in."""
     choice = random.Random(_SEED)
-    groups = dict(zip(_names(others), (list(_foreign(dataset, other, choice)) for other in others), strict=True))
+    groups = dict(zip(foreign_names(others), (list(_foreign(dataset, other, choice)) for other in others), strict=True))
     by_scope: dict[Scope, list[Question]] = {}
     for question in dataset.questions:
         by_scope.setdefault(question.scope, []).append(question)
@@ -169,8 +210,8 @@ def _unanswerable(dataset: EvaluationSet, others: Sequence[EvaluationSet]) -> di
     return {name: questions for name, questions in groups.items() if questions}
 
 
-def _names(others: Sequence[EvaluationSet]) -> list[str]:
-    """Name the questions of other sets; sets of one name are numbered."""
+def foreign_names(others: Sequence[EvaluationSet]) -> list[str]:
+    """Return the group names of queries from other sets; sets of one name are numbered."""
     seen: Counter[str] = Counter()
     names = []
     for other in others:
@@ -181,7 +222,7 @@ def _names(others: Sequence[EvaluationSet]) -> list[str]:
 
 
 def _foreign(dataset: EvaluationSet, other: EvaluationSet, choice: random.Random) -> Iterator[Question]:
-    """Deal another set's questions out over the scopes of this one."""
+    """Distribute the queries of another set over the scopes of this one."""
     scopes = sorted({question.scope for question in dataset.questions})
     drawn = choice.sample(other.questions, min(QUESTIONS_OF_EACH_OTHER, len(other.questions)))
     for number, question in enumerate(drawn):
@@ -196,7 +237,7 @@ def _strangers(by_scope: Mapping[Scope, Sequence[Question]], scope: Scope, choic
 def _renamed(
     strangers: Mapping[Scope, Sequence[Question]], speakers: Mapping[Scope, Sequence[str]]
 ) -> Iterator[Question]:
-    """Put the speakers of the scope asked in the place of the question's own; leave out those that name nobody."""
+    """Replace the speakers in queries by those of the searched scope; skip queries that name no speaker."""
     renamings: dict[tuple[Scope, Scope], Renaming] = {}
     for scope, questions in strangers.items():
         for question in questions:
@@ -208,11 +249,11 @@ def _renamed(
                 yield question._replace(text=text, scope=scope)
 
 
-def _below(side: Sequence[Asked], threshold: float) -> float:
+def _below(side: Sequence[Outcome], threshold: float) -> float:
     return sum(one.evidence < threshold for one in side) / len(side)
 
 
-def _verdicts(side: Sequence[Asked]) -> Verdicts:
+def _verdicts(side: Sequence[Outcome]) -> Verdicts:
     return Verdicts(
         kept=sum(not one.is_nothing for one in side) / len(side), found=sum(one.is_found for one in side) / len(side)
     )
@@ -254,3 +295,44 @@ def _columns(points: Sequence[Point]) -> dict[str, list[float]]:
 
 def _point(point: Point) -> dict[str, float]:
     return {**point._asdict(), "coverage": point.coverage, "risk": point.risk}
+
+
+class Answered(NamedTuple):
+    """One query: the evidence for its answer, and the correctness of the first hit."""
+
+    evidence: float
+    is_right: bool
+
+
+class Risk(NamedTuple):
+    """A point of the risk–coverage curve: the share answered, and the share of wrong first hits in it."""
+
+    coverage: float
+    risk: float
+
+
+def risk_by_coverage(answered: Sequence[Answered]) -> list[Risk]:
+    """Compute the risk–coverage curve, most evidence first; equal evidence forms one point."""
+    curve, asked, wrong = [], 0, 0
+    ordered = sorted(answered, key=lambda one: -one.evidence)
+    for _, alike in groupby(ordered, key=lambda one: one.evidence):
+        group = list(alike)
+        asked += len(group)
+        wrong += sum(not one.is_right for one in group)
+        curve.append(Risk(asked / len(ordered), wrong / asked))
+    return curve
+
+
+def best_possible(answered: Sequence[Answered]) -> list[Risk]:
+    """Return the curve of perfect evidence: all right answers before all wrong ones."""
+    right = sum(one.is_right for one in answered)
+    return [Risk(asked / len(answered), max(0, asked - right) / asked) for asked in range(1, len(answered) + 1)]
+
+
+def area(curve: Sequence[Risk]) -> float:
+    """Return the mean risk over all coverages, the area under the curve (Geifman and El-Yaniv 2017)."""
+    before, whole = 0.0, 0.0
+    for coverage, risk in curve:
+        whole += (coverage - before) * risk
+        before = coverage
+    return whole

@@ -1,4 +1,4 @@
-"""Run a set through an engine, recipe by recipe, with the single runs and the ceiling always beside."""
+"""Evaluation of recipes on a set, always with the single runs and the ceiling for comparison."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import BadDataset
-from ..hits import Results
-from ..trail import replay, total
-from ..types import Document
-from .measures import MAIN, MEASURES, Judgements, Scores, mean, score
-from .sets import EvaluationSet, Question, digest
-from .significance import Comparison, Interval, bootstrap, compare
+from ..types.memory import Document
+from ..types.results import Results
+from ..types.trail import replay, total
+from .datasets import EvaluationSet, Question, digest
+from .measures import MAIN, MEASURES, Comparison, Interval, Judgements, Scores, bootstrap, compare, mean, score
 
 DEPTH = 100  # results per query: what a run file holds
 SINGLE_RUNS = ("keyword", "vector")
@@ -22,8 +21,8 @@ CEILING = "ceiling"
 Tick = Callable[[int, int, str], None]
 
 
-class Subject(Protocol):
-    """What an evaluation needs of an engine."""
+class EvaluatedEngine(Protocol):
+    """Engine protocol for an evaluation: indexing and search."""
 
     def ingest(self, *paths: str | Path, base: str | Path | None = None) -> object:
         """Index files."""
@@ -35,8 +34,8 @@ class Subject(Protocol):
         """Answer a query."""
 
 
-class Spoken(NamedTuple):
-    """What an answer said of itself: its evidence, a name's tier on top, and the verdict."""
+class Judged(NamedTuple):
+    """Evidence of one result list (plus the tier of a name match), and its verdict."""
 
     evidence: float
     verdict: str
@@ -44,12 +43,13 @@ class Spoken(NamedTuple):
 
 @dataclass
 class Line:
-    """One recipe over one set: the ranked documents, the measures and what the verdict rested on, query by query."""
+    """One recipe over one set: ranked documents, measures and evidence of each query."""
 
     name: str
     ranked: dict[str, list[str]] = field(default_factory=dict)
+    first: dict[str, int | None] = field(default_factory=dict)  # the rank of the first relevant document
     scores: dict[str, Scores] = field(default_factory=dict)
-    spoken: dict[str, Spoken] = field(default_factory=dict)
+    spoken: dict[str, Judged] = field(default_factory=dict)
 
     def values(self, measure: str = MAIN) -> list[float]:
         """Return one measure for all queries, in their order."""
@@ -66,7 +66,7 @@ class Line:
 
 @dataclass
 class Evaluation:
-    """All lines of one set, and whether every trail replayed to its key."""
+    """All lines of one set, and the check that every trail replays to its key."""
 
     set_name: str
     questions: Sequence[Question]
@@ -90,13 +90,19 @@ class Evaluation:
         return {kind: (len(rows), mean(rows)) for kind, rows in sorted(groups.items())} if len(groups) > 1 else {}
 
 
-def evaluate(dataset: EvaluationSet, engine: Subject, recipes: Sequence[str], tick: Tick) -> Evaluation:
-    """Index a set as a user's data would be, ask every question by every recipe, and measure."""
+def evaluate(dataset: EvaluationSet, engine: EvaluatedEngine, recipes: Sequence[str], tick: Tick) -> Evaluation:
+    """Index a set like user data, run every query with every recipe, and measure."""
     slips = unknown(dataset)
     fill(engine, dataset)
-    evaluation = Evaluation(dataset.name, dataset.questions, recipes, dataset.judgements, digest(dataset))
+    evaluation = measure(dataset, engine, recipes, tick)
     evaluation.notices.update(slips)
-    names = list(dict.fromkeys((*recipes, *SINGLE_RUNS)))
+    return evaluation
+
+
+def measure(dataset: EvaluationSet, engine: EvaluatedEngine, recipes: Sequence[str], tick: Tick) -> Evaluation:
+    """Run every query with every recipe on an engine that holds the set."""
+    evaluation = Evaluation(dataset.name, dataset.questions, recipes, dataset.judgements, digest(dataset))
+    names = lines_asked(recipes)
     brought: dict[str, set[str]] = {question.id: set() for question in dataset.questions}
     for step, name in enumerate(names):
         line = evaluation.lines[name] = Line(name)
@@ -114,7 +120,12 @@ def evaluate(dataset: EvaluationSet, engine: Subject, recipes: Sequence[str], ti
     return evaluation
 
 
-# What of a set's own files did not fit together, by the code it is counted under.
+def lines_asked(recipes: Sequence[str]) -> list[str]:
+    """Return the recipes to run: those wanted, and the single runs."""
+    return list(dict.fromkeys((*recipes, *SINGLE_RUNS)))
+
+
+# Inconsistencies between the files of a set, by the code they are counted under.
 SLIPS = {
     "unknown-document": "of the documents that qrels.tsv judges are not in the set, and count as not found",
     "unknown-query": "of the queries that qrels.tsv judges are not in queries.jsonl",
@@ -123,7 +134,10 @@ SLIPS = {
 
 
 def unknown(dataset: EvaluationSet) -> dict[str, int]:
-    """Count what is judged and not there: a slip in qrels.tsv must not look like a bad search; refuse if it is all."""
+    """Count judgements of missing documents and queries; refuse a set if all documents are missing.
+
+    A mistake in qrels.tsv must not pass for a bad search.
+    """
     judged = {document for gains in dataset.judgements.values() for document, gain in gains.items() if gain > 0}
     known = {document.id for document in dataset.documents}
     if dataset.files is not None:
@@ -142,17 +156,17 @@ def unknown(dataset: EvaluationSet) -> dict[str, int]:
     return {code: count for code, count in found.items() if count}
 
 
-def fill(engine: Subject, dataset: EvaluationSet) -> None:
-    """Index a set as a user's data would be."""
+def fill(engine: EvaluatedEngine, dataset: EvaluationSet) -> None:
+    """Index a set like user data."""
     if dataset.files is not None:
-        engine.ingest(dataset.files, base=dataset.files)
+        engine.ingest(*(dataset.files / path for path in dataset.paths or ("",)), base=dataset.files)
     else:
         engine.add_documents(dataset.documents)
 
 
-def spoken(results: Results) -> Spoken:
-    """Return what an answer said of itself; a name that is the query outweighs all evidence."""
-    return Spoken(results.evidence + (results.hits[0].tier if results.hits else 0), results.verdict)
+def spoken(results: Results) -> Judged:
+    """Return evidence and verdict of results; a name that equals the query outweighs all evidence."""
+    return Judged(results.evidence + (results.hits[0].tier if results.hits else 0), results.verdict)
 
 
 def documents_in(results: Results) -> list[str]:
@@ -163,6 +177,7 @@ def documents_in(results: Results) -> list[str]:
 
 def _record(line: Line, question: Question, ranked: list[str], judged: Judgements) -> None:
     line.ranked[question.id] = ranked
+    line.first[question.id] = _first_rank(ranked, judged)
     line.scores[question.id] = score(ranked, judged)
 
 
@@ -172,7 +187,7 @@ def _candidates(results: Results) -> set[str]:
 
 
 def _attainable(candidates: set[str], judged: Judgements) -> list[str]:
-    """Order what any line brought as well as anybody could, the most relevant first: no line is above that."""
+    """Return the ideal order of all candidates, most relevant first: the upper bound of every line."""
     return sorted(candidates, key=lambda document: (-judged.get(document, 0), document))[:DEPTH]
 
 
@@ -223,7 +238,7 @@ def as_data(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _query_as_data(evaluation: Evaluation, question: Question) -> dict[str, object]:
-    """Return one query: what was expected, and what every line made of it, the measures in their order."""
+    """Return one query as plain data: expected documents, ranks, and the measures of every line in order."""
     expected = {document: gain for document, gain in evaluation.judgements[question.id].items() if gain > 0}
     evidence, verdict = evaluation.lines[evaluation.recipes[0]].spoken[question.id]
     return {
@@ -234,10 +249,10 @@ def _query_as_data(evaluation: Evaluation, question: Question) -> dict[str, obje
         "expected": expected,
         "evidence": evidence,
         "verdict": verdict,
-        "ranks": {name: _first_rank(line.ranked[question.id], expected) for name, line in evaluation.lines.items()},
+        "ranks": {name: line.first[question.id] for name, line in evaluation.lines.items()},
         "figures": {name: list(line.scores[question.id].values()) for name, line in evaluation.lines.items()},
     }
 
 
-def _first_rank(ranked: Sequence[str], expected: Mapping[str, int]) -> int | None:
-    return next((rank for rank, document in enumerate(ranked, 1) if document in expected), None)
+def _first_rank(ranked: Sequence[str], judged: Judgements) -> int | None:
+    return next((rank for rank, document in enumerate(ranked, 1) if judged.get(document, 0) > 0), None)

@@ -1,4 +1,4 @@
-"""Dates as people write them in front matter, file names and logs; UTC where nothing else is said."""
+"""Dates as people write them in front matter, file names and logs; UTC where no zone is given."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 from datetime import UTC, date, datetime
 
-from ..places import stored_place
+from .paths import stored_place
 
 _IN_NAME = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _TOO_FAR = 1e15  # beyond this a number is no moment in any unit
@@ -38,10 +38,10 @@ def parse_date(value: object) -> float | None:
 
 
 def _from_number(value: float) -> float | None:
-    # A float would be looked for one by one.
+    # `in` with a float would search the range item by item.
     whole = value if isinstance(value, int) else int(value) if math.isfinite(value) and value == int(value) else -1
     if whole in _YEARS:
-        return None  # of which nobody can tell the day
+        return None  # a year alone has no day
     if whole in _DAYS_WRITTEN:
         return _from_text(str(whole))
     for seconds in (value, value / 1000 if abs(value) < _TOO_FAR else value):
@@ -70,6 +70,6 @@ def date_in_name(path: str) -> float | None:
 
 
 def is_evergreen(path: str, dated: bool) -> bool:
-    """Tell whether a file does not age: the long-lived notes, and undated files under `memory/`."""
+    """Return whether a file does not age: the long-lived notes, and undated files under `memory/`."""
     place = stored_place(path)
     return place.name in _EVERGREEN_NAMES or (not dated and "memory" in place.folders)

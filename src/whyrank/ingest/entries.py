@@ -1,4 +1,4 @@
-"""Ids from content; and what analysis makes of a memory, for those who store it."""
+"""Ids from content, and the entries that analysis makes of memories for storage."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ..analysis.entries import READER_VERSION, content_hash, entries_for, entry_for
-from ..analysis.text import same_bytes
-from ..columns import MemoryId
-from ..types import GLOBAL, Scope
+from ..analysis.document import READER_VERSION, content_hash, entries_for, entry_for
+from ..analysis.normalize import same_bytes
+from ..types.columns import MemoryId
+from ..types.memory import GLOBAL, Scope
 
 __all__ = ["READER_VERSION", "content_hash", "entries_for", "entry_for", "fingerprints", "id_for", "occurrences"]
 
@@ -19,7 +19,7 @@ _PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
 
 
 def fingerprints(scope: Scope, text: str) -> tuple[MemoryId, str, str]:
-    """Return what a new fact is known by, its text read once: its id, its `text_key` and its `content_hash`."""
+    """Return the id, the `text_key` and the `content_hash` of a new fact, encoding its text once."""
     said = same_bytes(text)
     key = hashlib.blake2b(said, digest_size=16).hexdigest()
     letters = text.encode("utf-8", errors="replace")
@@ -47,13 +47,13 @@ def _place(scope: Scope, path: str) -> bytes:
     return _measured(str(scope)) + _measured(path)
 
 
-@lru_cache(maxsize=8)  # seldom does a text stand at one place more than once
+@lru_cache(maxsize=8)  # a text seldom occurs at one place more than once
 def _number(occurrence: int) -> bytes:
     return _measured(str(occurrence))
 
 
 def _measured(text: str) -> bytes:
-    """Return a text with its length in front: no two lists of such are the same bytes."""
+    """Return a text with its length in front: no two lists of texts give the same bytes."""
     data = text.encode("utf-8", errors="replace")
     return len(data).to_bytes(8, "little") + data
 

@@ -7,9 +7,8 @@ from functools import lru_cache
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from .blocks import Block, blocks_by_lines
-from .frontmatter import FrontMatter, front_matter
-from .markers import Mark, taken_out, without_markers
+from .frontmatter import FrontMatter, Mark, front_matter, taken_out, without_markers
+from .markdown_blocks import Block, blocks_by_lines
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -17,18 +16,18 @@ if TYPE_CHECKING:
 
 _CODE = frozenset({"fence", "code_block"})
 _WHOLE = _CODE | {"table_open"}
-# At a time, where it is not certain what lines are; twice as much if they are all one block.
+# At a time, where the kind of lines is uncertain; twice as much if they are all one block.
 LINES_PARSED = 64
-# What the parser may be given of one file, again and again if need be, in microseconds as it takes them on a usual
+# Parser budget for one file, over all its calls, in microseconds of parsing time on a usual
 # machine: one for a character, and some more for a line.
 MOST_PARSED = 4_000_000
 _OF_A_LINE = 50
-# Characters of a heading that stand above every chunk of its section; its own chunk has all of them.
+# Characters of a heading that are kept in the trail of every chunk; its own chunk has all of them.
 MOST_OF_A_HEADING = 500
 
 
 class ParsedText(NamedTuple):
-    """A parsed file: its lines, its blocks, its front matter, its markers, and from where on it was not parsed."""
+    """Parsed file: its lines, blocks, front matter and markers, and the line from which it was not parsed."""
 
     lines: tuple[str, ...]
     blocks: tuple[Block, ...]
@@ -41,7 +40,7 @@ class ParsedText(NamedTuple):
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt  # most notes need none, and it takes longer to load than they take to read
 
-    # What stands inside a line is nobody's block; headings are taken as they are written.
+    # Inline syntax forms no block; headings are taken as they are written.
     return MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
 
 
@@ -51,7 +50,7 @@ def parse_markdown(text: str) -> ParsedText:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     lines = tuple(text.split("\n"))
     front = front_matter(lines)
-    # What the parser puts something else for is left to it.
+    # NUL is replaced by the parser, so such a text is left to it.
     if "\0" in text:
         blocks, plain_from = parsed_blocks(lines, front.body_start), None
     else:
@@ -68,14 +67,14 @@ def parsed_blocks(lines: Sequence[str], body_start: int) -> tuple[Block, ...]:
 
 
 def blocks_of(lines: Sequence[str], body_start: int, parsed: int = LINES_PARSED) -> tuple[Block, ...]:
-    """Return the same blocks, and ask the parser only where it is not certain what lines are."""
+    """Return the same blocks, and call the parser only where the kind of a line is uncertain."""
     return bounded_blocks(lines, body_start, parsed)[0]
 
 
 def bounded_blocks(
     lines: Sequence[str], body_start: int, parsed: int = LINES_PARSED, room: int = MOST_PARSED
 ) -> tuple[tuple[Block, ...], int | None]:
-    """Return the blocks, and the line from which on they are paragraphs, as the parser had read enough; or None."""
+    """Return the blocks, and the line from which they are paragraphs, by the parser's limit, or None."""
     blocks, place = blocks_by_lines(lines, body_start)
     while place < len(lines):
         found, room = _next_blocks(lines, place, parsed, room)
@@ -90,9 +89,9 @@ def bounded_blocks(
 
 
 def _next_blocks(lines: Sequence[str], start: int, size: int, room: int) -> tuple[list[Block], int]:
-    """Return the blocks of the next lines, without those that may go on behind them; none at the end of the file.
+    """Return the blocks of the next lines, without those that may continue; none at the end of the file.
 
-    And how much may still be parsed: below 0 these were not.
+    And the remaining budget of the parser: below 0 these were not parsed.
     """
     stop = min(start + size, len(lines))
     cost = sum(map(_cost, lines[start:stop]))
@@ -103,7 +102,7 @@ def _next_blocks(lines: Sequence[str], start: int, size: int, room: int) -> tupl
         found = [*_blocks(lines, start, stop)]
         if stop == len(lines):
             return found, room
-        # A block that another one follows has ended, and what it is depends on nothing behind a blank line.
+        # A block that another one follows has ended, and its kind depends on nothing behind a blank line.
         blank = max((number for number in range(start, stop) if not lines[number].strip(" \t")), default=start)
         ended = [block for block in found[:-1] if block.end <= blank]
         if ended:
@@ -119,7 +118,7 @@ def _cost(line: str) -> int:
 
 
 def _unmarked(document: ParsedText) -> ParsedText:
-    """Take the markers out of what is neither code nor table."""
+    """Remove the markers from text that is neither code nor table."""
     lines, marks, code = list(document.lines), list[Mark](), _code_in(document)
     stop = _parsed_to(document)
     for block in document.blocks:
@@ -150,7 +149,7 @@ def _code_in(document: ParsedText) -> set[int]:
 
 
 def _parsed_to(document: ParsedText) -> int:
-    """Return the line behind the last one that the parser may read to tell code from text: markers behind it stay."""
+    """Return the line behind the last one parsed to distinguish code from text: markers behind it stay."""
     costs = accumulate(map(_cost, document.lines[document.front.body_start :]))
     return document.front.body_start + sum(1 for _ in takewhile(lambda cost: cost <= MOST_PARSED, costs))
 
@@ -187,7 +186,7 @@ def _blocks(lines: Sequence[str], first: int, stop: int) -> Iterator[Block]:
 
 
 def _without_gaps(lines: Sequence[str], start: int, blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield the blocks, and whatever text stands between them that the parser makes no block of (link definitions)."""
+    """Yield the blocks, and the text between them that the parser makes no block of (link definitions)."""
     for block in blocks:
         first, end = block[0], block[1]
         if start < first:

@@ -1,26 +1,42 @@
-"""Which files are read: ignore rules honoured, and nothing outside the root, no device, no pipe, no binary.
-
-Files and folders may be swapped for links at any moment. So folders are listed and files are read through descriptors,
-opened one path component after the other from the root without following links; where a platform has no such calls,
-what was opened is compared with what is at the resolved path.
-"""
+"""Traversal of folders without leaving the root: ignore rules, globs, links refused."""
 
 from __future__ import annotations
 
 import codecs
 import errno
+import json
 import os
+import re
 import stat
 from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import lru_cache, partial
 from operator import attrgetter
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..analysis.text import is_clean
-from .exported import REASON, is_export
+from ..analysis.normalize import is_clean
+from ..errors import ConfigError
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+
+
+# No other line has all of these: they are about the life of a memory.
+_OF_AN_EXPORT = frozenset({"id", "kind", "text", "scope", "superseded_by", "expires_given", "content_hash", "history"})
+REASON = "an export of whyrank; it is no log of turns, and `whyrank import whyrank FILE` takes it in as it was"
+
+
+def is_export(text: str) -> bool:
+    """Return whether a text is an export, by its first line."""
+    first = text.lstrip().partition("\n")[0]
+    if not all(f'"{name}"' in first for name in _OF_AN_EXPORT):
+        return False
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and record.keys() >= _OF_AN_EXPORT
+
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 PLAIN = frozenset({".txt", ".text"})
@@ -31,7 +47,7 @@ IGNORE_FILES = (".gitignore", ".whyrankignore")
 _TOPS = (".git", ".whyrank")
 _NEVER = frozenset({"node_modules", "__pycache__"})
 _BINARY_PROBE_BYTES = 8_192
-_BYTES_AT_A_TIME = 1_048_576  # of a file that has grown since its size was asked for
+_BYTES_AT_A_TIME = 1_048_576  # of a file that has grown since its size was read
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _PRINTED = bytes([*b"\t\n\r\f", *range(32, 127)])
 _MOSTLY = 0.75  # of bytes that ASCII prints; of those of Chinese in UTF-16 it prints about half
@@ -39,27 +55,27 @@ _FEW = 0.01  # of characters that cannot be decoded
 _MOST_IGNORE_BYTES = 1_048_576
 _MOST_STARS = 3  # in one part of an ignore rule, and `**` in all of it: matching takes (length of the name)^stars
 
-# openat(2) and its like; without them the check after opening is what there is.
+# openat(2) and its like; without them there is only the check after opening.
 HAS_DIR_FD = os.open in os.supports_dir_fd and os.scandir in os.supports_fd and hasattr(os, "O_NOFOLLOW")
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _FOLDER = _READ_ONLY | getattr(os, "O_DIRECTORY", 0)
-# Opening a pipe without O_NONBLOCK would hang for ever, and the path may have become one since we looked.
+# Opening a pipe without O_NONBLOCK would hang for ever, and the path may have become one since the stat.
 _FILE = _READ_ONLY | getattr(os, "O_NONBLOCK", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-# What opening a link without following it fails with, by platform and flags.
+# Errors of opening a link without following it, by platform and flags.
 _IS_LINK = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 _SWAPPED = "it or a folder on the way to it has become a link that leads out"
 
 
 class Root(NamedTuple):
-    """The folder that nothing is read outside of: as it was named, and its device and inode when it was looked at."""
+    """Folder that nothing is read outside of: its path, and its device and inode at the time of the stat."""
 
     path: str
     identity: tuple[int, int] | None = None
 
 
-class Found(NamedTuple):
-    """A file worth reading, with what a stat says of it, and the folder it must be read below (its own, if None)."""
+class FileEntry(NamedTuple):
+    """File to read, with its size and time from stat, and the folder it must be below (its own, if None)."""
 
     path: str
     size: int
@@ -67,7 +83,7 @@ class Found(NamedTuple):
     root: Root | None = None
 
 
-class Skipped(NamedTuple):
+class SkippedPath(NamedTuple):
     """A path that was not read, and why; `failed` if it should have been readable."""
 
     path: str
@@ -76,14 +92,14 @@ class Skipped(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """The ignore rules of one folder, which hold for what is below it."""
+    """Ignore rules of one folder, which apply to everything below it."""
 
     folder: Path
     spec: GitIgnoreSpec
 
 
 class Content(NamedTuple):
-    """The text of a file, whether bytes had to be replaced, and what else is to be said of its encoding."""
+    """Text of a file, with a flag for replaced bytes and a remark about its encoding."""
 
     text: str
     data: bytes
@@ -92,7 +108,7 @@ class Content(NamedTuple):
 
 
 def is_readable(path: str) -> bool:
-    """Tell whether a file in a folder is one we read, by its name."""
+    """Return whether a file in a folder is of a readable type, by its name."""
     return _suffix(path) in SUFFIXES
 
 
@@ -102,8 +118,8 @@ def _suffix(path: str) -> str:
 
 def walk(
     root: Path, wanted: Callable[[str], bool] = is_readable, below: Path | None = None
-) -> Iterator[Found | Skipped]:
-    """Yield the readable files at or below a path, in order, and what was passed over; in folders only the wanted.
+) -> Iterator[FileEntry | SkippedPath]:
+    """Yield the readable files at or below a path, in order, and the skipped; in folders only `wanted`.
 
     Nothing is read outside of the path, or of the folder `below` that it lies in.
     """
@@ -113,7 +129,7 @@ def walk(
     rules: list[Rule] = []
     for folder in _folders_above(root):
         yield from _add_rules(folder, rules, _root(folder))
-    # What is named is wanted, even if it is ignored from above.
+    # A named file is wanted, even if it is ignored from above.
     top = _Entry(str(root), os.path.islink(root), True, ())
     yield from _walk_folder(root, () if _ignored(top, rules) else tuple(rules), wanted, _root(below or root))
 
@@ -122,12 +138,12 @@ def _root(folder: Path) -> Root:
     try:
         status = os.stat(folder)
     except OSError:
-        return Root(str(folder))  # whoever opens it will hear of it
+        return Root(str(folder))  # opening it will raise the error
     return Root(str(folder), (status.st_dev, status.st_ino))
 
 
 def _folders_above(root: Path) -> list[Path]:
-    """Return the folders whose ignore rules hold here too: those from the repository or workspace down to the root."""
+    """Return the folders above with ignore rules that apply too: from the repository or workspace down."""
     above = [root, *root.parents]
     for place, folder in enumerate(above):
         if any(os.path.exists(folder / mark) for mark in _TOPS):
@@ -136,7 +152,7 @@ def _folders_above(root: Path) -> list[Path]:
 
 
 class _Entry(NamedTuple):
-    """What stands in a folder, as the folder tells it, and the rules that hold for it."""
+    """Entry of a folder listing, with the ignore rules that apply to it."""
 
     path: str
     is_link: bool
@@ -146,8 +162,8 @@ class _Entry(NamedTuple):
 
 def _walk_folder(
     top: Path, inherited: tuple[Rule, ...], wanted: Callable[[str], bool], root: Root
-) -> Iterator[Found | Skipped]:
-    """Walk with a stack of what is left to do: folders may be nested deeper than functions."""
+) -> Iterator[FileEntry | SkippedPath]:
+    """Traverse folders with an explicit stack: they may be nested deeper than calls."""
     left = [_Entry(str(top), False, True, inherited)]
     while left:
         entry = left.pop()
@@ -155,24 +171,24 @@ def _walk_folder(
             if wanted(entry.path):
                 yield _look(entry.path, root)
             continue
-        # What was a folder when its own folder was listed may have become a link since.
+        # A folder at the time of listing may have become a link since.
         if entry.is_link or (entry.path != str(top) and os.path.islink(entry.path)):
-            yield Skipped(entry.path, "a link to a folder; links are not followed")
+            yield SkippedPath(entry.path, "a link to a folder; links are not followed")
             continue
         rules = list(entry.rules)
         yield from _add_rules(Path(entry.path), rules, root)
         try:
             below = _entries(entry.path, root, tuple(rules))
         except _LeadsOut as error:
-            yield Skipped(entry.path, str(error))
+            yield SkippedPath(entry.path, str(error))
         except OSError as error:
-            yield Skipped(entry.path, f"cannot be read: {error.strerror}", failed=True)
+            yield SkippedPath(entry.path, f"cannot be read: {error.strerror}", failed=True)
         else:
             left += [one for one in below if not _ignored(one, rules)]
 
 
 def _entries(folder: str, root: Root, rules: tuple[Rule, ...]) -> list[_Entry]:
-    """Return what stands in a folder, the last first."""
+    """Return the entries of a folder in reverse order."""
     descriptor = open_below(root, folder, _FOLDER) if HAS_DIR_FD else None
     try:
         with os.scandir(folder if descriptor is None else descriptor) as listed:
@@ -185,14 +201,14 @@ def _entries(folder: str, root: Root, rules: tuple[Rule, ...]) -> list[_Entry]:
 
 
 def _kind(entry: os.DirEntry[str]) -> tuple[bool, bool]:
-    """Tell whether something is a link, and whether it is a folder or leads to one."""
+    """Return whether an entry is a link, and whether it is a folder or leads to one."""
     try:
         return entry.is_symlink(), entry.is_dir()
     except OSError:  # a link that leads to itself
         return True, False
 
 
-def _add_rules(folder: Path, rules: list[Rule], root: Root) -> Iterator[Skipped]:
+def _add_rules(folder: Path, rules: list[Rule], root: Root) -> Iterator[SkippedPath]:
     """Add the ignore rules of a folder; a line that is no pattern is passed over and named."""
     for name in IGNORE_FILES:
         file = folder / name
@@ -201,37 +217,37 @@ def _add_rules(folder: Path, rules: list[Rule], root: Root) -> Iterator[Skipped]
         try:
             data = _bytes_of(str(file), _MOST_IGNORE_BYTES, root)
         except _LeadsOut as error:
-            yield Skipped(str(file), str(error))
+            yield SkippedPath(str(file), str(error))
             continue
         except OSError as error:
-            yield Skipped(str(file), f"cannot be read: {error.strerror}", failed=True)
+            yield SkippedPath(str(file), f"cannot be read: {error.strerror}", failed=True)
             continue
         if data is None or len(data) > _MOST_IGNORE_BYTES:
-            yield Skipped(str(file), f"no file of ignore rules, or over the cap of {_MOST_IGNORE_BYTES:,} bytes")
+            yield SkippedPath(str(file), f"no file of ignore rules, or over the cap of {_MOST_IGNORE_BYTES:,} bytes")
             continue
         lines = data.decode("utf-8", errors="replace").splitlines()
         rules.append(Rule(folder, (yield from _spec(file, lines))))
 
 
-def _spec(file: Path, lines: Sequence[str]) -> Generator[Skipped, None, GitIgnoreSpec]:
+def _spec(file: Path, lines: Sequence[str]) -> Generator[SkippedPath, None, GitIgnoreSpec]:
     from pathspec import GitIgnoreSpec  # many folders ignore nothing, and it takes long to load
 
     good = []
     for number, line in enumerate(lines, 1):
         if max(line.count("**"), *(part.count("*") for part in line.split("/"))) > _MOST_STARS:
-            yield Skipped(f"{file}:{number}", f"{line[:80]!r} has more than {_MOST_STARS} stars in one part")
+            yield SkippedPath(f"{file}:{number}", f"{line[:80]!r} has more than {_MOST_STARS} stars in one part")
             continue
         try:
             GitIgnoreSpec.from_lines([line])
         except ValueError:
-            yield Skipped(f"{file}:{number}", f"{line!r} is no pattern")
+            yield SkippedPath(f"{file}:{number}", f"{line!r} is no pattern")
         else:
             good.append(line)
     return GitIgnoreSpec.from_lines(good)
 
 
 def _ignored(entry: _Entry, rules: Sequence[Rule]) -> bool:
-    """Tell whether a path is ignored: as with git, the last rule that speaks of it decides."""
+    """Return whether a path is ignored: as with git, the last matching rule decides."""
     ignored, is_folder = False, entry.is_folder and not entry.is_link
     for rule in rules:
         relative = Path(entry.path).relative_to(rule.folder).as_posix() + ("/" if is_folder else "")
@@ -240,46 +256,46 @@ def _ignored(entry: _Entry, rules: Sequence[Rule]) -> bool:
     return ignored
 
 
-def _look(path: str, root: Root) -> Found | Skipped:
+def _look(path: str, root: Root) -> FileEntry | SkippedPath:
     if not is_clean(path):
-        return Skipped(repr(path), "its name is no valid Unicode")
+        return SkippedPath(repr(path), "its name is no valid Unicode")
     try:
         status = os.lstat(path)  # it may have become a link since its folder was listed
         if stat.S_ISLNK(status.st_mode):
             if not Path(path).resolve(strict=True).is_relative_to(Path(root.path).resolve()):
-                return Skipped(path, "a link that leads out of the folder")
+                return SkippedPath(path, "a link that leads out of the folder")
             status = os.stat(path)
     except (OSError, RuntimeError) as error:
-        return Skipped(path, f"cannot be read: {getattr(error, 'strerror', None) or error}", failed=True)
+        return SkippedPath(path, f"cannot be read: {getattr(error, 'strerror', None) or error}", failed=True)
     if not stat.S_ISREG(status.st_mode):
-        return Skipped(path, "not a regular file")
-    return Found(path, status.st_size, status.st_mtime_ns, root)
+        return SkippedPath(path, "not a regular file")
+    return FileEntry(path, status.st_size, status.st_mtime_ns, root)
 
 
-def read(found: Found, max_bytes: int) -> Content | Skipped:
-    """Read a file as text: never a pipe or a device, never more than the cap, never a binary, no export of ours."""
+def read(found: FileEntry, max_bytes: int) -> Content | SkippedPath:
+    """Read a file as text: no pipe or device, no more than the cap, no binary file, no export of ours."""
     if found.size > max_bytes:
-        return Skipped(found.path, f"{found.size:,} bytes, over the cap of {max_bytes:,}")
+        return SkippedPath(found.path, f"{found.size:,} bytes, over the cap of {max_bytes:,}")
     try:
         data = _bytes_of(found.path, max_bytes, found.root or Root(os.path.dirname(found.path) or "."))
     except _LeadsOut as error:
-        return Skipped(found.path, str(error))
+        return SkippedPath(found.path, str(error))
     except OSError as error:
-        return Skipped(found.path, f"cannot be read: {error.strerror}", failed=True)
+        return SkippedPath(found.path, f"cannot be read: {error.strerror}", failed=True)
     if data is None:
-        return Skipped(found.path, "not a regular file")
+        return SkippedPath(found.path, "not a regular file")
     if len(data) > max_bytes:
-        return Skipped(found.path, f"grown over the cap of {max_bytes:,} bytes")
+        return SkippedPath(found.path, f"grown over the cap of {max_bytes:,} bytes")
     content = _decoded(data)
     if content is None:
-        return Skipped(found.path, "a binary file")
+        return SkippedPath(found.path, "a binary file")
     if _suffix(found.path) in LOGS and is_export(content.text):
-        return Skipped(found.path, REASON)
+        return SkippedPath(found.path, REASON)
     return content._replace(text=content.text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def _decoded(data: bytes) -> Content | None:
-    """Decode a file as UTF-8, or as UTF-16 if it begins with its mark and is such; None for a binary file."""
+    """Decode a file as UTF-8, or as UTF-16 if its mark and its bytes are UTF-16; None for a binary file."""
     mark = data[:2]
     if mark in _UTF16_MARKS and _is_utf16(data):
         text = data.decode("utf-16", errors="replace")
@@ -296,7 +312,7 @@ def _decoded(data: bytes) -> Content | None:
 
 
 def _is_utf16(data: bytes) -> bool:
-    """Tell whether bytes behind a mark of UTF-16 are such: they decode, and are not text as they stand."""
+    """Return whether bytes after a UTF-16 mark are UTF-16: they decode, and are not text as they are."""
     text, rest = data.decode("utf-16", errors="replace"), data[2:]
     if text.count("\ufffd") > 1 + _FEW * len(text):
         return False
@@ -312,14 +328,14 @@ def _is_utf16(data: bytes) -> bool:
 
 
 class _LeadsOut(OSError):
-    """A path leads out of the root; told as it stands."""
+    """A path leads out of the root; the message is fixed."""
 
     def __str__(self) -> str:
         return _SWAPPED
 
 
 def _bytes_of(path: str, max_bytes: int, root: Root) -> bytes | None:
-    """Return the bytes of a regular file below a root, one more than the cap if it has more; None for a pipe."""
+    """Return the bytes of a regular file below a root, at most one above the cap; None for a pipe."""
     descriptor = open_below(root, path, _FILE)
     try:
         status = os.fstat(descriptor)
@@ -327,7 +343,7 @@ def _bytes_of(path: str, max_bytes: int, root: Root) -> bytes | None:
             return None
         wanted = min(status.st_size, max_bytes) + 1
         parts = [os.read(descriptor, wanted)]
-        if len(parts[0]) == status.st_size < wanted:  # as it said, and there was room for more
+        if len(parts[0]) == status.st_size < wanted:  # the size of the stat, and the buffer was larger
             return parts[0]
         while parts[-1] and (room := max_bytes + 1 - sum(map(len, parts))) > 0:
             parts.append(os.read(descriptor, min(room, _BYTES_AT_A_TIME)))
@@ -337,7 +353,7 @@ def _bytes_of(path: str, max_bytes: int, root: Root) -> bytes | None:
 
 
 def open_below(root: Root, path: str, flags: int = _FILE, has_dir_fd: bool = HAS_DIR_FD) -> int:
-    """Open a file or folder below a root and return its descriptor; a link must lead to somewhere below it too."""
+    """Open a file or folder below a root and return its descriptor; a link must lead below it too."""
     if not has_dir_fd:
         return _opened_and_compared(root, path, flags)
     try:
@@ -345,17 +361,17 @@ def open_below(root: Root, path: str, flags: int = _FILE, has_dir_fd: bool = HAS
     except OSError as error:
         if isinstance(error, _LeadsOut) or error.errno not in _IS_LINK:
             raise
-    # It is a link, or stands behind one: the place it leads to is opened, and has no links on the way.
+    # It is a link, or lies behind one: its target is opened, and has no links on the way.
     return _opened_by_parts(root, _relative(_resolved(root, path), os.path.realpath(root.path)), flags)
 
 
 def _relative(path: str, top: str) -> str:
-    """Return a path as it is seen from a folder, as `os.path.relpath` does, which takes longer than opening it."""
+    """Return a path relative to a folder, as `os.path.relpath`, which takes longer than opening a file."""
     return path[len(top) + 1 :] if path.startswith(top + os.sep) else os.path.relpath(path, top)
 
 
 def _resolved(root: Root, path: str) -> str:
-    """Return where a path leads, which must be below the root."""
+    """Return the target of a path, which must be below the root."""
     real, top = os.path.realpath(path), os.path.realpath(root.path)
     if os.path.commonpath([real, top]) != top:
         raise _LeadsOut
@@ -382,7 +398,7 @@ def _opened_by_parts(root: Root, relative: str, flags: int) -> int:
 
 
 def _opened_and_compared(root: Root, path: str, flags: int) -> int:
-    """Open a path, and refuse it if something else is where the path leads to now, or that is not below the root."""
+    """Open a path, and refuse it if its target has changed meanwhile or is not below the root."""
     descriptor = os.open(path, flags)
     try:
         there, opened = os.lstat(_resolved(root, path)), os.fstat(descriptor)
@@ -392,3 +408,108 @@ def _opened_and_compared(root: Root, path: str, flags: int) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+_WILD = re.compile(r"[*?\[]")
+_MAX_PATTERN = 1_000  # characters; no pattern typed by hand is longer
+
+MISSING = "does not exist"
+
+
+def parsed(patterns: str | Sequence[str]) -> tuple[str, ...]:
+    """Parse patterns, separated by commas in a text; one that leads out of the workspace is an error."""
+    given = patterns.split(",") if isinstance(patterns, str) else patterns
+    found = tuple(dict.fromkeys(pattern.strip() for pattern in given if pattern.strip()))
+    if not found:
+        raise ConfigError("there is no pattern", "give some, separated by commas: skills/**/*.md,TOOLS.md")
+    for pattern in found:
+        path = PurePosixPath(pattern)
+        if path.is_absolute() or ".." in path.parts or "\0" in pattern or len(pattern) > _MAX_PATTERN:
+            raise ConfigError(
+                f"the pattern {pattern[:80]!r} leads out of the workspace, or is none",
+                "give patterns relative to the workspace; --workspace names another one",
+            )
+        _check(pattern)
+    return found
+
+
+def _check(pattern: str) -> None:
+    try:
+        _expression(pattern)
+    except re.error as error:
+        raise ConfigError(
+            f"{pattern[:80]!r} is no pattern: {error}", "write skills/**/*.md or notes/[a-f]*.md"
+        ) from error
+
+
+def matching(workspace: Path, patterns: Sequence[str]) -> Iterator[FileEntry | SkippedPath]:
+    """Yield the matching files, each once, in the order of the patterns, and the skipped."""
+    seen: set[Path] = set()
+    inside = workspace.resolve()
+    for pattern in patterns:
+        for item in _of_pattern(workspace, pattern):
+            path = Path(item.path)
+            if path in seen:
+                continue
+            seen.add(path)
+            yield (_astray(path, inside) or item) if isinstance(item, FileEntry) else item
+
+
+def is_match(path: str, pattern: str) -> bool:
+    """Return whether a path matches: `*` and `?` stay inside a folder, `**` spans any number, also none."""
+    return _expression(pattern).fullmatch(path) is not None
+
+
+def _of_pattern(workspace: Path, pattern: str) -> Iterator[FileEntry | SkippedPath]:
+    parts = PurePosixPath(pattern).parts
+    wild = next((number for number, part in enumerate(parts) if _WILD.search(part)), None)
+    root = workspace.joinpath(*parts[:wild])
+    if not os.path.lexists(root):
+        yield SkippedPath(str(root), MISSING, failed=wild is None)
+    elif astray := _astray(root, workspace.resolve()):
+        yield astray
+    elif wild is None and os.path.isdir(root):
+        below = f"`{pattern.rstrip('/')}/**/*.md` means the markdown below it"
+        yield SkippedPath(str(root), f"is a folder; {below}", failed=True)
+    else:
+        wanted = partial(_is_match_below, workspace, pattern)
+        yield from walk(root, wanted, below=workspace)
+
+
+def _is_match_below(workspace: Path, pattern: str, path: str) -> bool:
+    return is_match(Path(path).relative_to(workspace).as_posix(), pattern)
+
+
+def _astray(path: Path, workspace: Path) -> SkippedPath | None:
+    """Return why to skip a file that is inside by name only: a folder on its path may be a link."""
+    try:
+        if path.resolve(strict=True).is_relative_to(workspace):
+            return None
+    except (OSError, RuntimeError) as error:
+        return SkippedPath(str(path), f"cannot be read: {getattr(error, 'strerror', None) or error}", failed=True)
+    return SkippedPath(str(path), "a link that leads out of the workspace")
+
+
+@lru_cache(maxsize=256)
+def _expression(pattern: str) -> re.Pattern[str]:
+    parts = PurePosixPath(pattern).parts
+    written = ""
+    for number, part in enumerate(parts):
+        is_last = number == len(parts) - 1
+        if part == "**":
+            written += ".+" if is_last else "(?:[^/]+/)*"
+        else:
+            written += "".join(_letter(piece) for piece in re.findall(r"\[!?[^\]/]+\]|.", part, re.DOTALL))
+            written += "" if is_last else "/"
+    return re.compile(written, re.DOTALL)
+
+
+def _letter(piece: str) -> str:
+    if piece in ("*", "?"):
+        return "[^/]*" if piece == "*" else "[^/]"
+    if len(piece) == 1:
+        return re.escape(piece)
+    inside = piece[1:-1]
+    negated = inside.startswith("!")
+    letters = re.sub(r"([\\\[\]^&~|])", r"\\\1", inside.removeprefix("!"))
+    return f"[^/{letters}]" if negated else f"[{letters}]"

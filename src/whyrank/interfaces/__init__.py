@@ -1,1 +1,1 @@
-"""The doors: the command line now, others beside it; one JSON shape and one error table for all."""
+"""Interfaces: command line, HTTP and MCP, over one JSON form and one table of errors."""

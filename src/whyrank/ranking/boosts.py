@@ -1,20 +1,24 @@
-"""Boosts for words of names, slugs and summaries, as skill registries give them: points added to the score."""
+"""Boosts: tokens, names, importance, recency, entities."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple
 
-from ..columns import MemoryId
-from ..hits import Context, Labels, Ranking
-from ..trail import Step
-from ..types import Memory
-from ..wording import counted
-from .finite import check_finite
-from .order import resteps
+from ..errors import ConfigError
+from ..formatting import counted, which
+from ..types.columns import MemoryId
+from ..types.memory import USUAL_IMPORTANCE, Memory, Notice
+from ..types.names import TermBoost
+from ..types.query import Statistics, inverse_frequency
+from ..types.results import Context, Hit, Labels, Ranking
+from ..types.trail import Step
+from .ranking import keep, renumber, resteps
+from .stages import SECONDS_PER_DAY, TIERS, check_finite
 
-EXACT_POINTS = 2.0  # a word of the query that stands in the text
+EXACT_POINTS = 2.0  # a word of the query that occurs in the text
 PREFIX_POINTS = 1.0  # one that begins a word of the text
 ALL_POINTS = 3.0  # when every word of the query is found
 FEW_WORDS = 2  # up to here every word must be found …
@@ -23,7 +27,7 @@ LEAST_SHARE = 0.6  # … and above, this share of them
 
 @dataclass(frozen=True)
 class TokenPoints:
-    """What a text has of the words of a query: how many of them whole, how many as beginnings, and the points."""
+    """Matches of the query's words in a text: whole words, prefixes, and the points for both."""
 
     exact: int
     prefix: int
@@ -43,7 +47,7 @@ class TokenPoints:
 
 
 def token_points(asked: Sequence[str], words: Sequence[str]) -> TokenPoints:
-    """Count which words of a query stand in a text, whole or as the beginning of a word."""
+    """Count the words of a query that occur in a text, whole or as the prefix of a word."""
     if not words:
         return TokenPoints(0, 0, len(asked))
     known = set(words)
@@ -60,7 +64,7 @@ _UNLABELLED = Labels()
 
 
 def _by_labels(context: Context, steps: Callable[[Labels], list[Step]]) -> Callable[[MemoryId], Sequence[Step]]:
-    """Return the steps of memories by their labels: none where no word of the query begins one of these, as mostly."""
+    """Return a function from ids to steps: none for labels in which no word of the query begins a word."""
     every = "".join([labels.spelled for labels in context.labels.values()])
     beginnings = [begun for word in context.analysis.probe.words if (begun := f" {word}") in every]
 
@@ -92,23 +96,63 @@ class TokenMatch:
             yield Step("token-match", self.op, number, f"{self.weight:g} × {points.value:g} points: {points}")
 
     def known(self, memory: Memory, context: Context) -> TokenPoints:
-        """Return what the labels of a memory have of the words of the query."""
+        """Return the matches of the query's words in the labels of a memory."""
         return self._counted(context.labels.get(memory.id, _UNLABELLED), context)
 
     def _counted(self, labels: Labels, context: Context) -> TokenPoints:
         return token_points(context.analysis.probe.words, (*labels.name, *labels.slug, *labels.summary))
 
     def numbers(self, points: TokenPoints) -> tuple[float, ...]:
-        """Return what points are worth, if anything."""
+        """Return the bonus of these points, if not zero."""
         worth = self.weight * points.value
         return (worth,) if worth else ()
+
+
+@dataclass(frozen=True)
+class TokenGate:
+    """Gate for queries of one or two words: only memories that hold every word stay.
+
+    A word counts where it begins a word of the name, the slug or the summary, or of the text where there is no summary.
+    """
+
+    most_words: int = FEW_WORDS
+    reads_memories = reads_labels = True
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Drop memories that lack a word, unless their name is the query, perhaps with a typo."""
+        asked = self.asked(context)
+        if not asked:
+            return ranking
+
+        def reason(hit: Hit) -> str | None:
+            labels = context.labels.get(hit.id, _UNLABELLED)
+            words = (*labels.name, *labels.slug, *labels.summary, *labels.body)
+            lacking = [word for word in asked if not _begins(word, words)]
+            match = context.names.get(hit.id)
+            if not lacking or (match is not None and TIERS.get(match.relation)):
+                return None
+            told = " and ".join(map(repr, lacking))
+            return f"it does not hold {told}, and a query of {counted(len(asked), 'word')} must match whole"
+
+        kept = keep(ranking, "token-gate", reason)
+        return kept if kept.hits or not ranking.hits else replace(kept, notices=(*kept.notices, _NOTHING_PASSED))
+
+    def asked(self, context: Context) -> Sequence[str]:
+        """Return the words that must all match: those of a short query, else none."""
+        words = context.analysis.probe.words
+        return words if len(words) <= self.most_words else ()
+
+
+_NOTHING_PASSED = Notice(
+    "token-gate", "no memory holds every word of the query, as this recipe asks of short ones; ask in more words"
+)
 
 
 _Found = Literal["every word", "every word as a beginning"]
 
 
 class Labelled(NamedTuple):
-    """How the words of a query stand in the slug and in the name of a memory, and what its summary has of them."""
+    """Matches of the query's words in the slug, the name and the summary of a memory."""
 
     slug: _Found | None
     name: _Found | None
@@ -117,7 +161,7 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class Boosts:
-    """Add a bonus where the slug or the name holds every word of the query, a smaller one for beginnings of words.
+    """Bonus where the slug or the name holds every word of the query, a smaller one for prefixes.
 
     The summary counts by its points: see TokenMatch.
     """
@@ -141,7 +185,7 @@ class Boosts:
         return (Step("boosts", self.op, *told) for told in self._bonuses(self._standing(labels, context)))
 
     def known(self, memory: Memory, context: Context) -> Labelled:
-        """Return how the words of the query stand in the labels of a memory."""
+        """Return the matches of the query's words in the labels of a memory."""
         return self._standing(context.labels.get(memory.id, _UNLABELLED), context)
 
     def _standing(self, labels: Labels, context: Context) -> Labelled:
@@ -167,7 +211,7 @@ class Boosts:
 
 
 def _found(asked: Sequence[str], words: Sequence[str]) -> _Found | None:
-    """Tell whether a label has every word of a query, else whether every one begins a word of it."""
+    """Return whether a label holds every word of a query, or else every one as a prefix, or neither."""
     if not asked or not words or not _begins(asked[0], words):
         return None
     if all(word in words for word in asked):
@@ -175,8 +219,124 @@ def _found(asked: Sequence[str], words: Sequence[str]) -> _Found | None:
     return "every word as a beginning" if all(_begins(word, words) for word in asked) else None
 
 
-# What ClawHub gave, and what its pull request 266 proposed.
+# ClawHub's values, and those its pull request 266 proposed.
 PRESETS = {
     "clawhub": Boosts(slug_exact=1.4, slug_prefix=0.8, name_exact=1.1, name_prefix=0.6),
     "clawhub-266": Boosts(slug_exact=3.0, slug_prefix=1.5, name_exact=2.5, name_prefix=1.2, summary=0.3),
 }
+
+
+MOST_IMPORTANT = 5
+LEAST_OF_THE_MOST_IMPORTANT = 1.0  # lower bound of the decay of the most important memories
+
+
+@dataclass(frozen=True)
+class Base:
+    """+ importance · exp(−λ · distance), λ = rate / importance²: important memories decay more slowly.
+
+    The distance is in messages for the turns of a chat, in whole days for everything else; evergreen memories have
+    none.
+    """
+
+    rate: float = 0.05
+    reads_memories = reads_chats = True
+    op: ClassVar[Literal["add"]] = "add"
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.rate) or self.rate < 0:
+            raise ConfigError(f"the rate of forgetting is {self.rate}", "give a number from 0 upwards; 0.05 is usual")
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Add to each hit the value of its importance, decayed by distance."""
+        return renumber(ranking, self, context, self._step)
+
+    def _step(self, known: tuple[int, float, str]) -> Step:
+        importance, distance, unit = known
+        kept, (worth,) = self._kept(importance, distance), self.numbers(known)
+        why = f"importance {importance} × {kept:.3f} remembered, {distance:.0f} {unit}"
+        return Step("base", self.op, worth, why if worth == importance * kept else f"{why}; at least 1")
+
+    def known(self, memory: Memory, context: Context) -> tuple[int, float, str]:
+        """Return the importance of a memory, its distance, and the unit of that."""
+        return _importance(memory) or USUAL_IMPORTANCE, *_distance(memory, context)
+
+    def numbers(self, known: tuple[int, float, str]) -> tuple[float]:
+        """Return the addend of a memory of this importance and distance."""
+        importance, distance, _ = known
+        worth = importance * self._kept(importance, distance)
+        return (max(worth, LEAST_OF_THE_MOST_IMPORTANT) if importance == MOST_IMPORTANT else worth,)
+
+    def _kept(self, importance: int, distance: float) -> float:
+        return math.exp(-self.rate / importance**2 * distance)
+
+
+def _importance(memory: Memory) -> int | None:
+    """Return an importance that makes sense, or none."""
+    given = memory.importance
+    return given if given is not None and 1 <= given <= MOST_IMPORTANT else None
+
+
+def _distance(memory: Memory, context: Context) -> tuple[float, str]:
+    """Return the distance of a memory, and its unit."""
+    if memory.is_turn:
+        last = context.chats.get((memory.scope, memory.session), memory.position)
+        behind = max(0, last - memory.position)
+        return float(behind), which(behind, "message ago", "messages ago")
+    since = memory.created if memory.date is None else memory.date
+    if memory.evergreen or not since:
+        return 0.0, "days old"
+    # Whole days, so that the same query has the same answer a second later, through another interface.
+    days = max(0.0, context.query.where.moment - since) // SECONDS_PER_DAY
+    return days, which(int(days), "day old", "days old")
+
+
+@dataclass(frozen=True)
+class Importance:
+    """× (least + each · importance): 0.85 to 1.25 for 1 to 5; memories without one are unchanged."""
+
+    least: float = 0.75
+    each: float = 0.1
+    reads_memories = True
+    op: ClassVar[Literal["scale"]] = "scale"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.least) and math.isfinite(self.each)) or min(self.least, self.each) < 0:
+            raise ConfigError(f"importance: {self.least} and {self.each}", "give numbers from 0 upwards")
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Scale each hit by its importance."""
+        return renumber(ranking, self, context, self._step)
+
+    def _step(self, importance: int) -> Step:
+        return Step("importance", self.op, *self.numbers(importance), f"importance {importance}")
+
+    def known(self, memory: Memory, context: Context) -> int | None:
+        """Return the importance a memory was given, if it makes sense."""
+        return _importance(memory)
+
+    def numbers(self, importance: int) -> tuple[float]:
+        """Return the factor for an importance."""
+        return (self.least + self.each * importance,)
+
+
+@dataclass(frozen=True)
+class EntityBoost:
+    """Repetition of an entity's terms, up to ceil(entity weight × weight) times, in proportion to rarity.
+
+    ratio = idf / ln(N + 1), between 0 and 1; repeats = max(1, round(base × ratio)). A name that nearly every memory
+    holds does not discriminate, and counts once.
+    """
+
+    weight: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.weight) or self.weight < 0:
+            raise ConfigError(f"the entity boost is {self.weight}", "give a number from 0 upwards; 5 is usual")
+
+    def boost(self, entity: str, entity_weight: float, term: str, statistics: Statistics) -> TermBoost:
+        """Return the boost of a term of an entity: its repeats, by its rarity among these memories."""
+        total, held = statistics.total, statistics.frequency.get(term, 0)
+        base = math.ceil(entity_weight * self.weight)
+        most = math.log(total + 1)  # about the idf of a term that no memory holds
+        ratio = min(1.0, max(0.0, inverse_frequency(total, held) / most)) if most else 0.0
+        return TermBoost(entity, term, base, held, total, ratio, max(1, round(base * ratio)))

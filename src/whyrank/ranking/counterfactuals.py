@@ -1,43 +1,119 @@
-"""What would have to be different for two memories to change places: the nearest such value of one number at a time.
-
-Turning a weight, k or a bonus is looked at in numbers alone, many values at once, and for the few memories concerned
-where the others have no say; where the scores are straight lines, the lines cross where the places change, else the
-value is searched for. Stages that nothing is known of rank the whole pool at every look.
-"""
+"""Counterfactuals: the nearest value of one parameter that swaps two memories."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from ..columns import Listed, MemoryId, array_of, column_of
-from ..hits import Context, Hit, Ranking, origins_of
-from ..trail import Key
-from ..types import Run, Signal
+from ..types.columns import Listed, MemoryId, array_of, column_of
+from ..types.query import Run, Signal
+from ..types.results import Context, Hit, Ranking, origins_of
 from .diversity import MMR
 from .fusion import by_content, listed_by, placed_by
-from .ground import Ground
-from .knobs import Knob, knobs, turns_diversity
-from .lineup import behind_of, ids_of
-from .looks import Looks, are_above, can_see, ends_in_diversity
-from .nearest import DIGITS, Look, OneByOne, Together, along, searched
+from .parameters import Knob, knobs
+from .ranking import behind_of, ids_of
 from .recipes import Recipe, rank_pool
-from .stages import Dedup, GroupBySource, MinScore, OpenClawSelection
-from .texts import same_texts
+from .stages import Dedup, GroupBySource, MinScore, OpenClawSelection, same_texts
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+
+NEARLY = 0.99  # this share of a change must not be enough
+_NARROW = 0.996  # a bracket is narrow enough when its inner end is this share of the outer
+_HALVINGS = 60
+_NEARER = 8  # iterations of the search for a nearer value
+DIGITS = 15  # behind the point; a float holds no more
+
+
+Look = Callable[[float], bool]  # whether something happens at a value
+
+
+def searched(knob: Knob, probes: Sequence[float], flips: Look) -> float | None:
+    """Search outwards in both directions, the shorter first, to the first flip; bisect, return the nearer."""
+    nearest: float | None = None
+    ways = (knob.low - knob.value, -1.0), (knob.high - knob.value, 1.0)
+    for _, direction in sorted(ways, key=lambda way: abs(way[0])):
+        inner, has_flipped = knob.value, False
+        for probe in sorted((p for p in probes if (p - knob.value) * direction > 0), key=lambda p: abs(p - knob.value)):
+            if nearest is not None and abs(inner - knob.value) >= abs(nearest - knob.value):
+                break  # all further probes are farther away than the value found in the other direction
+            is_flip = flips(probe)
+            value = _between(knob, inner, probe, flips) if is_flip and not has_flipped else None
+            if value is not None:
+                nearest = value if nearest is None else min(nearest, value, key=lambda found: abs(found - knob.value))
+                break
+            inner, has_flipped = probe, is_flip
+    return nearest
+
+
+def _between(knob: Knob, inner: float, outer: float, flips: Look) -> float | None:
+    """Return a value between one that does not flip and one that does, where 99 % of it does not flip.
+
+    Where 99 % of it flips as well, the places change more than once on the way: the search goes on with the nearer
+    part.
+    """
+    start = knob.value
+    for _ in range(_NEARER):
+        within, beyond = _closed_in(start, inner, outer, flips)
+        value = _tidy(knob, within, beyond)
+        nearly = start + NEARLY * (value - start)
+        if not flips(value):
+            value, nearly = beyond, start + NEARLY * (beyond - start)
+        if not flips(nearly):
+            return value
+        if within == start:
+            return None  # the least change is enough, and less than that as well
+        inner, outer = inner if abs(inner - start) < abs(nearly - start) else start, nearly
+    return None
+
+
+def _closed_in(start: float, inner: float, outer: float, flips: Look) -> tuple[float, float]:
+    """Halve the bracket between a value that does not flip and one that does, until it is narrow."""
+    for _ in range(_HALVINGS):
+        if abs(inner - start) >= _NARROW * abs(outer - start):
+            break
+        middle = (inner + outer) / 2
+        if flips(middle):
+            outer = middle
+        else:
+            inner = middle
+    return inner, outer
+
+
+def _tidy(knob: Knob, inner: float, outer: float) -> float:
+    """Return the number with the fewest digits that flips, and 99 % of which is no further than `inner`."""
+    furthest = knob.value + (inner - knob.value) / NEARLY
+    low, high = sorted((outer, furthest)) if abs(furthest - knob.value) > abs(outer - knob.value) else (outer, outer)
+    low, high = max(low, knob.low), min(high, knob.high)
+    for digits in range(DIGITS):
+        short = round(outer, digits)
+        for candidate in (short, short - 10.0**-digits, short + 10.0**-digits):
+            rounded = round(candidate, digits)
+            if low <= rounded <= high:
+                return rounded
+    return outer
+
+
+def along(knob: Knob, steps: int) -> Iterator[float]:
+    """Yield so many places on the way to either end, a wide knob's by factors."""
+    for end in (knob.low, knob.high):
+        for step in range(1, steps):
+            share = step / steps
+            if knob.wide:
+                yield knob.value * math.exp(share * math.log(end / knob.value))
+            else:
+                yield knob.value + share * (end - knob.value)
+
+
 LEVEL = 1e-9  # closer scores, and smaller changes, are level: rounding, and not evidence, would decide between them
-_JUST = 1e-3  # how far before and behind a crossing is looked, as a share of the change
-_STEPS = 24  # places looked at in each direction where a number has to be searched for …
-_STEPS_OF_THE_DIVERSE = 8  # … where every look places the pool anew …
-_STEPS_OF_LAMBDA = 64, 8, 24  # … for λ, where a look is cheap and places change back and forth; the next if none …
-_STEPS_OF_THE_WHOLE = 8  # … and where it ranks the whole pool
+_JUST = 1e-3  # distance of the probes before and behind a crossing, as a share of the change
+_STEPS = 8  # values probed in each direction where the value has to be searched for
 _STRAIGHT = 1e-9
 
 
@@ -53,12 +129,12 @@ class Change:
 
     @property
     def size(self) -> float:
-        """Return how large the change is, as a share of the number."""
+        """Return the size of the change relative to the number."""
         return abs(self.after - self.before) / (abs(self.before) or 1.0)
 
     @property
     def is_rounding(self) -> bool:
-        """Tell whether it is so small that two whom it turns round are level, whatever their scores."""
+        """Return whether the change is so small that the two memories it swaps are level."""
         return self.size <= LEVEL
 
     def __str__(self) -> str:
@@ -73,7 +149,7 @@ def _shown(value: float, beside: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DroppedTerm:
-    """A term of the question without which two memories change places, and the words of the question that mean it."""
+    """Term of the query without which two memories swap ranks, and the words of the query that mean it."""
 
     term: str
     words: tuple[str, ...] = ()
@@ -91,35 +167,21 @@ class Pool:
     runs: tuple[Run, ...]
     context: Context
     recipe: Recipe
-    whole: Pool | None = field(default=None, repr=False, compare=False)  # that lists all of this one, and maybe more
 
     def ranked(self, recipe: Recipe) -> Ranking:
         """Rank the whole pool by another recipe."""
         return rank_pool(self.runs, recipe, self.context)
 
     def ranked_as_far_as(self, wanted: Collection[MemoryId]) -> Ranking:
-        """Rank the pool by its own recipe, but let diversity place no more than it takes for all of these to stand."""
+        """Rank the pool by its own recipe, but stop diversity once all of these memories are placed."""
         *before, last = self.recipe.stages or (None,)
         if not isinstance(last, MMR):
             return self.ranked(self.recipe)
         others = replace(self.recipe, stages=tuple(stage for stage in before if stage is not None))
         return last.as_far_as(self.ranked(others), self.context, wanted)
 
-    @cached_property
-    def ground(self) -> Ground:
-        """Return what does not change however the pool is ranked."""
-        return self.whole.ground if self.whole else Ground(self.listed, self.context)
-
-    def ground_of(self, pair: Collection[MemoryId]) -> Ground:
-        """Return as much of it as has a say in how two memories stand."""
-        if self.whole:
-            return self.whole.ground_of(pair)
-        if any(isinstance(stage, (MMR, OpenClawSelection)) for stage in self.recipe.stages):
-            return self.ground
-        return Ground(self.beside(pair), self.context)
-
     def beside(self, pair: Collection[MemoryId]) -> list[MemoryId]:
-        """Return two memories with those that may stand in their stead: chunks of their files, and equal texts."""
+        """Return two memories with those that may replace them: chunks of their files, and equal texts."""
         stages, listed, few = self.recipe.stages, self.listed, {*pair}
         if any(isinstance(stage, GroupBySource) for stage in stages):
             theirs = {*origins_of(self.context.memories, [*pair])}
@@ -140,11 +202,11 @@ class Pool:
 
     @cached_property
     def _twins(self) -> list[list[MemoryId]]:
-        """Return the candidates whose text another one has as well, those of one text together."""
+        """Return groups of candidates with the same text."""
         return same_texts([self.context.memories[identity] for identity in self.listed])
 
     def without(self, term: str, words: Signal) -> Pool:
-        """Return the pool as it is when a word is not asked for, and the words say this instead of what they said."""
+        """Return the pool without a query term, with this keyword signal in place of the old one."""
         analysis = self.context.analysis
         asked = replace(
             analysis,
@@ -155,10 +217,10 @@ class Pool:
         context = replace(self.context, analysis=asked, signals={**self.context.signals, words.name: words})
         by_rank = any(vote.normaliser.by_rank for vote in self.recipe.fusion.live(self.runs))
         runs = tuple(self._reranked(run, words, by_rank) if run.name == words.name else run for run in self.runs)
-        return Pool(runs, context, self.recipe, self)
+        return Pool(runs, context, self.recipe)
 
     def _reranked(self, run: Run, words: Signal, by_rank: bool) -> Run:
-        """Return a run with other scores, where the rank counts in their order; what scores nothing is gone."""
+        """Return a run with other scores, reordered if ranks count; candidates with a score of 0 are removed."""
         said = self._said_of(run, words)
         kept = (said > 0.0).nonzero()[0]
         listed, scores = run.ids, said[kept]
@@ -171,7 +233,7 @@ class Pool:
         return Run(run.name, Listed(ids, scores.tolist()), run.notices)
 
     def _said_of(self, run: Run, signal: Signal) -> NDArray[np.float64]:
-        """Return what a signal says of all that a run lists; nothing counts as zero."""
+        """Return a signal's values for all candidates of a run; missing values count as zero."""
         import numpy as np
 
         exact = array_of(signal.values, self._memories)
@@ -181,12 +243,12 @@ class Pool:
 
     @cached_property
     def _memories(self) -> list[MemoryId]:
-        """Return the candidates in the order that signals speak of them."""
+        """Return the candidates in the order of the signals' columns."""
         return [*self.context.memories]
 
     @cached_property
     def _places(self) -> dict[str, NDArray[np.int64]]:
-        """Return where in that order stands what each run lists."""
+        """Return the positions of each run's candidates in that order."""
         import numpy as np
 
         places = {identity: place for place, identity in enumerate(self._memories)}
@@ -194,26 +256,18 @@ class Pool:
 
 
 def changes(pool: Pool, ranking: Ranking, upper: MemoryId, lower: MemoryId) -> tuple[Change, ...]:
-    """Return what would put the lower above the upper, one number at a time, the smallest change first."""
+    """Return the changes of one number each that put the lower above the upper, the smallest first."""
     pair = [*seek(ranking, {upper, lower})]
-    sight: _Sight = _Few(pool, upper, lower) if can_see(pool.recipe) else _Whole(pool, upper, lower)
     found = []
     for knob in knobs(pool.recipe, pool.runs, pool.context, pair):
-        value = _nearest(knob, sight)
+        value = _nearest(knob, pool, upper, lower)
         if value is not None:
             found.append(Change(knob.name, knob.value, value, knob.key, knob.turned(value)))
     return tuple(sorted(found, key=lambda change: change.size))
 
 
 def are_turned(pools: Sequence[Pool], upper: MemoryId, lower: MemoryId) -> list[bool]:
-    """Tell in which of these pools, each a part of one, the lower is clearly above the upper.
-
-    As few of the others are looked at as that takes.
-    """
-    if pools and can_see(pools[0].recipe):
-        ground = pools[0].ground_of((upper, lower))
-        looks = [(Looks(pool.runs, pool.context, ground), pool.recipe) for pool in pools]
-        return are_above(looks, lower, upper, by=LEVEL)
+    """Return, for each of these pools, whether the lower memory is clearly above the upper."""
     rankings = [pool.ranked(pool.recipe) for pool in pools]
     return [is_above(found, lower, upper) and not are_level(found, lower, upper) for found in rankings]
 
@@ -224,23 +278,23 @@ def seek(ranking: Ranking, wanted: set[MemoryId]) -> Iterator[Hit]:
         yield from (hits[place] for place, key in enumerate(ids_of(hits)) if key in wanted)
 
 
-# -- who is above whom -------------------------------------------------------------------------------------------------
+# -- order of two memories ---------------------------------------------------------------------------------------------
 
 
 def is_above(ranking: Ranking, one: MemoryId, other: MemoryId) -> bool:
-    """Tell whether one memory stands and the other stands below it or does not stand at all."""
+    """Return whether one memory is ranked, and the other below it or not at all."""
     first, second = standing(ranking, one), standing(ranking, other)
     return first is not None and (second is None or first < second)
 
 
 def standing(ranking: Ranking, identity: MemoryId) -> tuple[int, int] | None:
-    """Return where a memory stands: its place, or right behind the chunk that stands for its file; None if nowhere."""
+    """Return the rank of a memory, or the place behind the chunk that represents its file; else None."""
     ids = ids_of(ranking.hits)
     return (ids.index(identity), 0) if identity in ids else behind_of(ranking.hits).get(identity)
 
 
 def are_level(ranking: Ranking, one: MemoryId, other: MemoryId) -> bool:
-    """Tell whether nothing but place and content decides between two memories that stand."""
+    """Return whether two ranked memories tie, so that only place and content decide between them."""
     first, second = standing(ranking, one), standing(ranking, other)
     if first is None or second is None:
         return False
@@ -251,108 +305,46 @@ def are_level(ranking: Ranking, one: MemoryId, other: MemoryId) -> bool:
     return a.tier == b.tier and abs(a.score - b.score) <= LEVEL
 
 
-# -- two ways to see ---------------------------------------------------------------------------------------------------
-
-
-class _Sight(Protocol):
-    """Sees two memories under other recipes."""
-
-    @property
-    def steps(self) -> int:
-        """Return at how many places to look in each direction where a number has to be searched for."""
-
-    @property
-    def is_smooth(self) -> bool:
-        """Tell whether two change places nowhere but where scores cross."""
-
-    @property
-    def is_diverse(self) -> bool:
-        """Tell whether diversity has the last word, so that they may do so where no scores cross."""
-
-    def flips(self, knob: Knob) -> Look:
-        """Return what tells whether the lower is above the upper after a turn."""
-
-    def keys(self, knob: Knob, values: Sequence[float]) -> list[dict[MemoryId, Key]]:
-        """Return for each value of a knob the keys of those that have a say."""
-
-
-class _Few:
-    """Sees numbers alone, many recipes at once, and of the pool no more than has a say."""
-
-    def __init__(self, pool: Pool, upper: MemoryId, lower: MemoryId) -> None:
-        self._pool, self._upper, self._lower = pool, upper, lower
-        self._looks = Looks(pool.runs, pool.context, pool.ground_of((upper, lower)))
-        self.is_diverse = ends_in_diversity(pool.recipe)
-        self.steps = _STEPS_OF_THE_DIVERSE if self.is_diverse else _STEPS
-        self.is_smooth = not any(
-            isinstance(stage, (MinScore, OpenClawSelection, Dedup)) for stage in pool.recipe.stages
-        ) and not pool.recipe.fusion.is_capped(pool.runs, pool.context)
-
-    def flips(self, knob: Knob) -> Look:
-        recipe, pair = self._pool.recipe, (self._lower, self._upper)
-        if self.is_diverse and turns_diversity(knob):
-            return Together(lambda values: self._looks.are_above_by(values, recipe, *pair))
-        return Together(lambda values: self._looks.are_above_at(values, knob, recipe, *pair))
-
-    def keys(self, knob: Knob, values: Sequence[float]) -> list[dict[MemoryId, Key]]:
-        few = self._pool.beside((self._upper, self._lower))
-        places = [self._looks.ground.places[identity] for identity in few]
-        seen = self._looks.keys_at(values, knob, self._pool.recipe).among(places)
-        rows = zip(seen.tiers.tolist(), seen.scores.tolist(), strict=True)
-        return [dict(zip(few, zip(tiers, scores, strict=True), strict=True)) for tiers, scores in rows]
-
-
-@dataclass(frozen=True)
-class _Whole:
-    """Ranks the whole pool at every look."""
-
-    pool: Pool
-    upper: MemoryId
-    lower: MemoryId
-    steps: int = _STEPS_OF_THE_WHOLE
-    is_smooth: bool = False
-    is_diverse: bool = False
-
-    def flips(self, knob: Knob) -> Look:
-        return OneByOne(lambda value: is_above(self.pool.ranked(knob.turned(value)), self.lower, self.upper))
-
-    def keys(self, knob: Knob, values: Sequence[float]) -> list[dict[MemoryId, Key]]:
-        pair, rankings = {self.upper, self.lower}, (self.pool.ranked(knob.turned(value)) for value in values)
-        return [{hit.id: hit.key for hit in seek(ranking, pair)} for ranking in rankings]
-
-
 # -- the nearest value -------------------------------------------------------------------------------------------------
 
 
-def _nearest(knob: Knob, sight: _Sight) -> float | None:
+def _nearest(knob: Knob, pool: Pool, upper: MemoryId, lower: MemoryId) -> float | None:
     """Return the nearest value that puts the lower above the upper."""
-    flips = sight.flips(knob)
-    for steps in _STEPS_OF_LAMBDA if sight.is_diverse and turns_diversity(knob) else (sight.steps,):
-        probes = [probe for probe in _probes(knob, sight, steps) if probe != knob.value]
-        # Without any relevance it takes long to tell who is first, so that waits until it is asked for.
-        flips.ahead(probe for probe in probes if probe != knob.low or not turns_diversity(knob))
-        found = searched(knob, probes, flips)
-        if found is not None:
-            return found
-    return None
+    probes = _probes(knob, pool, (upper, lower))
+
+    @cache
+    def flips(value: float) -> bool:
+        return is_above(pool.ranked(knob.turned(value)), lower, upper)
+
+    return searched(knob, [probe for probe in probes if probe != knob.value], flips)
 
 
-def _probes(knob: Knob, sight: _Sight, steps: int) -> list[float]:
-    """Return where to look: around the crossings of straight lines, else along the whole way; at the ends always."""
-    crossings = None if knob.wide or knob.stepped or sight.is_diverse else _crossings(knob, sight)
+def _probes(knob: Knob, pool: Pool, pair: tuple[MemoryId, MemoryId]) -> list[float]:
+    """Return the values to try: around linear crossings, else along the whole range; the ends always."""
+    crossings = None if knob.wide or knob.stepped else _crossings(knob, pool, pair)
     around = [
         knob.value + (crossing - knob.value) * (1 + share) for crossing in crossings or () for share in (-_JUST, _JUST)
     ]
-    on_the_way = [] if crossings is not None and sight.is_smooth else [*along(knob, steps)]
+    on_the_way = [] if crossings is not None and _is_linear(pool) else [*along(knob, _STEPS)]
     return [probe for probe in (*around, *on_the_way, knob.low, knob.high) if knob.low <= probe <= knob.high]
 
 
-def _crossings(knob: Knob, sight: _Sight) -> list[float] | None:
-    """Return where the scores of two memories in one tier cross, or None where they are no straight lines."""
+def _is_linear(pool: Pool) -> bool:
+    """Return whether two memories change places only where their scores cross."""
+    stages = pool.recipe.stages
+    return not any(isinstance(stage, (MinScore, OpenClawSelection, Dedup, MMR)) for stage in stages) and not (
+        pool.recipe.fusion.is_capped(pool.runs, pool.context)
+    )
+
+
+def _crossings(knob: Knob, pool: Pool, pair: tuple[MemoryId, MemoryId]) -> list[float] | None:
+    """Return the values at which the scores of two memories in one tier cross; None if not linear."""
     reach = knob.high - knob.low
     # Away from the ends, where a vote may fall silent; and away from each other.
     places = [knob.low + reach * share for share in (0.2, 0.5, 0.8)]
-    first, middle, last = sight.keys(knob, places)
+    few = {*pool.beside(pair)}
+    rankings = [pool.ranked(knob.turned(place)) for place in places]
+    first, middle, last = ({hit.id: hit.key for hit in seek(ranking, few)} for ranking in rankings)
     lines: dict[MemoryId, tuple[int, float, float]] = {}
     for identity in first.keys() & middle.keys() & last.keys():
         (tier, start), (_, between), (_, end) = first[identity], middle[identity], last[identity]

@@ -1,19 +1,19 @@
-"""Diversity: of results that say the same, the first counts and the rest step back."""
+"""Diversity: MMR over vectors or token sets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..columns import MemoryId
 from ..errors import ConfigError
-from ..hits import Alike, ContentKey, Context, Hit, Ranking, content_keys_of
-from ..trail import Step
-from .likeness import Compiled, Some, likeness_between
-from .lineup import Hits, Stepped, behind_of, chosen, ids_of, scores_of, tiers_of
+from ..types.columns import MemoryId
+from ..types.results import Alike, ContentKey, Context, Hit, Ranking, content_keys_of
+from ..types.trail import Step
+from .ranking import Hits, Stepped, behind_of, chosen, ids_of, scores_of, tiers_of
 from .stages import WINDOW_LIFT
 
 if TYPE_CHECKING:
@@ -24,7 +24,142 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 
-_AT_LEAST = 16  # are placed at once: more than most look at
+_WORD = 64  # bits that are counted at once
+_NO_WORDS: frozenset[str] = frozenset()
+
+
+def likeness_between(ids: Sequence[MemoryId], context: Context) -> Alike:
+    """Return the pairwise similarities of these memories."""
+    return (context.likeness or Similarity({}, {})).between(ids)
+
+
+class Similarity:
+    """Pairwise similarity of memories: by vectors, else by shared words; never below 0.
+
+    Each memory is compared with another once, however often a pool is ranked.
+    """
+
+    def __init__(
+        self,
+        vectors: Mapping[MemoryId, NDArray[np.float32]],
+        tokens: Mapping[MemoryId, frozenset[str]],
+    ) -> None:
+        self._vectors = vectors
+        self._tokens = tokens
+        self._ids = sorted({*vectors, *tokens})
+        self._places = {identity: place for place, identity in enumerate(self._ids)}
+        self._known: dict[int, Floats] = {}
+
+    def between(self, ids: Sequence[MemoryId]) -> Some:
+        """Return the pairwise similarities of these memories; unknown ones have 0."""
+        import numpy as np
+
+        nowhere = len(self._ids)
+        return Some(self, np.array([self._places.get(identity, nowhere) for identity in ids], np.int64))
+
+    @cached_property
+    def square(self) -> Floats:
+        """Return the rows of all."""
+        import numpy as np
+
+        return np.array([self.row(place) for place in range(len(self._ids) + 1)])
+
+    def row(self, place: int) -> Floats:
+        """Return the similarities of all memories to one; the last entry is for unknown ones."""
+        import numpy as np
+
+        known = self._known.get(place)
+        if known is None:
+            known = np.zeros(len(self._ids) + 1)
+            if place < len(self._ids):
+                known[:-1] = self._cosines(place) if self._texts is None else self._texts.row(place)
+                if self._texts is not None and self._embedded[place]:
+                    known[:-1][self._embedded] = self._cosines(int(np.count_nonzero(self._embedded[:place])))
+            self._known[place] = known
+        return known
+
+    def _cosines(self, row: int) -> Floats:
+        # Products of float32 are exact in float64, and the sum of each row, unlike that of a product of matrices, has
+        # an order of its own: a cosine depends on two vectors alone and not on the company.
+        import numpy as np
+
+        vectors = self._doubled
+        cosines: Floats = np.add.reduce(vectors * vectors[row], axis=1)
+        bounded: Floats = np.minimum(np.maximum(cosines, 0.0, out=cosines), 1.0, out=cosines)
+        return bounded
+
+    @cached_property
+    def _embedded(self) -> NDArray[np.bool_]:
+        import numpy as np
+
+        if len(self._vectors) == len(self._ids):
+            return np.ones(len(self._ids), np.bool_)
+        return np.array([identity in self._vectors for identity in self._ids], np.bool_)
+
+    @cached_property
+    def _rows(self) -> NDArray[np.float32]:
+        """Return the vectors of those that have one, a row for each."""
+        import numpy as np
+
+        vectors = [self._vectors[identity] for identity in self._ids if identity in self._vectors]
+        return np.array(vectors, np.float32).reshape(len(vectors), -1) if vectors else np.empty((0, 0), np.float32)
+
+    @cached_property
+    def _doubled(self) -> Floats:
+        import numpy as np
+
+        return self._rows.astype(np.float64)
+
+    @cached_property
+    def _texts(self) -> _Texts | None:
+        """Return the words of all, or nothing where all have vectors, as they nearly always have."""
+        if len(self._vectors) == len(self._ids):
+            return None
+        return _Texts([self._tokens.get(identity, _NO_WORDS) for identity in self._ids])
+
+
+class Some:
+    """Pairwise similarity of a subset of a comparison's memories."""
+
+    def __init__(self, comparison: Similarity, members: Integers) -> None:
+        self._comparison = comparison
+        self._members = members
+
+    def __getitem__(self, place: int, /) -> Floats:
+        return self._comparison.row(int(self._members[place]))[self._members]
+
+    def square(self) -> Floats:
+        """Return the rows of all."""
+        return self._comparison.square[self._members[:, None], self._members]
+
+
+class _Texts:
+    """The words of texts as rows of bits, one for each word, so that those of all are compared at once."""
+
+    def __init__(self, texts: Sequence[frozenset[str]]) -> None:
+        import numpy as np
+
+        held = Counter(chain.from_iterable(texts))
+        shared = (word for word, count in held.items() if count > 1)  # a word of one text alone only makes it longer
+        numbers = {word: number for number, word in enumerate(shared)}
+        bits = np.zeros((len(texts), -(-len(numbers) // _WORD) * _WORD), np.bool_)
+        for row, words in zip(bits, texts, strict=True):
+            row[[numbers[word] for word in words if word in numbers]] = True
+        self.rows = np.packbits(bits, axis=1).view(np.uint64)
+        self.lengths = np.array([len(words) for words in texts], np.int64)
+
+    def row(self, place: int) -> Floats:
+        """Return the share of the words of each text and one that both have (Jaccard)."""
+        import numpy as np
+
+        both = np.bitwise_count(self.rows & self.rows[place]).sum(axis=1, dtype=np.int64)
+        both[place] = self.lengths[place]  # with itself it has all in common, words that have no bit as well
+        either = self.lengths + self.lengths[place] - both
+        shares: Floats = np.divide(both, either, out=np.zeros(len(both)), where=either > 0)
+        return shares
+
+
+_AT_LEAST = 16  # are placed at once: more than most callers read
 
 
 class _Rows(Protocol):
@@ -36,7 +171,7 @@ TieBreak = tuple[str, int, str, MemoryId] | int
 
 @dataclass(frozen=True)
 class MMR:
-    """Maximal marginal relevance: λ · relevance − (1 − λ) · likeness to the most similar hit placed before it.
+    """Maximal marginal relevance: λ · relevance − (1 − λ) · similarity to the nearest hit placed before.
 
     Carbonell and Goldstein 1998. Relevance is the score, scaled from the worst to the best of the pool; the gain
     becomes the score. No gain is above the one before it, so the order stays score order. Tiers stay above tiers.
@@ -54,10 +189,10 @@ class MMR:
         hits, ids = ranking.hits, ids_of(ranking.hits)
         if not ids:
             return ranking
-        return Ranking(Placed(_Placing(self, hits, ids, context)), ranking.dropped, ranking.notices)
+        return Ranking(DiverseHits(_Placing(self, hits, ids, context)), ranking.dropped, ranking.notices)
 
     def as_far_as(self, ranking: Ranking, context: Context, wanted: Collection[MemoryId]) -> Ranking:
-        """Place hits until all that are wanted stand: what comes later moves none before it."""
+        """Place hits until all `wanted` are placed: later placements move none before them."""
         if not ranking.hits:
             return ranking
         placing = _Placing(self, ranking.hits, ids_of(ranking.hits), context)
@@ -71,7 +206,7 @@ class MMR:
         likeness: _Rows,
         tie_break: Callable[[int], TieBreak],
     ) -> Iterator[Pick]:
-        """Place the best, see how like it the others are, place the best of these, and so on as long as asked.
+        """Yield picks lazily: place the best, compare it with the others, place the best of these, and so on.
 
         A worth of minus infinity is never placed.
         """
@@ -125,20 +260,20 @@ def _scaled(scores: Floats) -> Floats:
 
 
 def _standing_for(hits: Sequence[Hit], wanted: Collection[MemoryId]) -> set[int]:
-    """Return the places of these memories, or of the chunk that stands for their file."""
+    """Return the places of these memories, or of the chunks that represent their files."""
     shown = {place for place, identity in enumerate(ids_of(hits)) if identity in wanted}
     return shown | {place for identity, (place, _) in behind_of(hits).items() if identity in wanted}
 
 
 class Pick(NamedTuple):
-    """Who is placed next, with what gain."""
+    """Next hit to place, and its gain."""
 
     place: int
     gain: float
 
 
 class _Placing:
-    """Hits on their way to their places: as many are placed as somebody has asked for, which is rarely all of them."""
+    """Incremental MMR placement: only as many hits are placed as are read, which is rarely all of them."""
 
     def __init__(self, stage: MMR, hits: Sequence[Hit], ids: Sequence[MemoryId], context: Context) -> None:
         import numpy as np
@@ -153,9 +288,9 @@ class _Placing:
         self._relevance = relevance_of(self.tiers, np.array(scores_of(hits), np.float64))
 
     def to(self, count: int) -> list[Pick]:
-        """Place as many as these, if there are so many, and return all that are placed.
+        """Place up to `count` hits, and return all that are placed.
 
-        Whoever asks for more begins anew, so that threads that look at one answer do not disturb each other.
+        A call for more starts over, so that threads that read one answer do not disturb each other.
         """
         placed = self._picks
         if len(placed) < min(count, len(self.ids)):
@@ -170,9 +305,6 @@ class _Placing:
     def _placed(self, most: int, wanted: set[int]) -> list[Pick]:
         """Place as many as these, or until all have their place that are wanted, if some are."""
         worth = self._stage.lambda_ * self._relevance
-        compiled = self._alike.compiled if isinstance(self._alike, Some) else None
-        if compiled is not None:
-            return self._compiled(compiled, worth, most, wanted)
         placed: list[Pick] = []
         picks = self._stage.placed(self.tiers, worth, self._alike, lambda place: self._content_keys[place])
         for pick in islice(picks, most):
@@ -181,33 +313,9 @@ class _Placing:
                 break
         return placed
 
-    def _compiled(self, compiled: Compiled, worth: Floats, most: int, wanted: set[int]) -> list[Pick]:
-        """Do so in the kernel, which asks for turns where some are equal."""
-        import numpy as np
-
-        kernel, compared, members = compiled
-        order, gains, is_wanted = np.empty(len(worth), np.int64), np.empty(len(worth)), np.zeros(len(worth), np.bool_)
-        is_wanted[[*wanted]] = True
-        turns, others = np.empty(0, np.int64), 1 - self._stage.lambda_
-        while (
-            count := kernel.placed(
-                compared, members, turns, self.tiers, worth, is_wanted, order, gains, others, most
-            )
-        ) < 0:  # fmt: skip
-            turns = self._turns()
-        return [*map(Pick, order[:count].tolist(), gains[:count].tolist())]
-
-    def _turns(self) -> Integers:
-        import numpy as np
-
-        keys = self._content_keys
-        turns = np.empty(len(keys), np.int64)
-        turns[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
-        return turns
-
     @cached_property
     def _content_keys(self) -> Sequence[ContentKey]:
-        """Return what breaks ties: read at once, because where some are equal many are."""
+        """Return the tie-breaking keys, read in one batch, because ties come in numbers."""
         return content_keys_of(self._memories, self.ids)
 
     def head(self, placed: Sequence[Pick]) -> Sequence[Hit]:
@@ -218,23 +326,19 @@ class _Placing:
         return _Head(self, placed)
 
     def step(self, placed: Sequence[Pick], index: int) -> Step:
-        """Say what the one at this place gained."""
+        """Return the trail step with the gain of the hit at this place."""
         place, lambda_ = placed[index].place, self._stage.lambda_
         told = f"{lambda_:g} × relevance {self._relevance[place]:.4f}"
         if index:
-            before = _among(self._alike, place, [pick.place for pick in placed[:index]])
+            before = self._alike[place][[pick.place for pick in placed[:index]]]
             first = int(before.argmax())  # of several the first
             if before[first] > 0:
                 told += f" − {1 - lambda_:g} × {before[first]:.4f}, most like {self.ids[placed[first].place]}"
         return Step("mmr", "set", placed[index].gain, told)
 
 
-def _among(alike: Alike, place: int, others: list[int]) -> Floats:
-    return alike.among(place, others) if isinstance(alike, Some) else alike[place][others]
-
-
 class _Head(Stepped):
-    """The hits that are placed: who they are is asked again and again, and looked up once."""
+    """Placed hits; their ids are read again and again, and computed once."""
 
     def __init__(self, placing: _Placing, placed: Sequence[Pick]) -> None:
         places = [pick.place for pick in placed]
@@ -246,7 +350,7 @@ class _Head(Stepped):
         return self._ids
 
     def behind(self) -> dict[MemoryId, tuple[int, int]]:
-        """Return what stands beside a hit: a step puts nothing there."""
+        """Return the memories grouped under the hits; a step adds none."""
         return self._beside
 
     @cached_property
@@ -254,8 +358,8 @@ class _Head(Stepped):
         return super().behind()
 
 
-class Placed(Hits):
-    """Hits in the order of what they gain, each placed when somebody looks at it or at one behind it."""
+class DiverseHits(Hits):
+    """Hits in the order of their gain, each placed lazily when it or a later one is read."""
 
     def __init__(self, placing: _Placing) -> None:
         self._placing = placing
@@ -265,11 +369,11 @@ class Placed(Hits):
         return ids_of(self._whole())
 
     def tiers(self) -> Sequence[int]:
-        """Return the tiers, which stay above each other whoever is placed where."""
+        """Return the tiers, whose order does not depend on the placement."""
         return sorted(self._placing.tiers.tolist(), reverse=True)
 
     def behind(self) -> dict[MemoryId, tuple[int, int]]:
-        """Return what stands beside a hit."""
+        """Return the memories grouped under the hits."""
         return behind_of(self._whole())
 
     def hit(self, index: int) -> Hit:

@@ -1,4 +1,4 @@
-"""Several runs into one ranking: a weighted sum of normalised signals over the union of all candidates.
+"""Fusion of runs to one ranking: a weighted sum of normalised signals over the union of candidates.
 
 Reciprocal rank fusion, convex combination and alpha blend are this one stage with different normalisers.
 """
@@ -13,25 +13,28 @@ from itertools import chain
 from operator import add
 from typing import TYPE_CHECKING, Literal
 
-from ..columns import Column, MemoryId, array_of, column_of
 from ..errors import ConfigError
-from ..hits import Context, Held, Hit, Ranking, content_keys_of, origins_of
-from ..trail import Later, Part, Step
-from ..types import Run, Signal
-from .lineup import Lineup
-from .normalisers import BatchMax, Columnar, Normaliser
+from ..types.columns import Column, MemoryId, array_of, column_of
+from ..types.query import Run, Signal
+from ..types.results import Context, Held, Hit, Ranking, content_keys_of, origins_of
+from ..types.trail import Later, Part, Step
+from .normalizers import BatchMax, Columnar, Normaliser, PerSignal, Theoretical
+from .ranking import Lineup
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
+Absent = Literal["shared", "kept", "zero"]
+
+
 @dataclass(frozen=True)
 class Vote:
-    """How much one signal counts and how its scores are brought into 0..1.
+    """Weight of one signal, and the normaliser that maps its scores to 0..1.
 
-    A weight of None is settled before ranking: the vector vote takes what the embedder declares,
-    the others share the rest.
+    A weight of None is resolved before ranking: the vector vote takes the weight that the embedder declares, the others
+    share the rest.
     """
 
     signal: str
@@ -45,19 +48,22 @@ class Vote:
 
 @dataclass(frozen=True)
 class Fuse:
-    """The fusion stage.
+    """Fusion stage.
 
-    `others` votes for runs that no vote names; `proposing` runs bring candidates and have no vote. `absent` says
-    what a signal does that a hit does not have: its weight is shared out, or (only to show what goes wrong) it
+    `others` votes for runs that no vote names; `added` for the run of an additional model, which scores only memories
+    in another language than the query (its weight is added to those of all other votes, which add up to 1). `proposing`
+    runs bring candidates and have no vote. `absent` defines the effect of a signal that a hit does not have: its weight
+    is shared out, or kept, so that no other signal gives more than its own share, or (only to show what goes wrong) it
     counts as zero. All votes together give at most `strength`; where it is given, the recipe is a blend of the two
-    sliders "balance" (alpha, the vector's share) and "strength" (the boost weight), beside what stages add.
+    sliders "balance" (alpha, the vector's share) and "strength" (the boost weight), beside the bonuses of stages.
     """
 
     votes: tuple[Vote, ...]
     others: Vote | None = None
     proposing: frozenset[str] = frozenset({"name"})
-    absent: Literal["shared", "zero"] = "shared"
+    absent: Absent = "shared"
     strength: float | None = None
+    added: Vote | None = None
 
     def __post_init__(self) -> None:
         if self.strength is not None and not 0 < self.strength < float("inf"):
@@ -65,8 +71,17 @@ class Fuse:
 
     @property
     def whole(self) -> float:
-        """Return what all votes together may give."""
+        """Return the total weight of all votes."""
         return 1.0 if self.strength is None else self.strength
+
+    def budget(self, live: Sequence[Vote]) -> float:
+        """Return the total weight of the live votes: all of it, unless absent signals keep theirs."""
+        if self.absent != "kept":
+            return self.whole
+        named = {vote.signal for vote in self.votes}
+        silent_too = [*self.votes, *(vote for vote in live if vote.signal not in named)]
+        spoken, every = (reduce(add, [vote.weight or 0.0 for vote in votes], 0.0) for votes in (live, silent_too))
+        return self.whole * (spoken / every) if every else self.whole
 
     def settled(self, vector_weight: float) -> Fuse:
         """Return the fusion with every open weight filled in."""
@@ -81,7 +96,7 @@ class Fuse:
         return replace(self, votes=tuple(settle(vote) for vote in self.votes))
 
     def split(self, shares: Mapping[str, Mapping[str, float]]) -> Fuse:
-        """Return the fusion with the vote of a signal shared among several runs of its kind, its weight as it was."""
+        """Return the fusion with a signal's vote shared among several runs of its kind, the total unchanged."""
         if not shares:
             return self
         named = {vote.signal: vote for vote in self.votes}
@@ -93,9 +108,10 @@ class Fuse:
     def __call__(self, runs: Sequence[Run], context: Context) -> Ranking:
         """Score every candidate of every run by every signal that found something."""
         ids = listed_by(runs)
-        columns = [self.column(vote, runs, context, ids) for vote in self.live(runs)]
+        live = self.live(runs)
+        columns = [self.column(vote, runs, context, ids) for vote in live]
         silent = self._silent(context, {column.name for column in columns}, ids)
-        board = Board(columns, self.absent, silent, self.whole)
+        board = Board(columns, self.absent, silent, self.budget(live))
         summed = board.summed()
         scores = board.scores(len(ids)) if summed is None else summed.tolist()
         memories = context.memories
@@ -121,22 +137,27 @@ class Fuse:
 
     @cached_property
     def _answered(self) -> dict[tuple[str, ...], Sequence[Vote]]:
-        """Remember votes by the runs that found something: in most searches the same."""
+        """Cache votes by the runs that found something: in most searches the same."""
         return {}
 
     def _answering(self, found: Sequence[str]) -> Sequence[Vote]:
         votes = list(self.votes)
-        if self.others is not None:
-            named = {vote.signal for vote in self.votes}
-            votes += [replace(self.others, signal=name) for name in found if name not in named]
+        named = {vote.signal for vote in self.votes}
+        for name in found:
+            further = self.added if family_of(name) == "vector" and self.added is not None else self.others
+            if name not in named and further is not None:
+                votes.append(replace(further, signal=name))
         answered = [vote for vote in votes if vote.signal in found]
-        # Where all that was given weight is silent, words that were given none may speak; vectors stay shut off.
-        return [vote for vote in answered if vote.weight] or [
-            replace(vote, weight=1.0) for vote in answered if family_of(vote.signal) != "vector"
+        weighed = [vote for vote in answered if vote.weight]
+        # Where no weighted signal has candidates, keyword votes of weight 0 may count; vectors stay off.
+        return weighed or [
+            replace(vote, weight=1.0)
+            for vote in answered
+            if family_of(vote.signal) != "vector" and self.absent != "kept"
         ]
 
     def is_capped(self, runs: Sequence[Run], context: Context) -> bool:
-        """Tell whether a batch is so small that the cap of its normaliser stands in for its best score."""
+        """Return whether a batch is so small that its normaliser divides by the cap, not by the best score."""
         candidates = listed_by(runs)
         for vote in self.votes:
             if isinstance(vote.normaliser, BatchMax) and vote.normaliser.least:
@@ -147,18 +168,17 @@ class Fuse:
         return False
 
     def column(self, vote: Vote, runs: Sequence[Run], context: Context, ids: Sequence[MemoryId]) -> SignalColumn:
-        """Return what one signal says of these candidates."""
+        """Return the values of one signal for these candidates."""
         run = next((run for run in runs if run.name == vote.signal), None) or Run(vote.signal)
         if self.absent == "zero":
             signal = _of_listed(run, ids, context.signals.get(vote.signal))
         else:
-            # By rank, what a foreign run did not list has no score at all; by score, it has at most the lowest listed.
-            others = () if vote.normaliser.by_rank else ids
-            signal = context.signals.get(vote.signal) or as_signal(run, others)
+            # A candidate that an external run did not list has no score there: none is made up.
+            signal = context.signals.get(vote.signal) or as_signal(run)
         return _normalised(vote, signal, run, ids)
 
     def _silent(self, context: Context, weighed: Collection[str], ids: Sequence[MemoryId]) -> list[SignalColumn]:
-        """Return what signals without a vote know of the candidates: it adds nothing, and is evidence all the same."""
+        """Return the columns of signals without a vote: they add nothing to the score, but are evidence."""
         return [
             SignalColumn(
                 name, 0.0, [None if value is None else 0.0 for value in column_of(signal.values, ids)], signal, ids
@@ -169,12 +189,12 @@ class Fuse:
 
 
 class Board:
-    """What every signal says of every candidate: a column per signal, a row of them the parts of one hit."""
+    """Matrix of signals by candidates: a column per signal, a row holds the parts of one hit."""
 
     def __init__(
         self,
         columns: Sequence[SignalColumn],
-        absent: Literal["shared", "zero"] = "shared",
+        absent: Absent = "shared",
         silent: Sequence[SignalColumn] = (),
         whole: float = 1.0,
     ) -> None:
@@ -185,14 +205,14 @@ class Board:
         self.shared = share_out([column.weight for column in columns], whole)  # of those that have every signal
 
     def summed(self) -> NDArray[np.float64] | None:
-        """Add up from left to right what each signal gives each candidate, if all are at hand as arrays."""
+        """Sum the weighted columns per candidate from left to right, if all are available as arrays."""
         arrays = [column.array for column in self.columns if column.array is not None]
         if not arrays or len(arrays) < len(self.columns):
             return None
         return reduce(add, [array * weight for array, weight in zip(arrays, self.shared, strict=True)])
 
     def scores(self, count: int) -> list[float]:
-        """Do the same with what is not."""
+        """Sum the weighted columns per candidate, if some are not available as arrays."""
         if self.absent == "shared" and any(None in column.normalised for column in self.columns):
             return [self._score(place) for place in range(count)]
         scores = [0.0] * count
@@ -210,7 +230,7 @@ class Board:
         return score
 
     def parts(self, place: int) -> tuple[Part, ...]:
-        """Return the addends of that sum, and what signals without a vote know."""
+        """Return the addends of that sum, and the parts of signals without a vote."""
         voting = zip(self.columns, self._weights(place), strict=True)
         silent = ((column, 0.0) for column in self.silent)
         parts = (column.part(place, weight) for column, weight in (*voting, *silent))
@@ -219,7 +239,7 @@ class Board:
     def _weights(self, place: int) -> Sequence[float]:
         """Return the weights for one candidate; a signal it does not have leaves its weight to the others."""
         has = [column.normalised[place] is not None for column in self.columns]
-        if self.absent == "zero" or all(has):
+        if self.absent != "shared" or all(has):
             return self.shared
         own = [weight if present else 0.0 for weight, present in zip(self.shared, has, strict=True)]
         return share_out(own, self.whole)
@@ -227,7 +247,7 @@ class Board:
 
 @dataclass(frozen=True)
 class SignalColumn:
-    """What one signal says of the candidates: normalised for all of them, the rest when somebody reads a part."""
+    """Values of one signal for the candidates: normalised eagerly, parts computed lazily."""
 
     name: str
     weight: float
@@ -236,20 +256,21 @@ class SignalColumn:
     ids: Sequence[MemoryId]
     run: Run | None = None
     best: float | None = None
-    array: NDArray[np.float64] | None = field(default=None, compare=False)  # if at hand, in place of what is given
+    scale: Theoretical | None = None
+    array: NDArray[np.float64] | None = field(default=None, compare=False)  # if available, replaces `given`
 
     @cached_property
     def normalised(self) -> Sequence[float | None]:
-        """Return what the signal says of each candidate, from 0 to 1; None where it knows nothing."""
+        """Return the signal's value for each candidate, from 0 to 1; None where it has none."""
         return self.given if self.array is None else self.array.tolist()
 
     @cached_property
     def ranks(self) -> Mapping[MemoryId, int]:
-        """Return the ranks of what the run listed."""
+        """Return the ranks of the run's candidates."""
         return self.run.ranks() if self.run else {}
 
     def part(self, place: int, weight: float) -> Part | None:
-        """Return what the signal gives one candidate; None if it knows nothing of it."""
+        """Return the signal's contribution to one candidate; None if it has no value for it."""
         value, identity, signal = self.normalised[place], self.ids[place], self.signal
         if value is None:
             return None
@@ -263,27 +284,38 @@ class SignalColumn:
             signal.coverage.get(identity),
             signal.terms_of(identity),
             self.best,
+            *self.line,
         )
+
+    @cached_property
+    def line(self) -> tuple[float | None, float | None]:
+        """Return the minimum and the divisor of the scores, where the normaliser is linear; else None."""
+        if self.scale is None or self.best is None:
+            return None, None
+        return self.scale.minimum, self.scale.reference(self.best)
 
 
 def _normalised(vote: Vote, signal: Signal, run: Run, ids: Sequence[MemoryId]) -> SignalColumn:
-    if isinstance(vote.normaliser, Columnar) and ids and (exact := _exact(signal.values, ids)) is not None:
+    own = vote.normaliser
+    normaliser = own.settled(signal) if isinstance(own, PerSignal) else own
+    scale = normaliser if isinstance(normaliser, Theoretical) else None
+    if isinstance(normaliser, Columnar) and ids and (exact := _exact(signal.values, ids)) is not None:
         best = float(exact.max())
-        placed = vote.normaliser.over(exact, best)
-        return SignalColumn(vote.signal, vote.weight or 0.0, (), signal, ids, run, best, placed)
+        placed = normaliser.over(exact, best)
+        return SignalColumn(vote.signal, vote.weight or 0.0, (), signal, ids, run, best, scale, placed)
     raw = column_of(signal.values, ids)
-    if vote.normaliser.by_rank:  # "not listed" is the definition of nothing
+    if normaliser.by_rank:  # "not listed" is the definition of nothing
         ranks = run.ranks()
-        values = vote.normaliser([score or 0.0 for score in raw], [*map(ranks.get, ids)])
+        values = normaliser([score or 0.0 for score in raw], [*map(ranks.get, ids)])
         return SignalColumn(vote.signal, vote.weight or 0.0, values, signal, ids, run)
-    scores = [score for score in raw if score is not None]  # only what has a score takes part
-    known = iter(vote.normaliser(scores, [None] * len(scores)))
+    scores = [score for score in raw if score is not None]  # only candidates with a score take part
+    known = iter(normaliser(scores, [None] * len(scores)))
     normalised = [*known] if len(scores) == len(raw) else [None if score is None else next(known) for score in raw]
-    return SignalColumn(vote.signal, vote.weight or 0.0, normalised, signal, ids, run, max(scores, default=None))
+    return SignalColumn(vote.signal, vote.weight or 0.0, normalised, signal, ids, run, max(scores, default=None), scale)
 
 
 def _exact(values: Mapping[MemoryId, float], ids: Sequence[MemoryId]) -> NDArray[np.float64] | None:
-    """Return the scores of these candidates as an array, if a store gave theirs as one, or as a part of one."""
+    """Return the scores of these candidates as an array, if the store gave an array that covers them."""
     exact = array_of(values, ids)
     if exact is None and isinstance(values, Column) and values.array is not None:
         import numpy as np
@@ -316,7 +348,7 @@ def by_content(
 
 
 def family_of(signal: str) -> str:
-    """Return the kind of a run: `vector:2` asks for another wording what `vector` asks for the question."""
+    """Return the kind of a run: `vector:2` searches another wording, `vector` the query itself."""
     return signal.partition(":")[0]
 
 
@@ -329,16 +361,15 @@ def listed_by(runs: Sequence[Run]) -> list[MemoryId]:
     return [*dict.fromkeys(chain.from_iterable(run.ids for run in runs))]
 
 
-def as_signal(run: Run, ids: Sequence[MemoryId], unlisted: float | None = None) -> Signal:
-    """Make a signal of a run that cannot score other candidates: they count at its lowest listed score."""
+def as_signal(run: Run, unlisted: Sequence[MemoryId] = ()) -> Signal:
+    """Make a signal of a run that cannot score other candidates; those named besides count 0."""
     listed = {candidate.id: candidate.score for candidate in run.candidates}
-    other = min(listed.values(), default=0.0) if unlisted is None else unlisted
-    return Signal(run.name, {**dict.fromkeys(ids, other), **listed})
+    return Signal(run.name, {**dict.fromkeys(unlisted, 0.0), **listed})
 
 
 def _of_listed(run: Run, ids: Sequence[MemoryId], scored: Signal | None) -> Signal:
-    """Make a signal of what a run listed, with the scores that terms add up to if there are; all else counts 0."""
-    listed = as_signal(run, ids, unlisted=0.0)
+    """Return a run's candidates as a signal, with the sums of their terms if known; the others have 0."""
+    listed = as_signal(run, ids)
     if scored is None:
         return listed
     scores = {candidate.id: scored.values.get(candidate.id, candidate.score) for candidate in run.candidates}
@@ -346,6 +377,6 @@ def _of_listed(run: Run, ids: Sequence[MemoryId], scored: Signal | None) -> Sign
 
 
 def share_out(weights: Sequence[float], whole: float = 1.0) -> list[float]:
-    """Return what share of the whole each weight gets; added up from left to right, as browsers and old Pythons do."""
+    """Return the share of each weight in the whole; summed left to right, as browsers and old Pythons do."""
     summed = reduce(add, weights, 0.0)
     return [weight / summed * whole for weight in weights] if summed else [0.0 for _ in weights]

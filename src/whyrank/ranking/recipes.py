@@ -1,4 +1,4 @@
-"""Recipes: a retrieval plan, a fusion and a list of stages, as one printable value; and those that ship."""
+"""Recipes: retrieval plan, fusion and stages, as one printable value; and the built-in recipes."""
 
 from __future__ import annotations
 
@@ -9,37 +9,45 @@ from functools import cached_property, reduce
 from typing import Literal
 
 from ..errors import ConfigError
-from ..hits import Context, Ranking, are_open
-from ..types import Join, Run
-from .boosts import PRESETS
+from ..types.query import Join, Run
+from ..types.results import Context, Ranking, are_open
+from .boosts import PRESETS, Base, EntityBoost, TokenGate
 from .diversity import MMR
-from .entities import EntityBoost
 from .fusion import Fuse, Vote
-from .lineup import held_by
-from .normalisers import Above, BatchMax, Binary, Clamped, MinMax, ReciprocalRank, Saturating, Theoretical
-from .order import Stage
+from .normalizers import Above, AboveFloor, AgainstMass, BatchMax, Binary, Clamped, MinMax, ReciprocalRank, Saturating
+from .ranking import Stage, held_by
 from .reranking import Rerank
-from .stages import Dedup, GroupBySource, InScope, MinScore, NameFirst, NotExpired, OpenClawSelection, Superseded, Top
-from .worth import Base
+from .stages import (
+    Dedup,
+    ExactName,
+    GroupBySource,
+    InScope,
+    MinScore,
+    NameFirst,
+    NotExpired,
+    OpenClawSelection,
+    SameLanguage,
+    Superseded,
+    Top,
+)
 
 RunName = Literal["keyword", "vector", "name"]
 Lengths = Literal["standard", "strict-length"]
-GATHERED = ("memories", "likeness", "labels", "chats")  # a stage that reads one has an attribute `reads_…`
+GATHERED = ("memories", "likeness", "labels", "chats", "languages")  # a stage that reads one has an attribute `reads_…`
 LENGTHS: tuple[Lengths, ...] = ("standard", "strict-length")
 
-LOWEST_COSINE = -1.0
-LOWEST_WORD_SCORE = 0.0
-OPENCLAW_POOL = 24  # OpenClaw asks each run for four times its six results
+OPENCLAW_POOL = 24  # OpenClaw retrieves four times its six results from each run
 ALPHA = 0.7  # OpenVault's balance of vectors against keywords, which have the other 0.3 …
 BOOST_WEIGHT = 15.0  # … and how much they may add to the base, together
+VECTOR_THRESHOLD = 0.5  # cosines up to here add nothing
 SMALL_BATCH = 3  # below this many candidates the best of them is no measure
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which runs are asked, how the query's terms are joined, and how many sources each run may bring.
+    """Retrieval plan: the runs, the operator that joins the query's terms, and the sources per run.
 
-    `analysis` says which words are asked for, `entities` how much more those count that name an entity.
+    `analysis` selects the words that are searched, `entities` the boost of those that name an entity.
     """
 
     runs: tuple[RunName, ...] = ("keyword", "vector", "name")
@@ -67,27 +75,27 @@ class Recipe:
             raise ConfigError(f"the recipe {self.name!r} has two Rerank stages", "leave one")
 
     def settled(self, vector_weight: float) -> Recipe:
-        """Return the recipe with every open weight filled in, as every search asks for it."""
+        """Return the recipe with every open weight filled in; cached, as every search needs it."""
         if vector_weight not in self._settled:
             self._settled[vector_weight] = replace(self, fusion=self.fusion.settled(vector_weight))
         return self._settled[vector_weight]
 
     @cached_property
     def reads(self) -> frozenset[str]:
-        """Return what its stages read beside what every search gathers."""
+        """Return the inputs that its stages read beyond those that every search gathers."""
         read = {what for what in GATHERED for stage in self.stages if getattr(stage, f"reads_{what}", False)}
         return frozenset({*read, *("opinions" for stage in self.stages if isinstance(stage, Rerank))})
 
     @cached_property
     def _settled(self) -> dict[float, Recipe]:
-        """Remember these by what the embedder declared: one number a language."""
+        """Cache resolved recipes by the weight the embedder declared: one number per language."""
         return {}
 
     def with_stages(self, *stages: Stage) -> Recipe:
         """Return the recipe with further stages, each in place of one of its kind.
 
-        They go before the grouping of files, which must see the final scores; diversity comes after it, among what
-        is shown.
+        They go before the grouping of files, which needs the final scores; diversity comes after it, among the shown
+        hits.
         """
         if not stages:
             return self
@@ -104,7 +112,7 @@ def _is_diversity(stage: Stage) -> bool:
 
 
 def rank(runs: Sequence[Run], recipe: Recipe, context: Context) -> Ranking:
-    """Fuse the runs, then pass the ranking through each stage in order, then cut the page asked for."""
+    """Fuse the runs, apply each stage in order, then cut the page."""
     return Top(context.query.limit, context.query.offset)(rank_pool(runs, recipe, context), context)
 
 
@@ -113,30 +121,32 @@ def rank_pool(runs: Sequence[Run], recipe: Recipe, context: Context) -> Ranking:
     return reduce(lambda ranking, stage: stage(ranking, context), recipe.stages, recipe.fusion(runs, context))
 
 
-# Behind the store's own filters, a last look at what is handed out; none of these should ever find anything.
+# Behind the store's own filters, a last check of the returned hits; none of these should ever drop one.
 _GUARDS: tuple[Stage, ...] = (InScope(), Superseded(), NotExpired())
 
 
 def guarded(ranking: Ranking, context: Context) -> Ranking:
-    """Look once more at the hits, now that their memories are read."""
+    """Check scope, replacement and expiry of the hits again, now that their memories are read."""
     if are_open(held_by(ranking.hits), context.query.where):
         return ranking
     return reduce(lambda ranking, guard: guard(ranking, context), _GUARDS, ranking)
 
 
-# Open weights are the embedder's to declare: 0.6 for static models, less where it does not know the language.
-_VECTOR = Vote("vector", None, Theoretical(LOWEST_COSINE))
-_KEYWORD = Vote("keyword", None, Theoretical(LOWEST_WORD_SCORE))
+# Open weights are declared by the embedder: 0.35 for static models, less for languages it does not support.
+_VECTOR = Vote("vector", None, AboveFloor())
+_KEYWORD = Vote("keyword", None, AgainstMass())
+# Of a memory in another language its weight is 0.9 of all; the two before it share the rest in their proportions.
+_ADDED = Vote("vector:*", 9.0, AboveFloor())
 _ANY_RUN = Vote("*", 1.0, MinMax())
 _ANY_RUN_BY_RANK = Vote("*", 1.0, ReciprocalRank())
 
 
 def _registry(name: str) -> Recipe:
-    """Return a recipe of a skill registry: the cosine and boosts for names; words and names bring candidates."""
+    """Return a skill registry's recipe: exact names, then cosine and boosts; words only bring candidates."""
     return Recipe(
         name,
         Fuse((Vote("vector", 1.0, Clamped()), Vote("keyword", 0.0, Saturating())), others=_ANY_RUN),
-        (PRESETS[name], GroupBySource()),
+        (ExactName(), PRESETS[name], TokenGate(), GroupBySource()),
     )
 
 
@@ -145,8 +155,8 @@ RECIPES: dict[str, Recipe] = {
     for recipe in (
         Recipe(
             "default",
-            Fuse((_VECTOR, _KEYWORD), others=_ANY_RUN),
-            (NameFirst(), GroupBySource()),
+            Fuse((_VECTOR, _KEYWORD), others=_ANY_RUN, added=_ADDED),
+            (NameFirst(), SameLanguage(), GroupBySource()),
         ),
         Recipe(
             "rrf",
@@ -156,7 +166,7 @@ RECIPES: dict[str, Recipe] = {
         ),
         Recipe(
             "keyword",
-            Fuse((Vote("keyword", 1.0, Theoretical(LOWEST_WORD_SCORE)),), others=_ANY_RUN),
+            Fuse((Vote("keyword", 1.0, AgainstMass()),), others=_ANY_RUN),
             (GroupBySource(),),
             Plan(runs=("keyword",)),
         ),
@@ -190,10 +200,11 @@ RECIPES: dict[str, Recipe] = {
             "openvault",
             Fuse(
                 (
-                    Vote("vector", ALPHA, Above(0.5)),
+                    Vote("vector", ALPHA, Above(VECTOR_THRESHOLD)),
                     Vote("keyword", 0.3, BatchMax(least=SMALL_BATCH, cap=BOOST_WEIGHT)),
                 ),
                 others=_ANY_RUN,
+                absent="kept",  # its cap: (1 − α)·W is all that words add, also to a memory without a vector
                 strength=BOOST_WEIGHT,
             ),
             (Base(), GroupBySource()),

@@ -1,4 +1,4 @@
-"""A second opinion on the head of the ranking, by whoever can read the question and a memory together."""
+"""Reranking of the top hits by a model that reads the query and a memory together."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..columns import MemoryId
 from ..errors import ConfigError
-from ..hits import Context, Hit, Ranking
-from ..ports import Reranker
-from ..trail import Step
-from .order import in_order
+from ..protocols import Reranker
+from ..types.columns import MemoryId
+from ..types.results import Context, Hit, Ranking
+from ..types.trail import Step
+from .ranking import in_order
 from .stages import WINDOW_LIFT
 
 WINDOW = 50  # memories; a small cross-encoder reads so many in about half a second of CPU
@@ -21,10 +21,10 @@ MAX_DEADLINE_MS = 86_400_000.0  # a day
 
 @dataclass(frozen=True)
 class Rerank:
-    """Order the `top` first hits by a reranker's scores; names stay first, and the window stays above the rest.
+    """Order of the `top` first hits by a reranker's scores; names stay first, the window above the rest.
 
-    The reranker is asked before ranking, and its opinions are in the context. Without them (it was late, it failed)
-    the order stays as it is.
+    The reranker runs before ranking, and its scores are in the context. Without them (it was late, it failed) the order
+    stays as it is.
     """
 
     reranker: Reranker | None = None
@@ -39,7 +39,7 @@ class Rerank:
             )
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
-        """Set the score of what was read to the reranker's, and lift it above what was not."""
+        """Set the score of reranked hits to the reranker's, and lift them above the others."""
         opinions = context.opinions
         if not opinions:
             return ranking
@@ -59,7 +59,7 @@ class Rerank:
 
 
 def _falling(ordered: Sequence[MemoryId], opinions: Mapping[MemoryId, float]) -> dict[MemoryId, float]:
-    """Return the opinions, equal ones apart by the least there is: what a reranker finds alike stays as it was."""
+    """Return the scores, ties separated by the least float step: hits of equal score keep their order."""
     scores: dict[MemoryId, float] = {}
     above = math.inf
     for identity in ordered:

@@ -2,34 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from ..columns import MemoryId
 from ..errors import ConfigError
-from ..expressions import label_of
-from ..hits import Context, Hit, Ranking, are_open
-from ..matches import NameMatch, NameRelation
-from ..trail import Step, part_of
-from ..types import Memory, Notice
-from ..wording import counted, which
-from .finite import check_finite
-from .lineup import Grouped, Joined, Lineup, Stepped, chosen, held_by, ids_of, origins_of
-from .order import keep, keep_memories, renumber, rescore
-from .texts import same_texts
+from ..formatting import counted, which
+from ..types.columns import MemoryId
+from ..types.expressions import label_of
+from ..types.memory import Memory, Notice
+from ..types.names import NameMatch, NameRelation
+from ..types.results import Context, Fetched, Held, Hit, Ranking, are_open, text_of
+from ..types.trail import Part, Step, part_of
+from .ranking import (
+    Grouped,
+    Joined,
+    Lineup,
+    Stepped,
+    chosen,
+    held_by,
+    ids_of,
+    keep,
+    keep_memories,
+    origins_of,
+    renumber,
+    rescore,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+def check_finite(part: DataclassInstance) -> None:
+    """Raise if a part of a recipe holds an infinity or a NaN."""
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ConfigError(f"{field.name} of {type(part).__name__} is {value}", "give a finite number")
+
+
+_OPENING = 8  # words; most texts that begin with the same ones are the same
+
+
+def text_key(text: str) -> str:
+    """Return the normal form of a text for equality: case-folded, with single spaces."""
+    return " ".join(text.casefold().split())
+
+
+def same_texts(memories: Sequence[Held]) -> list[list[MemoryId]]:
+    """Return groups of memories with the same text; an empty text equals no other.
+
+    Long texts are folded only where they begin alike.
+    """
+    openings = [*map(_opening_of, memories)]
+    if len({*openings}) == len(openings):
+        return []
+    alike = [group for group in _grouped(openings, range(len(memories))) if openings[group[0]]]
+    same = (_grouped([text_key(text_of(memories[place])) for place in group], group) for group in alike)
+    return [[memories[place].id for place in group] for groups in same for group in groups]
+
+
+def _opening_of(held: Held) -> str:
+    """Return the beginning of a memory's text, cached if its row stays in memory for many queries."""
+    if not isinstance(held, Fetched):
+        return _opening(text_of(held))
+    if held.opening is None:
+        held.opening = _opening(held.text)
+    return held.opening
+
+
+def _opening(text: str) -> str:
+    return " ".join(text.split(None, _OPENING)[:_OPENING]).casefold()
+
+
+def _grouped(keys: Iterable[Hashable], places: Iterable[int]) -> list[list[int]]:
+    """Return the places that have their key in common with another."""
+    groups: dict[Hashable, list[int]] = {}
+    for key, place in zip(keys, places, strict=True):
+        groups.setdefault(key, []).append(place)
+    return [group for group in groups.values() if len(group) > 1]
+
 
 SECONDS_PER_DAY = 86_400.0
 
-# Tiers leave room for the three degrees of path specificity inside each.
+# Tiers leave gaps for the three degrees of path specificity inside each.
 _TIER_STEP = 4
-# Relations that put a name into a tier of its own; rare codes in a text stand below all names, by how many it holds.
+# Relations that put a name into a tier of its own; rare codes in a text rank below all names, by how many it holds.
 TIERS: dict[NameRelation, int] = {"equal": 4, "accents": 3, "same words": 3, "one edit": 2, "two edits": 1, "code": 0}
 EXACT_TIER = TIERS["same words"] * _TIER_STEP  # from here on the query is the name, not a slip of the finger
-# More than any name is lifted, so that what a reranker has read stands above the rest and names above names.
+# Larger than any name's tier, so that reranked hits rank above the rest, and names above other names.
 WINDOW_LIFT = 64
-_INSIDE = frozenset({"in a sentence", "code"})  # what may be a part of the question
-# What a partial name is worth, before the share of the name it covers is added.
+_INSIDE = frozenset({"in a sentence", "code"})  # relations of names inside the question
+# Value of a partial name, before the share of the name it covers is added.
 _PARTIAL: dict[NameRelation, float] = {"first words": 1.0, "all words": 0.8, "prefixes": 0.5}
 
 
@@ -61,8 +126,7 @@ class NameFirst:
             if match is None:
                 return None
             if match.relation in TIERS:
-                tier = TIERS[match.relation] * _TIER_STEP + match.specificity
-                return Step("name", "lift", tier, f"{match.relation}: {match.name!r}")
+                return _lifted(match)
             if match.relation in _PARTIAL:
                 return Step("name", "add", self._partial(match), f"{match.relation} of {match.name!r}")
             return None if whole_query_matched else self._in_sentence(match, context)
@@ -80,8 +144,27 @@ class NameFirst:
         return Step("name", "add", self.sentence_bonus * share, why)
 
 
+def _lifted(match: NameMatch, stage: str = "name") -> Step:
+    tier = TIERS[match.relation] * _TIER_STEP + match.specificity
+    return Step(stage, "lift", tier, f"{match.relation}: {match.name!r}")
+
+
+@dataclass(frozen=True)
+class ExactName:
+    """Memories whose name or slug is the query come first, by order; typos and partial names do not."""
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Lift hits whose name is the query, ignoring case, punctuation and accents."""
+        exact = {key: match for key, match in context.names.items() if match.relation in ("equal", "accents")}
+
+        def step(identity: MemoryId) -> Step | None:
+            return _lifted(exact[identity], "exact-name") if identity in exact else None
+
+        return rescore(ranking, step) if exact else ranking
+
+
 def _idf_share(match: NameMatch, context: Context) -> float:
-    """Return how much of the query's idf lies in the words of the name."""
+    """Return the share of the query's idf in the words of the name."""
     statistics = context.statistics
     if statistics is None:
         return 0.0
@@ -127,11 +210,41 @@ class Recency:
 
 
 @dataclass(frozen=True)
+class SameLanguage:
+    """× (1 − w) for memories in another language than the query: of two translations one is meant.
+
+    Both must show their languages; where neither script nor function words do, nothing is held against a memory.
+    """
+
+    weight: float = 0.2
+    reads_languages = True
+
+    def __post_init__(self) -> None:
+        check_finite(self)
+        if not 0 <= self.weight <= 1:
+            raise ConfigError(f"language: weight {self.weight}", "give a weight from 0 to 1")
+
+    def __call__(self, ranking: Ranking, context: Context) -> Ranking:
+        """Scale each hit that is in another language."""
+        if not context.languages:
+            return ranking
+        asked = context.analysis.shown_language
+
+        def step(identity: MemoryId) -> Step | None:
+            language = context.languages.get(identity)
+            if language is None:
+                return None
+            return Step("language", "scale", 1 - self.weight, f"in {language}, the question in {asked}")
+
+        return rescore(ranking, step)
+
+
+@dataclass(frozen=True)
 class Evidence:
-    """Keep a hit if its cosine passes or its coverage passes; never look at the fused score.
+    """Threshold filter: a hit stays if its cosine or its coverage passes; the fused score is not used.
 
     A hit lifted for its name stays. Without a threshold for coverage any matching word passes. Without any threshold
-    those of the store's calibration count, and nothing goes before there is one.
+    those of the store's calibration apply, and nothing is dropped before there is one.
     """
 
     min_vector: float | None = None
@@ -151,7 +264,7 @@ class Evidence:
         return self
 
     def passes(self, cosine: float | None, coverage: float | None) -> bool:
-        """Tell whether one of the two is enough, or neither can be held against a hit."""
+        """Return whether one of the two reaches its threshold, or neither has both value and threshold."""
         if cosine is not None and self.min_vector is not None and cosine >= self.min_vector:
             return True
         if coverage is not None and coverage > 0 and coverage >= (self.min_coverage or 0.0):
@@ -196,7 +309,12 @@ class MinScore:
 
 @dataclass(frozen=True)
 class OpenClawSelection:
-    """Rows at or above the minimum stay; keyword-backed rows stay when none does or when they have no vector score."""
+    """Filter of rows by score or cosine, with exceptions for keyword matches.
+
+    Rows whose score or cosine reaches the minimum stay. Of the other keyword matches these stay: all of them if no
+    score reaches the minimum, those that the vector run did not list, and the chunks of a note that alone holds a word
+    of the query.
+    """
 
     min_score: float = 0.35
 
@@ -204,28 +322,64 @@ class OpenClawSelection:
         check_finite(self)
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
-        """Apply the rule; a row that only its vector speaks for always needs the minimum."""
+        """Drop the rest; a row kept by anything but its score gets a note with the reason."""
         none_passes = not any(hit.score >= self.min_score for hit in ranking.hits)
-
-        def reason(hit: Hit) -> str | None:
+        holders = _holders(ranking.hits)
+        kept: list[Hit] = []
+        gone: list[Hit] = []
+        for hit in ranking.hits:
             if hit.score >= self.min_score:
-                return None
-            keyword, vector = part_of(hit.trail, "keyword"), part_of(hit.trail, "vector")
-            backed = keyword is not None and keyword.rank is not None
-            if backed and (none_passes or vector is None or vector.rank is None):
-                return None
-            return f"score {hit.score:.3f} is below {self.min_score:g}" + (
-                "" if backed else ", and no keyword speaks for it"
-            )
+                kept.append(hit)
+                continue
+            stays = self._pardon(hit, holders, none_passes)
+            step = Step("openclaw-selection", "note" if stays else "drop", why=stays or self._reason(hit))
+            (kept if stays else gone).append(hit.after(step))
+        return Ranking(tuple(kept), Joined(ranking.dropped, gone), ranking.notices)
 
-        return keep(ranking, "openclaw-selection", reason)
+    def _pardon(self, hit: Hit, holders: Mapping[str, set[object]], none_passes: bool) -> str | None:
+        """Return the reason why a row stays though its score is too low, or None."""
+        keyword, vector = part_of(hit.trail, "keyword"), part_of(hit.trail, "vector")
+        if vector is not None and vector.raw is not None and vector.raw >= self.min_score:
+            return f"cosine {vector.raw:.3f} reaches {self.min_score:g}"
+        if keyword is None or keyword.rank is None:
+            return None
+        if none_passes:
+            return f"words speak for it, and no score reaches {self.min_score:g}"
+        if vector is None or vector.rank is None:
+            return "words speak for it, and the vector run did not list it"
+        alone = next((word for word in _words(keyword) if len(holders[word]) == 1), None)
+        return None if alone is None else f"no other note holds {alone or 'a word of the query'}"
+
+    def _reason(self, hit: Hit) -> str:
+        keyword = part_of(hit.trail, "keyword")
+        backed = keyword is not None and keyword.rank is not None
+        return f"score {hit.score:.3f} is below {self.min_score:g}" + (
+            "" if backed else ", and no keyword speaks for it"
+        )
+
+
+def _holders(hits: Sequence[Hit]) -> Mapping[str, set[object]]:
+    """Return the notes that hold each word of the query."""
+    holders: dict[str, set[object]] = {}
+    for hit, origin in zip(hits, origins_of(hits), strict=True):
+        keyword = part_of(hit.trail, "keyword")
+        for word in _words(keyword) if keyword else ():
+            holders.setdefault(word, set()).add(origin)
+    return holders
+
+
+def _words(keyword: Part) -> Sequence[str]:
+    """Return the query's words that a row holds; without term data, one unknown word if it is listed."""
+    if not keyword.terms:
+        return [""] if keyword.rank is not None else []
+    return [term.term for term in keyword.terms if term.field == "words" and term.context != "window"]
 
 
 @dataclass(frozen=True)
 class Dedup:
-    """Of memories with the same text, the best placed stays and stands for the rest.
+    """Deduplication: of memories with the same text, the best placed stays and represents the rest.
 
-    With `near`, memories at least that like each other (by vectors, else by words) count as the same.
+    With `near`, memories of at least that similarity (by vectors, else by words) count as the same.
     """
 
     near: float | None = None
@@ -237,11 +391,11 @@ class Dedup:
 
     @property
     def reads_likeness(self) -> bool:
-        """Tell whether memories are compared."""
+        """Return whether memories are compared."""
         return self.near is not None
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
-        """Drop hits whose case-folded text was already seen; at equal keys the newer, then the keyword's row stays."""
+        """Drop hits with an equal case-folded text; on equal keys the newer, then the keyword's row stays."""
         hits = ranking.hits
         twins = same_texts(held_by(hits))
         if not twins and self.near is None:
@@ -259,7 +413,7 @@ class Dedup:
         return keep(ranking, "dedup", reason)
 
     def _near(self, hits: Sequence[Hit], context: Context) -> dict[MemoryId, str]:
-        """Return which of these, from the best placed on, are nearly the same as one that stays."""
+        """Return the near-duplicates among these, each with the better placed memory that stays."""
         if self.near is None or context.likeness is None:
             return {}
         ids = [hit.id for hit in sorted(hits, key=_representative)]
@@ -283,7 +437,7 @@ def _representative(hit: Hit) -> tuple[int, float, float, bool, tuple[str, int, 
 
 @dataclass(frozen=True)
 class InScope:
-    """A guard behind the store's own wall: it should never fire, and reports without content when it does."""
+    """Guard behind the store's own scope filter: should never fire; reports without content if it does."""
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
         """Remove foreign hits unlisted."""
@@ -302,10 +456,10 @@ class InScope:
 
 @dataclass(frozen=True)
 class Superseded:
-    """A guard behind the store's own filter: replaced memories go unless they were asked for."""
+    """Guard behind the store's own filter: drops replaced memories unless the query includes them."""
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
-        """Drop what has been replaced."""
+        """Drop replaced memories."""
         where = context.query.where
         if are_open(held_by(ranking.hits), where):
             return ranking
@@ -314,10 +468,10 @@ class Superseded:
 
 @dataclass(frozen=True)
 class NotExpired:
-    """A guard behind the store's own filter: what is out of its time at the moment asked for goes."""
+    """Guard behind the store's own filter: drops memories not valid at the moment of the query."""
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
-        """Drop what has expired, is not valid, or was not stored yet."""
+        """Drop memories that have expired, are not valid, or were not stored yet."""
         where = context.query.where
         if are_open(held_by(ranking.hits), where):
             return ranking
@@ -326,7 +480,7 @@ class NotExpired:
 
 @dataclass(frozen=True)
 class GroupBySource:
-    """Show a file once: its best chunks stay, the others stand under them; never turns of a log, never facts."""
+    """Grouping by file: the best chunks stay, the others are listed under them; not for turns or facts."""
 
     max_per_file: int = 1
 
@@ -356,7 +510,7 @@ class GroupBySource:
         return Ranking(Grouped(hits, shown, beside), Joined(ranking.dropped, gone), ranking.notices)
 
     def _split(self, origins: Sequence[object]) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return which hits are shown, and which are hidden behind which of the shown."""
+        """Return the indices of the shown hits, and those hidden with the shown ones they are under."""
         shown: list[int] = []
         hidden: list[tuple[int, int]] = []
         places: dict[object, list[int]] = {}
@@ -372,13 +526,13 @@ class GroupBySource:
 
 @dataclass(frozen=True)
 class Top:
-    """The page asked for: `limit` hits after `offset`."""
+    """Page of the results: `limit` hits after `offset`."""
 
     limit: int = 6
     offset: int = 0
 
     def __call__(self, ranking: Ranking, context: Context) -> Ranking:
-        """Cut the ranking; what is beyond the page keeps its rank in its reason."""
+        """Cut the page; the trails of hits beyond it keep their rank in the reason."""
         hits, end = ranking.hits, self.offset + self.limit
         before, behind = range(min(self.offset, len(hits))), range(min(end, len(hits)), len(hits))
         beyond: Sequence[int] = [*before, *behind] if before else behind

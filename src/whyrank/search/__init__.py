@@ -1,1 +1,1 @@
-"""Asks the ports for runs and context, then calls ranking."""
+"""Search: retrieve runs and context through the protocols, then rank them."""

@@ -1,7 +1,4 @@
-"""A calibration: where a store's evidence begins to mean something, as it was measured and is kept.
-
-`calibrating` measures it; searches only read it, and read it every time, so it is one small text in the store.
-"""
+"""Calibrations: the thresholds of evidence, as measured and stored."""
 
 from __future__ import annotations
 
@@ -12,20 +9,20 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..ports import Store, Thresholds
-from ..types import GLOBAL, Notice, Scope
-from ..wording import counted, which
+from ..formatting import counted, which
+from ..protocols import Store, Thresholds
+from ..types.memory import GLOBAL, Notice, Scope
 
-MIN_MEMORIES = 20  # fewer say nothing about what chance finds among them
+MIN_MEMORIES = 20  # with fewer, the scores of chance matches are not representative
 GROWTH_BEFORE_REFRESH = 2.0
-_FORMAT = 2  # raised whenever evidence is added up in another way: what was measured in the old one says nothing
+_FORMAT = 3  # raised whenever evidence is summed in another way: measurements in an old format are not comparable
 _KIND = "calibration"
 _ALWAYS = ("coverage", "words")  # bars that every calibration has
 _PREFIX = json.dumps([_KIND])[:-1]  # how the names of their notes begin
 
 
-class Bar(NamedTuple):
-    """Thresholds of one kind of evidence; what of the own questions is kept by `weak`, what of the foreign rejected."""
+class Cutoffs(NamedTuple):
+    """Thresholds of one kind of evidence, with the shares of own questions kept and foreign ones rejected."""
 
     weak: float
     found: float
@@ -40,10 +37,11 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was measured for one set of visible scopes and one embedding space; no bar where no vector spoke.
+    """Thresholds measured for some visible scopes and one embedding space; no cosine bar without vectors.
 
-    Cosine and coverage each by itself say which hits may be dropped; `words` is the evidence of words alone, `both`
-    that of words and vectors: what verdicts rest on.
+    The bars for cosine and coverage alone decide which hits may be dropped. Verdicts use `words`, the evidence of words
+    alone, and `both`, that of words and vectors. `floor` is the cosine of unrelated texts, where the embedder declares
+    none.
     """
 
     space: str
@@ -53,18 +51,19 @@ class Calibration:
     own: int
     foreign: int
     languages: tuple[str, ...]
-    coverage: Bar
-    words: Bar
-    cosine: Bar | None = None
-    both: Bar | None = None
+    coverage: Cutoffs
+    words: Cutoffs
+    cosine: Cutoffs | None = None
+    both: Cutoffs | None = None
+    floor: float | None = None
 
     def is_outgrown(self, memories: int) -> bool:
-        """Tell whether a store has so many memories more, or less, that it should be measured again."""
+        """Return whether the number of memories has changed so much that the store needs a new calibration."""
         return not self.memories / GROWTH_BEFORE_REFRESH < memories < self.memories * GROWTH_BEFORE_REFRESH
 
     @property
     def least(self) -> dict[str, float]:
-        """Return what each signal alone must say to count, by the name of the signal."""
+        """Return the minimum value at which each signal alone counts as evidence, by signal name."""
         bars = {"vector": self.cosine, "keyword": self.coverage}
         return {signal: bar.weak for signal, bar in bars.items() if bar is not None}
 
@@ -75,7 +74,7 @@ def keep_calibration(store: Store, made: Calibration) -> None:
 
 
 def calibration_for(store: Store, space: str, scopes: frozenset[Scope], memories: int) -> Calibration | None:
-    """Return the calibration of what a caller may see, or of most of it: few memories more change little."""
+    """Return the calibration of the visible scopes, or of most of them: a few more memories change little."""
     for place, name in enumerate(_names_for(space, scopes)):
         text = store.note(name)
         found = _read(text) if text is not None else None
@@ -96,20 +95,20 @@ def notes_about(store: Store, scope: Scope) -> list[str]:
 
 
 def calibrated_owners(store: Store) -> list[Scope]:
-    """Return whose memories have been calibrated in any space, by whatever version, and everybody's."""
+    """Return the scopes calibrated in any space, by any version, and the global scope."""
     named = {Scope.parse(scope) for name in store.notes(_PREFIX) for scope in _scopes_of(name)}
     return sorted({GLOBAL, *named})
 
 
 def is_due(store: Store, space: str, scopes: frozenset[Scope]) -> bool:
-    """Tell whether these scopes have enough memories to be calibrated and have not been, or have outgrown it."""
+    """Return whether these scopes have enough memories and no calibration, or an outgrown one."""
     memories = store.statistics((), scopes).total
     known = calibration_for(store, space, scopes, memories)
     return memories >= MIN_MEMORIES and (known is None or known.is_outgrown(memories))
 
 
 def notices_about(calibration: Calibration | None, memories: int) -> tuple[Notice, ...]:
-    """Say what confidence rests on where it is not a calibration of these memories."""
+    """Return notices about default thresholds or an outdated calibration."""
     if calibration is None and memories < MIN_MEMORIES:
         held = counted(memories, "memory is", "memories are")
         text = f"confidence rests on default thresholds: {held} too few to calibrate by"
@@ -127,7 +126,7 @@ def notices_about(calibration: Calibration | None, memories: int) -> tuple[Notic
 
 @lru_cache(maxsize=4096)
 def _names_for(space: str, scopes: frozenset[Scope]) -> tuple[str, ...]:
-    """Return the name of the note about these scopes, and the names of those about what is lasting or everybody's."""
+    """Return the note names for these scopes, for them without sessions, and for the global scope."""
     lasting = frozenset(scope for scope in scopes if scope.kind != "session")
     parts = dict.fromkeys((scopes, lasting, frozenset({GLOBAL})))
     return tuple([_name(space, sorted(map(str, part))) for part in parts])
@@ -138,7 +137,7 @@ def _name(space: str, scopes: Sequence[str]) -> str:
 
 
 def _scopes_of(name: str) -> list[str]:
-    """Read the scopes off the name of a note; what is named otherwise has none."""
+    """Parse the scopes in the name of a note; a name in another format has none."""
     try:
         _, _, scopes = json.loads(name)
         return [str(scope) for scope in scopes]
@@ -148,7 +147,7 @@ def _scopes_of(name: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _read(text: str) -> Calibration | None:
-    """Read a calibration; what another version wrote in another shape is none."""
+    """Parse a calibration; None if another version wrote it in another format."""
     try:
         data = json.loads(text)
         if data.pop("format") != _FORMAT:
@@ -157,14 +156,16 @@ def _read(text: str) -> Calibration | None:
             data[name] = _bar(data[name]) if data[name] is not None or name in _ALWAYS else None
         if not isinstance(data["memories"], int) or not math.isfinite(data["made"]):
             return None
+        if data["floor"] is not None and not -1.0 <= data["floor"] < 1.0:
+            return None
         return Calibration(**{**data, "scopes": tuple(data["scopes"]), "languages": tuple(data["languages"])})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-def _bar(stored: list[float]) -> Bar:
-    """Read thresholds; such as nobody measures were damaged."""
-    bar = Bar(*stored)
+def _bar(stored: list[float]) -> Cutoffs:
+    """Parse thresholds; values that no measurement produces mean a damaged note."""
+    bar = Cutoffs(*stored)
     if not all(map(math.isfinite, bar)) or not 0.0 < bar.weak < bar.found:
         raise ValueError("thresholds that make no sense")
     return bar

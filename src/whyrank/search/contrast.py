@@ -1,4 +1,4 @@
-"""Why one memory and not the other: the smallest change that would make them change places."""
+"""Contrastive explanation of two memories: the smallest change that swaps their ranks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..analysis.speakers import is_speaker_mark
-from ..analysis.words import words_meaning
-from ..columns import MemoryId
+from ..analysis.entities import is_speaker_mark
+from ..analysis.tokenizer import words_meaning
 from ..errors import ConfigError
-from ..hits import Hit, Ranking
-from ..ports import Store
+from ..formatting import on_one_line
+from ..protocols import Store
 from ..ranking.counterfactuals import (
     Change,
     DroppedTerm,
@@ -24,11 +23,13 @@ from ..ranking.counterfactuals import (
     standing,
 )
 from ..ranking.recipes import Recipe
-from ..types import Memory, Notice, Query
-from ..wording import on_one_line
+from ..types.columns import MemoryId
+from ..types.memory import Memory, Notice
+from ..types.query import Query
+from ..types.results import Hit, Ranking
+from .explain import asked_about, why
 from .retrieval import Retrieved, Stopwatch
 from .searcher import Searcher, within_limits
-from .why import asked_about, why
 
 MOST_TERMS = 6  # the pool is scored anew for each, in a millisecond or two
 
@@ -37,9 +38,9 @@ Outcome = Literal["flips", "nothing flips it", "another tier", "level", "not a c
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """The answer to "why this one and not that one?": who is above, and the least that would turn them round.
+    """Explanation of the order of two memories: which is above, and the smallest changes that swap them.
 
-    `first` is the one above, None if neither stands. Every change is one setting alone, the pool as it is.
+    `first` is the one above, None if neither is ranked. Every change is one setting alone, with the same pool.
     """
 
     query: str
@@ -64,7 +65,7 @@ def _line(change: Change | DroppedTerm) -> str:
 
 
 def contrast(searcher: Searcher, query: Query, recipe: Recipe, one: str, other: str) -> Contrast:
-    """Say why one memory (by id, or a file by path) is above or below another, and what would turn them round."""
+    """Explain why one memory (by id, or a file by path) ranks above another, and what would swap them."""
     query, _ = within_limits(query)
     with searcher.store.reading():
         asked = [asked_about(searcher.store, query, identity) for identity in (one, other)]
@@ -84,7 +85,7 @@ def contrast(searcher: Searcher, query: Query, recipe: Recipe, one: str, other: 
 
 
 def _stands_for(memories: Sequence[Memory], ranking: Ranking, retrieved: Retrieved) -> Memory | None:
-    """Return the one that stands best, or else any that was a candidate."""
+    """Return the best ranked of these memories, or else any that was a candidate."""
     candidates = [memory for memory in memories if memory.id in retrieved.context.memories]
     behind = len(retrieved.context.memories)
     return min(candidates, key=lambda memory: standing(ranking, memory.id) or (behind, 0), default=None)
@@ -93,7 +94,7 @@ def _stands_for(memories: Sequence[Memory], ranking: Ranking, retrieved: Retriev
 def _never_met(
     searcher: Searcher, query: Query, recipe: Recipe, memory: Memory, over: Memory, missing: Sequence[str]
 ) -> Contrast:
-    """Say of those that were no candidates where they were lost: no number of the recipe brings them in."""
+    """Explain where the missing memories were lost: no number of the recipe makes them candidates."""
     details = []
     for name in missing:
         lost = why(searcher, query, recipe, name)
@@ -137,7 +138,7 @@ def _compared(case: _Case, store: Store, retrieved: Retrieved) -> Contrast:
     lower = other if upper == one else one
     is_level = are_level(case.ranking, one, other)
     turned = () if is_level else changes(case.pool, case.ranking, upper, lower)
-    # Of two that are level diversity puts the second far behind the first: their scores no longer tell that they were.
+    # Diversity puts the second of two level memories far behind the first: their scores no longer show that they tied.
     if is_level or any(change.is_rounding for change in turned):
         return case.said("level", "they are level: place and content break the tie, and the least change decides it")
     found: list[Change | DroppedTerm] = [*turned]

@@ -1,28 +1,152 @@
-"""What a language model makes of a question before it is asked: a made-up answer, or other wordings.
-
-Whatever goes wrong, the question itself is asked, and a notice says so. What the model says is text to look for and
-nothing else: no instruction in it is ever followed.
-"""
+"""Query expansion by a language model: a hypothetical answer, or further wordings."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from ..analysis.text import clean
-from ..caches import ByteBoundedCache
-from ..deadline import Deadline, call_within
+from ..analysis.caches import ByteBoundedCache
+from ..analysis.normalize import clean
+from ..analysis.query import analyse, long_terms
 from ..errors import ProviderGarbage
-from ..ports import Completion, Llm, Message
-from ..types import Expansion, ExpansionMode, Notice
-from .probes import MOST_FURTHER_RUNS
+from ..protocols import Completion, Embedder, Llm, Message, Store, Vector
+from ..ranking.fusion import family_of
+from ..ranking.recipes import Plan
+from ..types.deadline import Deadline, call_within
+from ..types.memory import Notice
+from ..types.query import Analysis, Expansion, ExpansionMode, Query, Run, Signal
+from ..types.results import Context
+from ..types.vectors import unit_rows
+
+MOST_FURTHER_RUNS = 4
+QUESTIONS_SHARE = 0.5  # share of its vote that the query keeps beside other wordings
+_HYDE_MODE = "hyde"
+
+
+class Probe(NamedTuple):
+    """One text searched beside the query, or in its place, and the kinds of runs that search it."""
+
+    label: str
+    text: str
+    families: tuple[str, ...]
+    analysis: Analysis
+    vector: Vector | None
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Name its runs."""
+        return tuple(f"{family}:{self.label}" for family in self.families)
+
+    def in_long_words(self, language: str) -> Probe:
+        """Return the same probe without the words that are too short to be searched."""
+        terms = long_terms(self.analysis.terms, self.analysis.text, language)
+        return self._replace(analysis=replace(self.analysis, terms=terms))
+
+
+def probes_for(
+    query: Query, plan: Plan, embedder: Embedder | None, vector: Vector | None, language: str, notices: list[Notice]
+) -> tuple[Probe, ...]:
+    """Return the probes of an expansion; if the embedder fails, words alone, or none, with a notice."""
+    if query.expansion is None:
+        return ()
+    texts, mode = query.expansion.texts, query.expansion.mode
+    families = tuple(name for name in plan.runs if name == "vector" or (name == "keyword" and mode == "variants"))
+    if vector is None:  # there is none, or it has just failed
+        families = tuple(name for name in families if name != "vector")
+    if not families:
+        notices.append(_off("there is nothing it could look for with"))
+        return ()
+    chosen = sorted(texts[: 1 if mode == _HYDE_MODE else MOST_FURTHER_RUNS // len(families)])
+    labels = [_HYDE_MODE] if mode == _HYDE_MODE else [str(number) for number in range(2, len(chosen) + 2)]
+    vectors = None
+    if vector is not None and "vector" in families:
+        vectors = _vectors(chosen, mode == _HYDE_MODE, embedder, len(vector), notices)
+    if vectors is None:
+        families = tuple(name for name in families if name != "vector")
+    moment = query.where.moment
+    return tuple(
+        Probe(label, text, families, analyse(text, language, moment), vectors[place] if vectors else None)
+        for place, (label, text) in enumerate(zip(labels, chosen, strict=True))
+        if families
+    )
+
+
+def _vectors(
+    texts: Sequence[str], are_answers: bool, embedder: Embedder | None, dimension: int, notices: list[Notice]
+) -> list[Vector] | None:
+    """Embed made-up answers as the texts they imitate, and other wordings as the questions they are."""
+    assert embedder is not None
+    try:
+        given = embedder.documents(texts) if are_answers else [embedder.query(text) for text in texts]
+        found = list(unit_rows(given, len(texts), dimension))
+    except Exception as error:  # whatever a provider throws, the question itself must be answered
+        notices.append(_off(f"the embedder failed: {error}"))
+        return None
+    if not all(vector.any() for vector in found):
+        notices.append(_off("the embedder knows no part of it"))
+        return None
+    return found
+
+
+def _off(reason: str) -> Notice:
+    return Notice("expansion-off", f"what the language model made of the question was left aside: {reason}")
+
+
+def replaces_the_question(probes: Sequence[Probe]) -> bool:
+    """Return whether a made-up answer (HyDE) is searched in place of the query."""
+    return any(probe.label == _HYDE_MODE for probe in probes)
+
+
+def further_runs(probes: Sequence[Probe], query: Query, plan: Plan, store: Store, space: str) -> tuple[Run, ...]:
+    """Retrieve the candidates of every further run."""
+    return tuple(_run(name, probe, query, plan, store, space) for probe in probes for name in probe.runs)
+
+
+def _run(name: str, probe: Probe, query: Query, plan: Plan, store: Store, space: str) -> Run:
+    found = listed(name, probe, query, plan, store, space, plan.pool)
+    return Run(name, found.candidates, found.notices)
+
+
+def listed(name: str, probe: Probe, query: Query, plan: Plan, store: Store, space: str, limit: int | None) -> Run:
+    """Return the candidates of a further run, up to `limit` sources; None for all."""
+    if family_of(name) == "vector" and probe.vector is not None:
+        return store.nearest(probe.vector, space, query.where, limit)
+    return store.keyword(probe.analysis.asked, query.where, limit, plan.join)
+
+
+def further_signals(probes: Sequence[Probe], context: Context, store: Store, space: str) -> dict[str, Signal]:
+    """Score every candidate by every further signal, whichever run brought it."""
+    signals = {}
+    for probe in probes:
+        terms = probe.analysis.asked if "keyword" in probe.families else ()
+        scopes = context.query.where.scopes
+        mass = store.statistics(probe.analysis.terms, scopes).mass(probe.analysis.terms) if terms else 0.0
+        for signal in store.score(context.memories, terms, probe.vector, space, context.query.where):
+            name = f"{signal.name}:{probe.label}"
+            signals[name] = replace(signal, name=name, mass=mass if signal.name == "keyword" else None)
+    return signals
+
+
+def shares_of(runs: Sequence[Run], probes: Sequence[Probe]) -> dict[str, dict[str, float]]:
+    """Return the shares of each kind's vote among its runs that found something."""
+    found = {run.name for run in runs if run.candidates}
+    shares = {}
+    for family in ("vector", "keyword"):
+        further = [name for probe in probes for name in probe.runs if family_of(name) == family and name in found]
+        own = QUESTIONS_SHARE if family in found else 0.0
+        if further:
+            rest = dict.fromkeys(further, (1 - own) / len(further))
+            shares[family] = {family: own, **rest} if own else rest
+    return shares
+
 
 FLOOR_MS = 10_000  # less would throw away answers that are on their way
 MOST_LETTERS = {"hyde": 2_000, "variants": 300}  # of one text: about a chunk, about a question
 MOST_TOKENS = 400
-_REMEMBERED_BYTES = 128 * 1024  # some sixty questions; whoever pages through results asks the same again
+_REMEMBERED_BYTES = 128 * 1024  # some sixty questions; paging through results repeats the same question
 _SHOWN_LETTERS = 80
 
 _HYDE = """Write the passage that answers the user's question, as it might stand in somebody's notes: two or three plain
@@ -40,10 +164,30 @@ _SCHEMA: Mapping[str, object] = {
 _THINKING = re.compile(r"<think>.*?(</think>|\Z)", flags=re.S)
 _FENCE = re.compile(r"^```\w*\s*|\s*```$")
 _BULLET = re.compile(r"^(?:[-*•]|\d{1,2}[.):])\s+")
+# How models open an answer that refuses. A note may begin with "I can't eat nuts" or "I'm sorry for the delay": an
+# inability counts after an apology, or before what assistants do; an apology before a "but".
+_UNABLE = r"""i\s*(?:can(?:no|\s+no|')t|won't|will\s+not|(?:a|')m\s+(?:unable|not\s+(?:able|allowed|permitted))"""
+_UNABLE += r"""|must\s+decline|don't\s+have|do\s+not\s+have)\b"""
+_REFUSAL = re.compile(
+    rf"""[\W_]*(?:
+      (?:i(?:'|\s+a)m\s+(?:\w+\s+)?sorry|(?:my\s+)?apologies|i\s+apologi[sz]e|sorry|unfortunately)[\W_]*
+        (?:but\b|{_UNABLE})
+    | {_UNABLE}\s+(?:to\s+)?(?:help|assist|answer|provide|comply|fulfil|generate|create|respond|share|discuss|engage
+        |do\s+that|(?:any\s+|enough\s+)?(?:access|information|knowledge|personal|memor))
+    | (?:as|i(?:'|\s+a)m(?:\s+just)?)\s+an?\s+(?:\w+\s+){{0,2}}(?:ai|language\s+model|llm)\b
+    | (?:es\s+)?tut\s+mir\s+(?:\w+\s+)?leid[\W_]*(?:aber|ich)\b | leider\s+kann\s+ich | als\s+(?:ki|sprachmodell)\b
+    | (?:je\s+suis\s+)?(?:vraiment\s+)?désolée?[\W_]*(?:mais|je\s+ne) | en\s+tant\s+qu'(?:ia|assistant|intelligence)
+    | lo\s+siento[\W_]*(?:pero|no\s+puedo) | como\s+(?:una\s+)?(?:ia|modelo\s+de\s+lenguaje)\b
+    | (?:извините|простите|к\s+сожалению)[\W_]*(?:но\b|я\s+не) | как\s+(?:ии|языковая\s+модель)\b
+    | (?:很?抱歉|[对對]不起)[\W_]*(?:但|我|无法|無法|不能) | 作[为為](?:一[个個名])?(?:ai|人工智能|[语語]言模型)
+    | (?:申し訳(?:ありません|ございません)|すみません)が | aiとして
+    )""",
+    flags=re.I | re.X,
+)
 
 
 class Widened(NamedTuple):
-    """What became of a question, and what has to be said of that."""
+    """Expansion of a query, and the notices about it."""
 
     expansion: Expansion | None
     notices: tuple[Notice, ...]
@@ -55,7 +199,7 @@ def _widened_bytes(question: str, widened: Widened) -> int:
 
 
 class Expander:
-    """Asks a language model for expansions, within a time limit (0 or less: none), and remembers the last ones."""
+    """Query expansion by a language model, with a time limit (0 or less: none) and a cache."""
 
     def __init__(self, llm: Callable[[], Llm], mode: ExpansionMode, timeout_ms: float) -> None:
         self._llm = llm
@@ -65,11 +209,11 @@ class Expander:
 
     @property
     def limit_s(self) -> float | None:
-        """Return how many seconds a question waits; None for as long as it takes."""
+        """Return the time limit in seconds; None for no limit."""
         return max(self._wished_ms, FLOOR_MS) / 1000 if self._wished_ms > 0 else None
 
     def widened(self, question: str, deadline: Deadline | None = None) -> Widened:
-        """Return what the model makes of a question; failures are not remembered."""
+        """Return the expansion of a question by the model; failures are not cached."""
         text = clean(question).text.strip()
         if not text:
             return Widened(None, ())
@@ -79,13 +223,14 @@ class Expander:
         try:
             said = self._within_limit(lambda: self._said(text), deadline)
         except Exception as error:  # whatever a provider throws, the question itself must be answered
-            return Widened(None, (*self._about_the_limit(), _off(str(error))))
+            return Widened(None, (*self._about_the_limit(), _expansion_off(str(error))))
         self._known.put(text, said)
         return said
 
     def _said(self, question: str) -> Widened:
         llm = self._llm()
         completion = self._asked(llm, question)
+        _check_willing(completion.text)
         texts = _answers(completion.text) if self._mode == "hyde" else _wordings(completion.text, question)
         if not texts:
             raise ProviderGarbage("its answer was empty")
@@ -112,8 +257,19 @@ class Expander:
         return (Notice("setting-unused", message),)
 
 
-def _off(reason: str) -> Notice:
+def _expansion_off(reason: str) -> Notice:
     return Notice("expansion-off", f"the question was not widened, and asked as it is: {reason}")
+
+
+def _check_willing(said: str) -> None:
+    """Raise if an answer refuses the task: searching a refusal would find apologies, not the subject."""
+    text = _cleaned(said, MOST_LETTERS["hyde"])
+    if _is_refusal(text):
+        raise ProviderGarbage(f"it refused: {_short(text)!r}")
+
+
+def _is_refusal(text: str) -> bool:
+    return _REFUSAL.match(text.replace("’", "'")) is not None
 
 
 def _answers(said: str) -> tuple[str, ...]:
@@ -122,12 +278,12 @@ def _answers(said: str) -> tuple[str, ...]:
 
 
 def _wordings(said: str, question: str) -> tuple[str, ...]:
-    """Read other wordings from JSON, or from lines where a model knows no better; repetitions count once."""
+    """Parse other wordings from JSON, or from lines if a model ignores the format; duplicates count once."""
     plain = _FENCE.sub("", _THINKING.sub("", said).strip())
     found = (_cleaned(text, MOST_LETTERS["variants"]) for text in _listed(plain))
     kept: dict[str, str] = {}
     for text in found:
-        if text and text.casefold() != question.casefold():
+        if text and text.casefold() != question.casefold() and not _is_refusal(text):
             kept.setdefault(text.casefold(), text)
     return tuple(kept.values())[:MOST_FURTHER_RUNS]
 

@@ -1,4 +1,4 @@
-"""From a query to runs and a context: everything that has to be asked before ranking can be pure."""
+"""Retrieval: from a query to runs and a context, all input and output that ranking needs to be pure."""
 
 from __future__ import annotations
 
@@ -6,36 +6,37 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
+from ..analysis.accents import may_hold_umlauts
 from ..analysis.names import MAX_WINDOW_WORDS, match_in_any_spelling, names_of
 from ..analysis.query import terms_of
-from ..analysis.spellings import may_hold_umlauts
-from ..analysis.words import foreign_stems, german_stems, tokens_of
-from ..columns import Column, MemoryId, column_of
-from ..deadline import Deadline, call_within
+from ..analysis.tokenizer import foreign_stems, german_stems, parts_of_wholes, tokens_of
 from ..errors import ProviderTimeout, StoreTimeout
-from ..expressions import is_several, label_of
-from ..hits import Context, Held, memory_of
-from ..matches import NameMatch, NameProbe
-from ..ports import LACKING, Embedder, Store, Vector
+from ..formatting import counted, which
+from ..protocols import LACKING, Embedder, Store, Vector
 from ..ranking.fusion import listed_by
 from ..ranking.recipes import Recipe
-from ..types import Analysis, Notice, Query, Run, Signal, Statistics
-from ..unitvectors import unit_row
-from ..wording import counted, which
-from .asking import settled, understood
+from ..types.columns import Column, MemoryId, column_of
+from ..types.deadline import Deadline, call_within
+from ..types.expressions import is_several, label_of
+from ..types.memory import Notice
+from ..types.names import NameMatch, NameProbe
+from ..types.query import Analysis, Query, Run, Signal, Statistics
+from ..types.results import Context, Held, memory_of
+from ..types.vectors import unit_row
+from .added_space import AddedSpace, language_asked, other_marks
 from .calibration import Calibration
-from .codes import Held as HeldCode
-from .codes import codes_asked, holders_of, otherwise_written, unheld, with_code_matches, with_codes, with_holders
-from .mentions import with_boosts
-from .probes import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
-from .proposals import with_accented_names
-from .spelling import in_other_spellings
+from .entities import with_boosts
+from .expansion import Probe, further_runs, further_signals, probes_for, replaces_the_question, shares_of
+from .identifiers import Held as HeldCode
+from .identifiers import codes_asked, holders_of, otherwise_written, unheld, with_code_matches, with_codes, with_holders
+from .query_resolution import corrected, in_other_spellings, settled, understood, with_accented_names
 
 _NAMED = frozenset({"equal", "accents", "same words", "in a sentence"})
 Made = TypeVar("Made")
-MAX_TYPO_LETTERS = 64  # nobody's name is longer, and a long key is slow to compare
+MAX_TYPO_LETTERS = 64  # no name is longer, and a long key is slow to compare
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Stopwatch:
 
 
 class _Timing:
-    """One block that is timed; a dozen of them stand in every search."""
+    """Timer of one block; every search has a dozen of them."""
 
     __slots__ = ("_milliseconds", "_stage", "_start")
 
@@ -68,7 +69,7 @@ class _Timing:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """What ranking needs: the runs, the context, and the recipe with its open weights settled."""
+    """Input of ranking: the runs, the context, and the recipe with its open weights resolved."""
 
     runs: tuple[Run, ...]
     context: Context
@@ -77,36 +78,48 @@ class Retrieved:
     space: str
     notices: tuple[Notice, ...]
     probes: tuple[Probe, ...] = ()
-    calibration: Calibration | None = None  # of what the caller may see, in this space
+    calibration: Calibration | None = None  # of the visible scopes, in this space
+    added: AddedSpace | None = None  # beside that space, where the store holds other languages than the question's
 
     @property
     def total(self) -> int:
-        """Return how many memories the caller may see."""
+        """Return the number of memories visible to the caller."""
         return self.context.statistics.total if self.context.statistics else 0
 
 
 def retrieve(
-    query: Query, recipe: Recipe, store: Store, embedder: Embedder | None, language: str, watch: Stopwatch
+    query: Query,
+    recipe: Recipe,
+    store: Store,
+    embedder: Embedder | None,
+    language: str,
+    watch: Stopwatch,
+    added: Embedder | None = None,
 ) -> Retrieved:
-    """Ask every run of the recipe for its candidates, then score the union by every signal."""
+    """Retrieve the candidates of every run of the recipe, then score the union by every signal.
+
+    `added` is the additional model, which searches memories in another language than the query.
+    """
     with watch.timing("analysis"):
         question = understood(query, language)
         if recipe.plan.analysis == "strict-length":
             question = question.in_long_words(language)
     notices: list[Notice] = []
-    deadline, late = query.deadline, list[str]()  # what was left out because the time was over
+    deadline, late = query.deadline, list[str]()  # names of the parts skipped at the deadline
     with watch.timing("embedding"):
         vector = _query_vector(question.analysis, recipe, embedder, store, notices, deadline, late)
         probes = _probes(query, recipe, embedder, vector, language, notices, late)
         if recipe.plan.analysis == "strict-length":
             probes = tuple(further.in_long_words(language) for further in probes)
+        beside = _added_space(question.analysis, recipe, added, store, query, notices, late)
     space = embedder.fingerprint if embedder else ""
     with store.reading():
         with watch.timing("terms"), _aborting(store, deadline):
             question = settled(question, store, language)
             query, analysis = question.query, question.analysis
             probe = _with_typos(analysis.probe, analysis.terms, store, query, language)
-            terms, statistics = _known_terms(analysis, store, query, language)
+            terms, statistics, corrections = _known_terms(analysis, store, query, language)
+            notices += corrections
             if probe is not analysis.probe or terms is not analysis.terms:
                 analysis = replace(analysis, probe=probe, terms=terms)
             codes = codes_asked(analysis, statistics, store, query.where, language)
@@ -128,6 +141,11 @@ def retrieve(
                 )
                 probes = probes if further_found else ()
                 runs += further_found or ()
+        if beside is not None:
+            ask = partial(beside.run, store, query.where, recipe.plan.pool)
+            with watch.timing(beside.name):
+                found_beside = _in_time(beside.name, ask, store, deadline, late)
+            runs += () if found_beside is None else (found_beside,)
         with watch.timing("scoring"):
             listed = listed_by(runs)
             memories = store.held(listed, query.where.scopes)
@@ -135,6 +153,8 @@ def retrieve(
             if probes:
                 further = further_signals(probes, context, store, space)
                 context = replace(context, signals={**context.signals, **further})
+            if beside is not None and (said := beside.signal(store, memories, query.where)) is not None:
+                context = replace(context, signals={**context.signals, said.name: said})
         if len(memories) < len(listed):
             runs = tuple(_inside(run, context, notices) for run in runs)
         notices = [*analysis.notices, *notices, *_run_notices(runs, context, recipe, vector, space)]
@@ -143,11 +163,11 @@ def retrieve(
     decided = recipe.settled(embedder.weight(analysis.language) if embedder else 0.0)
     if probes:
         decided = replace(decided, fusion=decided.fusion.split(shares_of(runs, probes)))
-    return Retrieved(runs, context, decided, vector, space, tuple(notices), probes)
+    return Retrieved(runs, context, decided, vector, space, tuple(notices), probes, added=beside)
 
 
 def timeout_notice(deadline: Deadline, late: Sequence[str]) -> Notice:
-    """Say that a search took too long, and what its answer lacks."""
+    """Return the notice that a search timed out, with the parts its answer lacks."""
     lacking = f"without {', '.join(dict.fromkeys(late))}" if late else "with nothing"
     over = f"the search took longer than timeout_ms = {deadline.timeout_ms} and was answered {lacking}"
     return Notice("timeout", f"{over}; give a larger timeout_ms for the whole answer")
@@ -160,7 +180,7 @@ def _aborting(store: Store, deadline: Deadline | None) -> AbstractContextManager
 def _in_time(
     name: str, ask: Callable[[], Made], store: Store, deadline: Deadline | None, late: list[str]
 ) -> Made | None:
-    """Ask a store for something if there is time left; None, and its name among what is late, if there is not."""
+    """Call the store if there is time left; else return None and append the name to `late`."""
     if deadline is None:
         return ask()
     if not deadline.has_passed:
@@ -168,7 +188,7 @@ def _in_time(
             with store.aborting(deadline.abort_at):
                 return ask()
         except StoreTimeout:
-            pass  # told by the name among what is late
+            pass  # reported by the name in `late`
     late.append(name)
     return None
 
@@ -182,7 +202,7 @@ def _probes(
     notices: list[Notice],
     late: list[str],
 ) -> tuple[Probe, ...]:
-    """Prepare the texts that are looked for besides the question, if there is time left for them."""
+    """Prepare the texts searched beside the query, if there is time left for them."""
     plan, deadline = recipe.plan, query.deadline
     if deadline is None or query.expansion is None:
         return probes_for(query, plan, embedder, vector, language, notices)
@@ -199,7 +219,7 @@ def _probes(
 
 
 def _in_known_terms(probe: Probe, store: Store, query: Query, language: str) -> Probe:
-    terms, _ = _known_terms(probe.analysis, store, query, language)
+    terms, *_ = _known_terms(probe.analysis, store, query, language)
     return probe._replace(analysis=replace(probe.analysis, terms=terms))
 
 
@@ -212,18 +232,13 @@ def _query_vector(
     deadline: Deadline | None,
     late: list[str],
 ) -> Vector | None:
-    """Embed the question if the recipe asks for vectors; a failing embedder leaves the other runs at work."""
+    """Embed the query if the recipe has a vector run; if the embedder fails, the other runs go on."""
     if embedder is None and "vector" in recipe.plan.runs and "keyword" not in recipe.plan.runs:
         notices.append(Notice("vector-off", "this recipe asks vectors alone, and there is no embedder"))
     if embedder is None or "vector" not in recipe.plan.runs or not analysis.text.strip():
         return None
     try:
-        dimension = store.dimensions(embedder.fingerprint)
-        if deadline is None:
-            given = embedder.query(analysis.text)
-        else:
-            given = call_within(deadline.remaining_s, lambda: embedder.query(analysis.text), "timeout_ms")
-        vector: Vector = unit_row(given, dimension)
+        vector = _embedded(analysis.text, embedder, store, deadline)
     except Exception as error:  # whatever a provider throws or gives, the other runs must answer
         if isinstance(error, TimeoutError | ProviderTimeout) and deadline is not None and deadline.has_passed:
             late.append("vector")
@@ -238,6 +253,46 @@ def _query_vector(
     return vector
 
 
+def _embedded(text: str, embedder: Embedder, store: Store, deadline: Deadline | None) -> Vector:
+    """Embed a question, in the time that is left."""
+    if deadline is None:
+        given = embedder.query(text)
+    else:
+        given = call_within(deadline.remaining_s, lambda: embedder.query(text), "timeout_ms")
+    vector: Vector = unit_row(given, store.dimensions(embedder.fingerprint))
+    return vector
+
+
+def _added_space(
+    analysis: Analysis,
+    recipe: Recipe,
+    embedder: Embedder | None,
+    store: Store,
+    query: Query,
+    notices: list[Notice],
+    late: list[str],
+) -> AddedSpace | None:
+    """Embed the query by the additional model, if the store holds another language that it supports."""
+    if embedder is None or recipe.fusion.added is None or not analysis.text.strip():
+        return None
+    there = store.languages(query.where.scopes)
+    language = language_asked(analysis, there)
+    marks = other_marks(embedder, language, there)
+    if not marks:
+        return None
+    try:
+        vector = _embedded(analysis.text, embedder, store, query.deadline)
+    except Exception as error:  # as above
+        deadline = query.deadline
+        if isinstance(error, TimeoutError | ProviderTimeout) and deadline is not None and deadline.has_passed:
+            late.append("other languages")
+        else:
+            told = f"the model that was added failed, so what is in another language may be missed: {error}"
+            notices.append(Notice("added-off", told))
+        return None
+    return AddedSpace(embedder, language, marks, vector) if vector.dot(vector) else None
+
+
 def _with_typos(probe: NameProbe, terms: Sequence[str], store: Store, query: Query, language: str) -> NameProbe:
     """Allow misspelt names only where the query holds an unknown word: "test" must not find "Text"."""
     if not 0 < len(probe.key) <= MAX_TYPO_LETTERS or len(probe.words) > MAX_WINDOW_WORDS:
@@ -249,37 +304,54 @@ def _with_typos(probe: NameProbe, terms: Sequence[str], store: Store, query: Que
     return probe if probe.typos != is_known else replace(probe, typos=not is_known)
 
 
-def _known_terms(analysis: Analysis, store: Store, query: Query, language: str) -> tuple[tuple[str, ...], Statistics]:
-    """Ask for terms as the memories know them: as another language stems them, and in other spellings besides.
+def _known_terms(
+    analysis: Analysis, store: Store, query: Query, language: str
+) -> tuple[tuple[str, ...], Statistics, tuple[Notice, ...]]:
+    """Resolve terms to those of the index: stems of other languages, other spellings, corrections.
 
-    A query of one German word shows nothing of its language; the memories do.
+    A query of one German word does not show its language; the memories do. A word that is in no memory in any form may
+    be mistyped.
     """
     scopes = query.where.scopes
     statistics = store.statistics(analysis.terms, scopes)
+    analysis = _wholes_first(analysis, statistics, language)
     foreign: dict[str, Sequence[str]] = {}
     if not all(statistics.frequency.values()):
         foreign, statistics = _as_others_stem(analysis, statistics, store, query, language)
     others: dict[str, str] = {}
+    notices: tuple[Notice, ...] = ()
     if query.where.matching is None:  # else its leaves are settled
         words = {word for term in analysis.terms for word in label_of(term).split(" ")}
         stems = german_stems(analysis.text, analysis.language, language, words)
         for term, stemmed in foreign.items():
             stems[term] = (*stems.get(term, ()), *stemmed)
         others = in_other_spellings(analysis.terms, statistics.frequency, store, scopes, stems)
+        known = {term for term in analysis.terms if statistics.frequency[term] or term in others or term in foreign}
+        if len(known) < len(analysis.terms):
+            unknown = [term for term in analysis.terms if term not in known and " " not in term]
+            corrections, notices = corrected(unknown, analysis, store, scopes, language)
+            others |= corrections
     if not others and not foreign:
-        return analysis.terms, statistics
+        return analysis.terms, statistics, notices
     terms = tuple(dict.fromkeys(others.get(term) or foreign.get(term, [term])[0] for term in analysis.terms))
     frequency = {**statistics.frequency, **store.statistics(others.values(), scopes).frequency}
-    return terms, replace(statistics, frequency={term: frequency[term] for term in terms})
+    return terms, replace(statistics, frequency={term: frequency[term] for term in terms}), notices
+
+
+def _wholes_first(analysis: Analysis, statistics: Statistics, language: str) -> Analysis:
+    """Drop the parts of a word with inner capitals if the whole is indexed: `WhatsApp` is no `app`."""
+    wholes = parts_of_wholes(analysis.text, language)
+    known = {part for part, whole in wholes.items() if all(map(statistics.frequency.get, whole))}
+    return replace(analysis, terms=tuple(term for term in analysis.terms if term not in known)) if known else analysis
 
 
 def _as_others_stem(
     analysis: Analysis, statistics: Statistics, store: Store, query: Query, language: str
 ) -> tuple[dict[str, Sequence[str]], Statistics]:
-    """Stem words that are unknown in the query's language as another language does, if that is known.
+    """Stem words unknown in the query's language as another language does, if that stem is indexed.
 
-    Of what is known the most frequent is meant, or any where two letters may stand for an umlaut: `mueller` is no
-    `muelle`, however often that is said.
+    Of several indexed stems the most frequent is taken, or all where two letters may be an umlaut: `mueller` is not
+    `muelle`, however frequent that is.
     """
     frequency = statistics.frequency
     variants = foreign_stems(analysis.text, language, {term for term in analysis.terms if not frequency[term]})
@@ -303,7 +375,7 @@ def _runs(
     watch: Stopwatch,
     late: list[str],
 ) -> tuple[Run, ...]:
-    """Ask for the candidates of every run; the first is asked for even if there is no time left."""
+    """Retrieve the candidates of every run; the first run is executed even if there is no time left."""
     plan, where = recipe.plan, query.where
     asked: dict[str, Callable[[], Run]] = {}
     if "keyword" in plan.runs:
@@ -337,6 +409,8 @@ def _context(
 ) -> Context:
     scored = store.score(memories, analysis.asked, vector, space, query.where, analysis.repeats)
     held = holders_of(codes, memories) if codes else {}
+    mass = statistics.mass(analysis.terms)
+    scored = [replace(signal, mass=mass) if signal.name == "keyword" else signal for signal in scored]
     signals = with_codes(scored, analysis, statistics, held, store, query.where)
     names = _name_matches(analysis, runs, memories, language)
     known = [match.name for match in names.values() if match.relation in _NAMED]
@@ -354,7 +428,7 @@ def _context(
 
 
 def _inside(run: Run, context: Context, notices: list[Notice]) -> Run:
-    """Take out what the caller may not see; a store that proposes such a thing has a defect, and its content stays."""
+    """Remove candidates outside the caller's scopes, a defect of the store; report it without content."""
     inside = tuple(candidate for candidate in run.candidates if candidate.id in context.memories)
     foreign = len(run.candidates) - len(inside)
     if not foreign:
@@ -374,7 +448,7 @@ def _name_matches(
             continue
         match = match_in_any_spelling(analysis.probe, names_of(memory_of(memories[identity])))
         if match is not None:
-            # Words that only the name spells so are asked for in its spelling.
+            # Words that only the name spells so are searched in its spelling.
             said = match.words if match.name.isascii() else (*match.words, match.name)
             matches[identity] = match._replace(words=tokens_of(" ".join(said), language))
     return matches
@@ -383,7 +457,7 @@ def _name_matches(
 def _run_notices(
     runs: tuple[Run, ...], context: Context, recipe: Recipe, vector: Vector | None, space: str
 ) -> Iterator[Notice]:
-    # What is true of the whole index, every run says.
+    # Notices about the whole index are repeated by every run.
     yield from dict.fromkeys(notice for run in runs for notice in run.notices)
     analysis = context.analysis
     if "keyword" in recipe.plan.runs and not analysis.terms:

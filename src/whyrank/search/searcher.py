@@ -1,39 +1,100 @@
-"""Search: retrieve, rank, judge. Every door comes through here."""
+"""Search: retrieve, rank, judge, page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..columns import MemoryId
+from ..analysis.normalize import estimated_tokens
 from ..errors import StoreTimeout
-from ..hits import Awaited, Context, Fetched, Held, HeldMemories, Hit, Ranking, Results
-from ..ports import ALTERED, UNREADABLE, Embedder, Store
-from ..ranking.lineup import Lineup, held_by
-from ..ranking.order import keep
+from ..formatting import counted, which
+from ..protocols import ALTERED, UNREADABLE, Embedder, Store, Thresholds
+from ..ranking.fusion import family_of
+from ..ranking.ranking import Lineup, dropped_by, held_by, keep
 from ..ranking.recipes import Recipe, guarded, rank
-from ..types import Notice, Query, Where
-from ..wording import counted, which
-from .asking import understood
-from .budget import within_budget
+from ..ranking.stages import Top
+from ..types.columns import MemoryId
+from ..types.memory import Notice
+from ..types.query import Query, Where
+from ..types.results import Awaited, Context, Fetched, Held, HeldMemories, Hit, Ranking, Results, origins_of
 from .calibration import Calibration, calibration_for, notices_about
-from .confidence import judged
-from .gathering import gathered
-from .paging import page_notices
+from .confidence import SURE, Beside, Judgement, judged
+from .context import gathered
+from .query_resolution import understood
 from .retrieval import Retrieved, Stopwatch, retrieve, timeout_notice
+
+_CUT = frozenset({"top"})  # the stage that cuts the page out of all that was ranked
+
+
+def page_notices(retrieved: Retrieved, ranking: Ranking) -> Iterator[Notice]:
+    """Yield the notice why a page is empty or short: limit 0, end of the results, or end of the pool."""
+    query = retrieved.context.query
+    if query.limit == 0:
+        yield Notice("limit-zero", "a limit of 0 asks for no results; give 1 or more to see some")
+        return
+    ranked = len(ranking.hits) + sum(map(len, dropped_by(ranking.dropped, _CUT)))
+    if not ranked or query.offset + query.limit <= ranked:
+        return
+    is_cut = _is_pool_full(retrieved)
+    if query.offset >= ranked or is_cut:
+        yield Notice("past-the-end", _ending(query.offset, ranked) + (_cut_at(retrieved) if is_cut else ""))
+
+
+def _ending(offset: int, ranked: int) -> str:
+    last = f"there {which(ranked, 'is', 'are')} {counted(ranked, 'result')}"
+    asked = f", and the page asked for begins at {offset + 1}" if offset >= ranked else ""
+    return f"{last} for this question{asked}"
+
+
+def _cut_at(retrieved: Retrieved) -> str:
+    pool = retrieved.recipe.plan.pool
+    return f"; each way of searching brings {counted(pool, 'source')} at most: narrow the question to see others"
+
+
+def _is_pool_full(retrieved: Retrieved) -> bool:
+    """Return whether a run reached its limit of sources, so that there may be more candidates."""
+    memories, pool = retrieved.context.memories, retrieved.recipe.plan.pool
+    return any(len(run.ids) >= pool and len(set(origins_of(memories, run.ids))) >= pool for run in retrieved.runs)
+
+
+def within_budget(ranking: Ranking, max_tokens: int | None) -> Ranking:
+    """Drop the hits from the first one on that exceeds the token budget, with a notice."""
+    if max_tokens is None:
+        return ranking
+    left = max_tokens
+
+    def reason(hit: Hit) -> str | None:
+        nonlocal left
+        needed = estimated_tokens(hit.memory.text)
+        left = left - needed if left >= needed else -1
+        return None if left >= 0 else f"about {counted(needed, 'token')}, and the budget of {max_tokens} is used up"
+
+    kept = keep(ranking, "budget", reason)
+    missing = len(ranking.hits) - len(kept.hits)
+    if not missing:
+        return kept
+    notice = Notice(
+        "budget",
+        f"{counted(missing, 'more result does', 'more results do')} not fit into {counted(max_tokens, 'token')}",
+    )
+    return replace(kept, notices=(*kept.notices, notice))
+
 
 EMPTY = Notice("nothing-stored", "there is no memory in this scope yet; `whyrank ingest PATH` adds files")
 MENDS = "`whyrank doctor` names what is damaged, and `--repair` mends what can be mended"
 MAX_LIMIT = 1_000  # more is browsing, not searching
+# Of the thresholds of cosine + coverage; between two languages there are hardly words to cover.
+_COSINES_SHARE = 0.7
 
 
 @dataclass(frozen=True)
 class Searcher:
-    """One store and one embedder, asked through recipes."""
+    """Search over one store with one embedder, and an additional one for other languages, by recipes."""
 
     store: Store
     embedder: Embedder | None
     language: str
+    added: Embedder | None = None
 
     def search(self, query: Query, recipe: Recipe) -> Results:
         """Answer a query; never raises for its text, unless it is written wrongly in the advanced syntax."""
@@ -47,19 +108,19 @@ class Searcher:
             return Results(query.text, (), "weak", recipe.name, analysis, notices=(*analysis.notices, notice))
 
     def found(self, query: Query, recipe: Recipe) -> tuple[Retrieved, Results]:
-        """Answer a query, and keep what was retrieved for those who rank it again."""
+        """Answer a query, and return the retrieved data too, for callers that rank it again."""
         watch = Stopwatch()
-        # One snapshot for all of it: what is found can still be read.
+        # One snapshot for all of it: a found memory can still be read.
         with self.store.reading(), watch.timing("total"):
             query, notices = within_limits(query)
-            retrieved, ranking = self.ranked(query, recipe, watch)
+            retrieved, ranking = self._ranked_surely(query, recipe, watch)
             notices += tuple(page_notices(retrieved, ranking))
             ranking = within_budget(ranking, query.max_tokens)
             calibration = retrieved.calibration
-            judgement = judged(ranking, self.embedder, retrieved.context, calibration)
+            judgement = self.judged(ranking, retrieved)
             ranking, verdict = judgement.ranking, judgement.verdict
-            if query.strict and verdict == "nothing":
-                ranking = keep(ranking, "strict", lambda hit: "nothing relevant was found")
+            if query.strict and verdict != "found":
+                ranking = keep(ranking, "strict", lambda hit: f"the verdict is {verdict}")
         said = [*notices, *retrieved.notices, *ranking.notices, *_damage(ranking)]
         if ranking.hits or ranking.dropped:
             said += notices_about(calibration, retrieved.total)
@@ -79,13 +140,53 @@ class Searcher:
             evidence=judgement.evidence,
         )
 
+    def _ranked_surely(self, query: Query, recipe: Recipe, watch: Stopwatch) -> tuple[Retrieved, Ranking]:
+        """Retrieve and rank; with `min_confidence`, cut the page among the hits that reach it."""
+        least = query.min_confidence
+        if least is None:
+            return self.ranked(query, recipe, watch)
+        retrieved, ranking = self.ranked(replace(query, limit=MAX_LIMIT, offset=0), recipe, watch)
+        judgement = self.judged(ranking, retrieved)
+        sure = {hit.id: hit.confidence or 0.0 for hit in judgement.ranking.hits}
+
+        def reason(hit: Hit) -> str | None:
+            return None if sure[hit.id] >= least else f"{sure[hit.id]:.0%} confident, and {least:.0%} is asked for"
+
+        page = replace(retrieved.context.query, limit=query.limit, offset=query.offset)
+        retrieved = replace(retrieved, context=replace(retrieved.context, query=page))
+        return retrieved, Top(query.limit, query.offset)(keep(ranking, SURE, reason), retrieved.context)
+
     def calibration(self, retrieved: Retrieved) -> Calibration | None:
-        """Return what was measured over the memories this caller may see, in this space."""
+        """Return the calibration of the visible scopes in this space."""
         space = self.embedder.fingerprint if self.embedder else ""
         return calibration_for(self.store, space, retrieved.context.query.where.scopes, retrieved.total)
 
+    def judged(self, ranking: Ranking, retrieved: Retrieved) -> Judgement:
+        """Give every hit its confidence, and the answer its verdict."""
+        return judged(ranking, self.embedder, retrieved.context, retrieved.calibration, self._beside(retrieved))
+
+    def _beside(self, retrieved: Retrieved) -> Beside | None:
+        """Return the additional model's cosines, with thresholds calibrated or scaled by its share of the sum."""
+        added = retrieved.added
+        signal = retrieved.context.signals.get(added.name) if added is not None else None
+        if added is None or signal is None:
+            return None
+        measured = self._added_calibration(retrieved)
+        if measured is not None and measured.cosine is not None:
+            return Beside(added.name, signal.values, measured.cosine.thresholds)
+        floor = _floor_of(added.embedder, measured)
+        weak, found = (floor + _COSINES_SHARE * (threshold - floor) for threshold in added.embedder.thresholds)
+        return Beside(added.name, signal.values, Thresholds(weak, found))
+
+    def _added_calibration(self, retrieved: Retrieved) -> Calibration | None:
+        """Return the calibration of the additional model in the visible scopes."""
+        if retrieved.added is None:
+            return None
+        scopes, space = retrieved.context.query.where.scopes, retrieved.added.embedder.fingerprint
+        return calibration_for(self.store, space, scopes, retrieved.total)
+
     def ranked(self, query: Query, recipe: Recipe, watch: Stopwatch) -> tuple[Retrieved, Ranking]:
-        """Retrieve and rank, and keep what was retrieved for those who ask why."""
+        """Retrieve and rank, and return the retrieved data too, for explanations."""
         retrieved = self.retrieved(query, recipe, watch)
         with watch.timing("ranking"):
             ranking = rank(retrieved.runs, retrieved.recipe, retrieved.context)
@@ -94,16 +195,31 @@ class Searcher:
         return retrieved, ranking
 
     def retrieved(self, query: Query, recipe: Recipe, watch: Stopwatch) -> Retrieved:
-        """Retrieve, and gather what the stages of the recipe ask for besides."""
-        retrieved = retrieve(query, recipe, self.store, self.embedder, self.language, watch)
+        """Retrieve, and gather the further input of the recipe's stages."""
+        retrieved = retrieve(query, recipe, self.store, self.embedder, self.language, watch, self.added)
         calibration = self.calibration(retrieved)
+        context = self._with_floors(retrieved, calibration)
         if calibration is not None:
-            context = replace(retrieved.context, least=calibration.least)
-            retrieved = replace(retrieved, context=context, calibration=calibration)
+            context = replace(context, least=calibration.least)
+        retrieved = replace(retrieved, context=context, calibration=calibration)
         return gathered(retrieved, self.store, self.language)
 
+    def _with_floors(self, retrieved: Retrieved, calibration: Calibration | None) -> Context:
+        """Set the floor of every vector signal: its model's, else the calibrated one, else 0."""
+        context, added = retrieved.context, retrieved.added
+        signals = dict(context.signals)
+        for name, signal in context.signals.items():
+            if added is not None and name == added.name:
+                floor = _floor_of(added.embedder, self._added_calibration(retrieved))
+            elif family_of(name) == "vector" and self.embedder is not None:
+                floor = _floor_of(self.embedder, calibration)
+            else:
+                continue
+            signals[name] = replace(signal, floor=floor)
+        return replace(context, signals=signals)
+
     def _read(self, ranking: Ranking, context: Context) -> Ranking:
-        """Read what is shown, all at once; what is not shown is read when somebody looks at it."""
+        """Read the shown memories in one batch; the others are read lazily."""
         hits = ranking.hits
         if isinstance(hits, Lineup):  # straight from fusion: none has others beside it
             read = hits.fetched(lambda ids: self._fetched(ids, context))
@@ -117,7 +233,7 @@ class Searcher:
 
 
 def _damage(ranking: Ranking) -> Iterator[Notice]:
-    """Say of how many hits something could not be read."""
+    """Yield notices that count the hits that could not be read in full."""
     held = held_by(ranking.hits)
     damaged = sum(isinstance(one, Fetched) and one.is_mended for one in held)
     if damaged:
@@ -127,7 +243,7 @@ def _damage(ranking: Ranking) -> Iterator[Notice]:
         told = f"{memories}, and shown as far as {which(damaged, 'it', 'they')} can be read"
         yield Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is damaged, and `--repair` mends it")
     yield from altered_notices(held)
-    # All was read in one moment of the store: what is not there now was not forgotten, its row is lost.
+    # All was read in one snapshot: a memory missing now was not forgotten, its row is lost.
     lost = sum(isinstance(one, Awaited) and not isinstance(one, Fetched) for one in held)
     if lost:
         memories = f"{counted(lost, 'memory', 'memories')} that {which(lost, 'answers', 'answer')}"
@@ -135,7 +251,7 @@ def _damage(ranking: Ranking) -> Iterator[Notice]:
 
 
 def altered_notices(shown: Iterable[Held]) -> Iterator[Notice]:
-    """Say of how many memories that are shown the text, or a field, is not the one that was stored."""
+    """Yield a notice that counts the shown memories whose text, or a field, is not the one stored."""
     altered = sum(isinstance(one, Fetched) and one.is_altered for one in shown)
     if altered:
         memories = f"{counted(altered, 'memory', 'memories')} shown here {which(altered, 'is', 'are')}"
@@ -148,18 +264,25 @@ def _with_memories(hit: Hit, memories: Mapping[MemoryId, Held]) -> Hit:
 
 
 def within_limits(query: Query) -> tuple[Query, tuple[Notice, ...]]:
-    """Cut a limit that is out of all proportion, and say so."""
+    """Cut a limit above the maximum, with a notice."""
     if query.limit <= MAX_LIMIT:
         return query, ()
     notice = Notice("limit-cut", f"limit {query.limit} was cut to {MAX_LIMIT}")
     return replace(query, limit=MAX_LIMIT), (notice,)
 
 
+def _floor_of(embedder: Embedder, calibration: Calibration | None) -> float:
+    """Return the cosine of unrelated texts: the one the model declares, else the calibrated one, else 0."""
+    measured = calibration.floor if calibration is not None else None
+    return embedder.floor if embedder.floor is not None else measured or 0.0
+
+
 def _nothing_passes(where: Where) -> Notice:
-    """Say that the filters leave nothing, and what those count by that were given."""
+    """Return the notice that no memory passes the filters, with the meaning of those given."""
     known = {
         "paths are those `whyrank list` shows": where.path is not None,
         "the time asked about counts by when a memory was stored": where.as_of is not None,
+        "the language of a memory is told by its words, else it is that of the setting": where.language is not None,
         "since and before count by the date of a memory": where.since is not None or where.before is not None,
     }
     advice = [said for said, is_given in known.items() if is_given]

@@ -1,1 +1,1 @@
-"""Where memories live; the only rooms that know SQL."""
+"""Storage: the only package that knows SQL."""

@@ -1,12 +1,20 @@
-"""How every run is cut: by distinct sources, so that one long file cannot eat the pool."""
+"""Pool cuts by distinct sources, so that no long file fills the pool, and deterministic samples."""
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+from zlib import crc32
 
-from ..columns import Candidate, MemoryId
+from ..types.columns import Candidate, MemoryId
+
+
+def spread(ids: Iterable[MemoryId], count: int) -> list[MemoryId]:
+    """Return up to `count` of these ids, as if drawn; the same ids in any order give the same choice."""
+    return heapq.nsmallest(count, ids, key=lambda identity: (crc32(identity.encode("utf-8", "replace")), identity))
+
 
 CHUNKS_PER_SOURCE = 5  # further chunks of a file cannot change which file is found
 

@@ -1,1 +1,1 @@
-"""Shipped for authors of stores and embedders: contract suites and fakes."""
+"""Contract suites and fakes, shipped for authors of stores and embedders."""

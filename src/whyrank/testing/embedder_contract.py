@@ -1,16 +1,16 @@
-"""What every embedder must do, as tests: subclass `EmbedderContract`, say how to make yours, run pytest."""
+"""Contract tests of embedders: subclass `EmbedderContract`, define `make`, run pytest."""
 
 from __future__ import annotations
 
 import math
 
-from ..ports import Embedder
+from ..protocols import Embedder
 
 TEXTS = ("what does Suzy drink?", "green tea", "日本語", "x" * 3_000)
 
 
 class EmbedderContract:
-    """Subclass this and give `make`."""
+    """The contract of embedders: subclass this and define `make`."""
 
     def make(self) -> Embedder:
         """Return the embedder under test."""
@@ -31,25 +31,27 @@ class EmbedderContract:
         assert embedder.documents(TEXTS).tolist() == alone
 
     def test_a_question_has_the_dimension_of_the_documents(self) -> None:
-        """Questions and documents live in one space."""
+        """Queries and documents share one space."""
         embedder = self.make()
         assert embedder.query("tea").shape == embedder.documents(["tea"])[0].shape
 
     def test_no_text_at_all_is_no_error(self) -> None:
-        """An empty batch is an empty answer, an empty text a row without direction."""
+        """An empty batch gives no rows, an empty text a zero row."""
         embedder = self.make()
         assert len(embedder.documents([])) == 0
         assert not embedder.documents([""])[0].any()
 
     def test_a_question_is_nearest_to_itself(self) -> None:
-        """Meaning begins with identity."""
+        """A text is nearer to itself than to another."""
         embedder = self.make()
         near = embedder.documents(["green tea", "the tax office"]) @ embedder.query("green tea")
         assert near[0] > near[1]
 
     def test_the_space_has_a_name_and_votes_are_shares(self) -> None:
-        """The fingerprint names the space, weights lie between 0 and 1, thresholds rise."""
+        """The fingerprint names the space, weights lie between 0 and 1, the floor below 1, thresholds rise."""
         embedder = self.make()
         assert embedder.fingerprint.count("/") >= 2
         assert all(0 <= embedder.weight(language) <= 1 for language in ("en", "de", "zh", "xx"))
+        assert embedder.floor is None or 0 <= embedder.floor < 1
+        assert all(len(language) == 2 for language in embedder.languages)
         assert embedder.thresholds.weak < embedder.thresholds.found

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ..analysis.accents import by_plain_spelling, typed_beginning
+from ..analysis.dates import is_mark
+from ..analysis.document import entry_for
+from ..analysis.language import marks_but_of, marks_of_language
 from ..analysis.names import match_name, proposal_score
-from ..analysis.text import same_text
-from ..columns import MemoryId
-from ..errors import StoreError
-from ..matches import NameProbe
-from ..ports import (
+from ..analysis.normalize import same_text
+from ..analysis.query_terms import MEMORY_FIELDS, is_said
+from ..errors import ConfigError, StoreChanged, StoreError
+from ..protocols import (
     Arrival,
     Changes,
     Entry,
@@ -21,23 +24,218 @@ from ..ports import (
     FileRecord,
     Recall,
     SortingKey,
+    Store,
     StoreStatus,
     Waiting,
     Written,
     sorting_key,
-)  # fmt: skip
-from ..storage import lexical
-from ..storage.pools import Scored, best
-from ..storage.samples import spread
-from ..types import ONCE, Former, Join, Memory, Order, Repeats, Run, Scope, Signal, Statistics, Where
-from .memory_arrivals import changes_of
-from .memory_matching import passes, with_tie, words_in
-from .memory_past import Past, counted, end_claims, life_of, refuse_circles, refuse_others, revised, with_recalls
-from .memory_readers import MemoryReaders
+)
+from ..storage import bm25
+from ..storage.pools import Scored, best, spread
+from ..types.columns import MemoryId
+from ..types.expressions import Holds, Leaf, Says, valued
+from ..types.lifetimes import NEVER
+from ..types.memory import Former, Memory, Order, Scope
+from ..types.names import NameProbe
+from ..types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where
 from .oracle import addends, date_scores
 
 if TYPE_CHECKING:
-    from ..ports import Vector
+    from ..protocols import Vector
+
+
+def changes_of(arrival: Arrival, entries: Mapping[MemoryId, Entry], store: Store) -> Changes | None:
+    """Return the changes that insert a new fact; None where the slow path must decide."""
+    memory, vector = arrival.memory, arrival.vector
+    keys = {(memory.scope, arrival.key[0]): arrival.key[1]} if arrival.key else {}
+    is_taken = memory.id in entries or any(entry.memory.supersedes == memory.id for entry in entries.values())
+    is_said = bool(store.with_text(memory.text, memory.scope))
+    if is_taken or is_said or any(store.written(*place) for place in keys):
+        return None
+    has_failed = any(failure.next_try < NEVER for failure in store.failures(arrival.space))
+    if has_failed or (arrival.note and store.note(arrival.note[0]) != arrival.note[1]):
+        return None
+    if vector is not None and (store.dimensions(arrival.space) != vector.size or not vector.any()):
+        return None
+    entry = entry_for(memory, arrival.language)
+    vectors = {} if vector is None else {entry.embed_hash: vector}
+    return Changes(put=[entry], space=arrival.space, vectors=vectors, keys=keys)
+
+
+def passes(entry: Entry, where: Where) -> bool:
+    """Check a memory against a filter: times, fields, language and expression."""
+    if where.language is not None and not {*marks_of_language(where.language)} & {*entry.marks}:
+        return False
+    return where.allows(entry.memory) and (
+        where.matching is None or valued(where.matching, lambda leaf: _is_true(leaf, entry), lambda value: not value)
+    )
+
+
+def _is_true(leaf: Leaf, entry: Entry) -> bool:
+    match leaf:
+        case Holds() if is_mark(leaf.term):
+            return leaf.term in entry.marks
+        case Holds():
+            return bm25.occurrences(bm25.padded(entry.tokens), leaf.term) > 0
+        case Says():
+            return is_said(leaf, MEMORY_FIELDS[leaf.field](entry.memory))
+        case _:
+            raise ValueError(f"{leaf} must be settled before a store is asked")
+
+
+def with_tie(score: float, memory: Memory) -> Scored:
+    """Return a memory's score with its tie-breakers."""
+    return Scored(score, memory.content_key, memory.group)
+
+
+def words_in(terms: Sequence[str]) -> list[str]:
+    """Return the words among terms, without marks of dates or speakers."""
+    return [term for term in terms if not is_mark(term)]
+
+
+@dataclass
+class Past:
+    """Histories of memories, and the outcomes of keyed writes."""
+
+    formers: dict[MemoryId, list[Former]] = field(default_factory=dict)
+    keys: dict[tuple[Scope, str], Written] = field(default_factory=dict)
+
+    def check_keys(self, keys: Mapping[tuple[Scope, str], Written]) -> None:
+        """Refuse a key that was used for other content."""
+        for place, written in keys.items():
+            if self.keys.get(place, written).content != written.content:
+                raise ConfigError(f"the key {place[1]!r} was used for another write", "give each a key of its own")
+
+    def change(self, changes: Changes, gone: Iterable[MemoryId]) -> None:
+        """Record the history and keys of a write, and drop those of deleted memories."""
+        lost = {*gone}
+        self.formers = {key: list(told) for key, told in self.formers.items() if key not in lost}
+        for former in changes.history:
+            self.formers.setdefault(former.memory, []).append(former)
+        kept = {
+            place: written
+            for place, written in self.keys.items()
+            if written.memory not in lost and place[0] not in changes.clear
+        }
+        self.keys = {**changes.keys, **kept}
+
+
+def refuse_others(entries: Mapping[MemoryId, Entry], notes: Mapping[str, str], changes: Changes) -> None:
+    """Refuse changes based on memories or a note that have changed since, or whose texts are taken."""
+    if changes.noted is not None and notes.get(changes.noted[0]) != changes.noted[1]:
+        raise StoreChanged("a note has changed meanwhile", "read it again; nothing was stored")
+    for key, known in changes.basis.items():
+        found = _unrecalled(entries[key].memory) if key in entries else None
+        if found != (None if known is None else _unrecalled(known)):
+            raise StoreChanged(f"{key} has changed meanwhile", "read it again; nothing was stored")
+    _refuse_twins({key: entry.memory for key, entry in entries.items()}, changes)
+
+
+def _refuse_twins(before: Mapping[MemoryId, Memory], changes: Changes) -> None:
+    """Refuse a change after which two living facts of a scope have the same text."""
+    told = {entry.memory.id: entry.memory for entry in changes.put}
+    after = {key: one for key, one in {**before, **told}.items() if key not in changes.remove}
+    replaced = {key for key, one in before.items() if one.superseded_by} | changes.superseded.keys()
+    revived = {key for key, life in changes.superseded.items() if life is None}
+    living = {key: one for key, one in after.items() if key not in replaced - revived and one.kind == "fact"}
+    for key in (changes.basis.keys() & told.keys()) | revived:
+        known, now = changes.basis.get(key), living.get(key)
+        if now is None or (key not in revived and known is not None and same_text(known.text) == same_text(now.text)):
+            continue
+        others = (one for other, one in living.items() if other != key and one.scope == now.scope)
+        # A fact with an end may be over by now; the caller, which knows the time, decides.
+        others = (one for one in others if one.expires is None and one.valid_until is None)
+        if any(same_text(one.text) == same_text(now.text) for one in others):
+            raise StoreChanged(f"another says what {key} says", "read it again; nothing was stored")
+
+
+def revised(changes: Changes, entries: Mapping[MemoryId, Entry]) -> Iterator[Entry]:
+    """Yield revised memories, which must exist, with the derived data of their entries."""
+    for memory in changes.revised:
+        if memory.id not in entries:
+            raise StoreChanged(f"{memory.id} is not there any more", "read it again; nothing was stored")
+    yield from (replace(entries[memory.id], memory=memory) for memory in changes.revised)
+
+
+def _unrecalled(memory: Memory) -> Memory:
+    return replace(memory, recalls=0, recalled=None)
+
+
+def refuse_circles(entries: Mapping[MemoryId, Entry], changes: Changes) -> None:
+    """Refuse a cycle of supersession."""
+    successors = {key: entry.memory.superseded_by for key, entry in entries.items()}
+    scopes = {key: entry.memory.scope for key, entry in entries.items()}
+    scopes |= {entry.memory.id: entry.memory.scope for entry in changes.put}
+    for key, life in changes.superseded.items():
+        if life is None:
+            successors[key] = None
+        elif life[0] != key and scopes.get(life[0]) in (None, scopes.get(key)):
+            successors[key] = life[0]
+    for key, life in changes.superseded.items():
+        met, by = {key}, successors.get(key) if life is not None else None
+        while by is not None and by not in met:
+            met.add(by)
+            by = successors.get(by)
+        if by is not None:
+            raise StoreError(f"{by} would be replaced by itself", "nothing was stored")
+
+
+def end_claims(entries: dict[MemoryId, Entry], superseded: Mapping[MemoryId, tuple[MemoryId, float] | None]) -> None:
+    """Clear `supersedes` in memories that superseded a restored one."""
+    back = {identity for identity, life in superseded.items() if life is None}
+    for key, entry in entries.items():
+        if entry.memory.supersedes in back:
+            entries[key] = replace(entry, memory=replace(entry.memory, supersedes=None))
+
+
+def with_recalls(entry: Entry, entries: Mapping[MemoryId, Entry], renamed: Mapping[MemoryId, MemoryId]) -> Entry:
+    """Return an entry with the recalls of the memory it replaces."""
+    sources = [entry.memory.id, *(old for old, new in renamed.items() if new == entry.memory.id)]
+    known = next((entries[key].memory for key in sources if key in entries and entries[key].memory.recalls), None)
+    if known is None or known.recalls <= entry.memory.recalls:
+        return entry
+    return replace(entry, memory=replace(entry.memory, recalls=known.recalls, recalled=known.recalled))
+
+
+def counted(memory: Memory, recall: Recall) -> Memory:
+    """Return a memory after one more recall."""
+    last, expires = max(memory.recalled or recall.at, recall.at), memory.expires
+    if expires is not None and recall.expires is not None:
+        expires = max(expires, recall.expires)
+    return replace(memory, recalls=memory.recalls + 1, recalled=last, expires=expires)
+
+
+def life_of(memory: Memory) -> tuple[MemoryId, float] | None:
+    """Return the successor of a memory and the time of its supersession."""
+    return (memory.superseded_by, memory.superseded_at or 0.0) if memory.superseded_by else None
+
+
+class MemoryReaders:
+    """Terms of each entry, and the analyzer version that made them."""
+
+    _entries: dict[MemoryId, Entry]
+
+    def readers(self, scopes: frozenset[Scope]) -> dict[int, int]:
+        """Count the memories visible to the scopes by analyzer version."""
+        return dict(Counter(entry.reader for entry in self._entries.values() if entry.memory.scope in scopes))
+
+    def beginning(self, beginning: str, scopes: frozenset[Scope]) -> dict[str, int]:
+        """Return the terms with a prefix, as typed, and the document frequency of each."""
+        seen = [{*entry.tokens} for entry in self._entries.values() if entry.memory.scope in scopes]
+        every = set[str]().union(*seen)
+        typed = typed_beginning(by_plain_spelling(every), beginning)
+        terms = typed | {token for token in every if token.startswith(beginning)}
+        return {term: sum(term in tokens for tokens in seen) for term in sorted(terms)}
+
+    def spelled(self, plain: Collection[str], scopes: frozenset[Scope]) -> dict[str, tuple[str, ...]]:
+        """Return the accented tokens of each plain spelling."""
+        seen = {token for entry in self._entries.values() if entry.memory.scope in scopes for token in entry.tokens}
+        known = by_plain_spelling(sorted(seen))
+        return {word: known[word] for word in plain if word in known}
+
+    def read_before(self, reader: int, limit: int) -> list[Memory]:
+        """Return up to `limit` memories that an earlier analyzer indexed."""
+        return [entry.memory for entry in self._entries.values() if entry.reader < reader][:limit]
 
 
 class MemoryStore(MemoryReaders):
@@ -53,16 +251,16 @@ class MemoryStore(MemoryReaders):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Hold one view; nothing changes here while anybody reads."""
+        """Hold one snapshot; there is no concurrent writer here."""
         yield
 
     @property
     def is_current(self) -> bool:
-        """Tell that nobody can replace it."""
+        """Return true: a store in dictionaries cannot be replaced."""
         return True
 
     def take_in(self, arrival: Arrival) -> bool:
-        """Store one new fact, if nothing of it is known."""
+        """Insert one new fact, if neither its id, text nor key is known."""
         changes = changes_of(arrival, self._entries, self)
         if changes is not None:
             self.write(changes)
@@ -114,7 +312,7 @@ class MemoryStore(MemoryReaders):
     def _lives(
         self, put: Mapping[MemoryId, Entry], gone: set[MemoryId], renamed: Mapping[MemoryId, MemoryId]
     ) -> dict[MemoryId, tuple[MemoryId, float] | None]:
-        """Return what is to be said of memories after a write."""
+        """Return the supersession of each affected memory after a write."""
         successors = {key: life for key, entry in self._entries.items() if (life := life_of(entry.memory))}
         lives = {key: successors.get(key) for key in put if key in self._entries}
         lives |= {new: successors.get(old) for old, new in renamed.items()}
@@ -155,7 +353,7 @@ class MemoryStore(MemoryReaders):
         return self._entries[identity or ""].memory
 
     def settle(self, scopes: Iterable[Scope]) -> None:
-        """Do nothing: there is no house to keep."""
+        """Do nothing: there is no maintenance."""
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
         """Return those of these memories that the scopes may see."""
@@ -163,13 +361,13 @@ class MemoryStore(MemoryReaders):
         return {memory.id: memory for memory in found if memory.scope in scopes}
 
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
-        """Return the same: nothing has to be read here."""
+        """Return the same as `get`: nothing has to be read here."""
         return self.get(ids, scopes)
 
     def browse(
         self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None
     ) -> list[Memory]:
-        """Return memories in the order of their content keys, or the latest, weightiest, most recalled first."""
+        """Return memories by content key, or the latest, most important or most recalled first."""
         found = sorted((entry.memory for entry in self._visible(where)), key=lambda one: sorting_key(one, order))
         behind = [one for one in found if after is None or sorting_key(one, order) > after]
         return behind[offset : offset + limit]
@@ -179,25 +377,25 @@ class MemoryStore(MemoryReaders):
         yield from self.browse(where, len(self._entries))
 
     def with_text(self, text: str, scope: Scope) -> list[Memory]:
-        """Return the facts of one scope that say the same."""
+        """Return the facts of one scope with the same text."""
         facts = (entry.memory for entry in self._entries.values() if entry.memory.kind == "fact")
         return [fact for fact in facts if fact.scope == scope and same_text(fact.text) == same_text(text)]
 
     def written(self, scope: Scope, key: str) -> Written | None:
-        """Return what a write with a key came to, if there was one in the scope."""
+        """Return the outcome of a keyed write in the scope, if there was one."""
         return self._past.keys.get((scope, key))
 
     def keys(self, scope: Scope) -> dict[str, Written]:
-        """Return what all writes with keys in the scope came to, by key."""
+        """Return the outcomes of all keyed writes in the scope, by key."""
         return {key: written for (owner, key), written in self._past.keys.items() if owner == scope}
 
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
-        """Return what those of these memories were before that were changed and may be seen."""
+        """Return the histories of those of these memories that were changed and may be seen."""
         seen = self.get(ids, scopes)
         return {key: list(self._past.formers[key]) for key in seen if key in self._past.formers}
 
     def sample(self, where: Where, count: int) -> list[Memory]:
-        """Return up to `count` memories from all over."""
+        """Return up to `count` memories, spread evenly over the store."""
         found = {entry.memory.id: entry.memory for entry in self._visible(where)}
         return [found[identity] for identity in spread(found, count)]
 
@@ -207,14 +405,14 @@ class MemoryStore(MemoryReaders):
         """Return the best memories by lexical score."""
         seen, scored = self._seen(where.scopes), list[Scored]()
         for entry, found in zip(seen, addends(seen, terms, repeats), strict=True):
-            text = lexical.padded(entry.tokens)
-            enough = join == "or" or all(lexical.occurrences(text, term) for term in words_in(terms))
+            text = bm25.padded(entry.tokens)
+            enough = join == "or" or all(bm25.occurrences(text, term) for term in words_in(terms))
             if terms and found and enough and passes(entry, where):
-                scored.append(with_tie(lexical.word_score(tuple(found)), entry.memory))
+                scored.append(with_tie(bm25.word_score(tuple(found)), entry.memory))
         return Run("keyword", best(scored, limit))
 
     def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
-        """Return those of these memories that may answer."""
+        """Return those of these memories that pass the filter."""
         return {identity for identity in ids if identity in self._entries and passes(self._entries[identity], where)}
 
     def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
@@ -252,7 +450,7 @@ class MemoryStore(MemoryReaders):
             scored = zip(seen, addends(seen, terms, repeats), strict=True)
             details = {entry.memory.id: tuple(found) for entry, found in scored}
             wanted = {entry.memory.id: details.get(entry.memory.id, ()) for entry in entries}
-            values = {identity: lexical.word_score(found) for identity, found in wanted.items()}
+            values = {identity: bm25.word_score(found) for identity, found in wanted.items()}
             dated, most = date_scores(seen, terms)
             coverage = {
                 entry.memory.id: self._coverage(
@@ -266,6 +464,19 @@ class MemoryStore(MemoryReaders):
             found = {identity: cosine for identity, cosine in cosines.items() if cosine is not None}
             signals.append(Signal("vector", found))
         return signals
+
+    def languages(self, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Count the memories visible to the scopes by detected language; those without one are not counted."""
+        marks = marks_but_of("")
+        return Counter(marks[mark] for entry in self._seen(scopes) for mark in entry.marks if mark in marks)
+
+    def in_other_languages(
+        self, ids: Collection[MemoryId], language: str, scopes: frozenset[Scope]
+    ) -> dict[MemoryId, str]:
+        """Return the languages of those of these memories that may be seen and are in another language."""
+        marks, seen = marks_but_of(language), {entry.memory.id: entry.marks for entry in self._seen(scopes)}
+        own = ((identity, mark) for identity in ids for mark in seen.get(identity, ()))
+        return {identity: marks[mark] for identity, mark in own if mark in marks}
 
     def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
         """Return the position of the last turn of each of these sessions."""
@@ -281,10 +492,10 @@ class MemoryStore(MemoryReaders):
         return {key: self._vectors[space, known] for key, known in hashes.items() if (space, known) in self._vectors}
 
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
-        """Return the term statistics of what the scopes may see."""
+        """Return the term statistics of the memories visible to the scopes."""
         seen = [entry for entry in self._entries.values() if entry.memory.scope in scopes]
         frequency = {
-            term: sum(1 for entry in seen if lexical.occurrences(lexical.padded(entry.tokens), term)) for term in terms
+            term: sum(1 for entry in seen if bm25.occurrences(bm25.padded(entry.tokens), term)) for term in terms
         }
         length = sum(len(entry.tokens) for entry in seen)
         return Statistics(len(seen), length / len(seen) if seen else 0.0, frequency)
@@ -299,21 +510,21 @@ class MemoryStore(MemoryReaders):
         return {text_hash for text_hash in hashes if (space, text_hash) in self._vectors}
 
     def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
-        """Return up to `limit` texts behind a place that need a vector; those to be tried later than `due` are not."""
+        """Return up to `limit` texts after a place that lack a vector, except those to retry after `due`."""
         texts = ((entry.embed_hash, entry.embed_text) for entry in self._entries.values())
         later = {one.hash for one in self.failures(space) if due is not None and one.next_try > due}
         placed = (Waiting(key, text, place) for place, (key, text) in enumerate(texts, 1) if key not in later)
         return [one for one in placed if one.place > after and (space, one.hash) not in self._vectors][:limit]
 
     def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
-        """Return what could not be embedded in a space and why."""
+        """Return the embedding failures of a space."""
         held = Counter(entry.embed_hash for entry in self._seen(scopes))
         found = [failure for (owner, _), failure in sorted(self._failures.items()) if owner == space]
         seen = [failure for failure in found if scopes is None or not failure.hash or held[failure.hash]]
         return [failure._replace(memories=max(1, held[failure.hash])) for failure in seen]
 
     def dimensions(self, space: str) -> int | None:
-        """Return how many numbers a vector of the space has, if it holds one."""
+        """Return the dimension of the vectors of a space, if it holds one."""
         return next((vector.size for (owner, _), vector in self._vectors.items() if owner == space), None)
 
     def drop_space(self, space: str) -> int:
@@ -328,11 +539,11 @@ class MemoryStore(MemoryReaders):
         return {path: record for (owner, path), record in self._files.items() if owner == scope}
 
     def drop_damaged_vectors(self, space: str) -> int:
-        """Find nothing damaged in a dictionary."""
+        """Return 0: vectors in a dictionary are never damaged."""
         return 0
 
     def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
-        """Return the chunks of one file: id and hash of what was embedded."""
+        """Return the chunks of one file: id and hash of the embedded text."""
         return {
             entry.memory.id: entry.embed_hash
             for entry in self._entries.values()
@@ -343,30 +554,30 @@ class MemoryStore(MemoryReaders):
         }
 
     def note(self, name: str) -> str | None:
-        """Return the text kept under a name, if there is one."""
+        """Return the note of a name, if there is one."""
         return self._notes.get(name)
 
     def notes(self, prefix: str = "") -> dict[str, str]:
-        """Return all texts that are kept under names that begin so, by name."""
+        """Return all notes with a prefix of their names, by name."""
         return {name: text for name, text in sorted(self._notes.items()) if name.startswith(prefix)}
 
     def put_note(self, name: str, text: str) -> None:
-        """Keep a text under a name."""
+        """Write a note."""
         self._notes[name] = text
 
     def swap_note(self, name: str, before: str | None, after: str) -> bool:
-        """Keep a text in place of another only if that one still stands there."""
+        """Compare and swap a note: write it only if its text is still `before`."""
         stands = self._notes.get(name) == before
         if stands:
             self._notes[name] = after
         return stands
 
     def aborting(self, moment: float) -> AbstractContextManager[None]:
-        """Abort nothing: no read takes long."""
+        """Do nothing: no read takes long."""
         return nullcontext()
 
     def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
-        """Count what the store holds, or what of it these scopes see."""
+        """Count the memories of the store, or those that these scopes see."""
         entries = self._seen(scopes)
         names = Counter(str(entry.memory.scope) for entry in entries)
         vectors = Counter(name for name, text in self._vectors if text in {entry.embed_hash for entry in entries})
@@ -381,11 +592,11 @@ class MemoryStore(MemoryReaders):
         return [entry for entry in self._entries.values() if scopes is None or entry.memory.scope in scopes]
 
     def purge(self) -> tuple[str, ...]:
-        """Leave nothing behind, as ever."""
+        """Do nothing: deleted memories leave no traces in dictionaries."""
         return ()
 
     def close(self) -> None:
-        """Release nothing."""
+        """Do nothing: there are no resources to release."""
 
     def _visible(self, where: Where) -> Iterator[Entry]:
         return (entry for entry in self._entries.values() if passes(entry, where))
@@ -393,11 +604,11 @@ class MemoryStore(MemoryReaders):
     def _coverage(
         self, entry: Entry, terms: Sequence[str], scopes: frozenset[Scope], dated: float, most: float
     ) -> float:
-        """Return the share of what the words could score, and of what the dates could."""
+        """Return the attained share of the maximal scores of words and dates."""
         statistics = self.statistics(terms, scopes)
-        scores = lexical.term_scores(lexical.padded(entry.tokens), len(entry.tokens), terms, statistics)
+        scores = bm25.term_scores(bm25.padded(entry.tokens), len(entry.tokens), terms, statistics)
         bound = statistics.mass(terms) + most
-        return (lexical.word_score(scores) + dated) / bound if bound else 0.0
+        return (bm25.word_score(scores) + dated) / bound if bound else 0.0
 
     def _cosine(self, entry: Entry, vector: Vector, space: str) -> float | None:
         import numpy as np

@@ -1,26 +1,39 @@
-"""The lexical score written out text by text: slow, short, and the oracle of the index."""
+"""Reference implementation of the lexical score, text by text: slow, short, the oracle of the index."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..analysis.speakers import is_speaker_mark, speaker_of
-from ..columns import MemoryId
-from ..expressions import OTHERWISE_COUNTS, label_as, spellings
-from ..ports import Entry
-from ..storage.contexts import OWN_WEIGHT, SPEAKER_SHARE, WINDOW_TURNS, Unit
-from ..storage.fields import DATES, FIELDS, WORDS, Field, date_words_in, fields_of, wanted_terms
-from ..storage.lexical import K1, B, repeated
-from ..trail import TermValue
-from ..types import ONCE, Repeats, inverse_frequency
+from ..analysis.entities import is_speaker_mark, speaker_of
+from ..protocols import Entry
+from ..storage.bm25 import (
+    DATES,
+    FIELDS,
+    K1,
+    OWN_WEIGHT,
+    SPEAKER_SHARE,
+    WINDOW_TURNS,
+    WORDS,
+    B,
+    Field,
+    Unit,
+    date_words_in,
+    fields_of,
+    repeated,
+    wanted_terms,
+)
+from ..types.columns import MemoryId
+from ..types.expressions import OTHERWISE_COUNTS, label_as, spellings
+from ..types.query import ONCE, Repeats, inverse_frequency
+from ..types.trail import TermValue
 
 Addends = list[TermValue]
 
 
 @dataclass(frozen=True)
-class Texts:
-    """Some texts of one field, each of parts that are lists of terms; no phrase goes from one part to the next."""
+class OracleTexts:
+    """Texts of one field, each of parts that are lists of terms; no phrase crosses from part to part."""
 
     parts: Sequence[Sequence[Sequence[str]]]
     field: Field
@@ -30,7 +43,7 @@ class Texts:
         return sum(_count(part, term) for part in self.parts[number])
 
     def length(self, number: int) -> int:
-        """Return how many terms one of the texts has."""
+        """Return the number of terms of one of the texts."""
         return sum(map(len, self.parts[number]))
 
     def score(self, number: int, term: str) -> float:
@@ -44,7 +57,7 @@ class Texts:
 
 
 def addends(entries: Sequence[Entry], terms: Sequence[str], repeats: Repeats = ONCE) -> list[Addends]:
-    """Return, for each entry, what each term adds to its lexical score, a word as often as it is repeated."""
+    """Return, for each entry, the contribution of each term to its lexical score, times its repetitions."""
     found: list[Addends] = [[] for _ in entries]
     for field, wanted in wanted_terms(terms):
         for term in wanted:
@@ -56,8 +69,8 @@ def addends(entries: Sequence[Entry], terms: Sequence[str], repeats: Repeats = O
 
 
 def date_scores(entries: Sequence[Entry], terms: Sequence[str]) -> tuple[dict[MemoryId, float], float]:
-    """Return what the date words of a query score in each entry, and the most they could."""
-    texts = Texts([[fields_of(entry)[FIELDS.index(DATES)]] for entry in entries], DATES)
+    """Return the score of a query's date words in each entry, and their upper bound."""
+    texts = OracleTexts([[fields_of(entry)[FIELDS.index(DATES)]] for entry in entries], DATES)
     words = date_words_in(terms)
     numbers = range(len(entries))
     held = {word: sum(1 for number in numbers if texts.count(number, word)) for word in words}
@@ -69,7 +82,7 @@ def date_scores(entries: Sequence[Entry], terms: Sequence[str]) -> tuple[dict[Me
 
 
 def _add_speaker(entries: Sequence[Entry], terms: Sequence[str], found: Sequence[Addends]) -> None:
-    """Give the matching turns of the one speaker a question names a share of the best score."""
+    """Add a share of the best score to the matching turns of the one speaker that a query names."""
     known = {mark for entry in entries for mark in entry.marks if is_speaker_mark(mark) and mark in terms}
     if len(known) != 1:
         return
@@ -82,7 +95,7 @@ def _add_speaker(entries: Sequence[Entry], terms: Sequence[str], found: Sequence
 
 def _of_term(entries: Sequence[Entry], field: Field, term: str) -> Iterator[tuple[int, TermValue]]:
     own = [fields_of(entry)[FIELDS.index(field)] for entry in entries]
-    texts = Texts([[text] for text in own], field)
+    texts = OracleTexts([[text] for text in own], field)
     for number, entry in enumerate(entries):
         if _count(own[number], term):
             weight = field.weight * (1.0 if field is DATES else OWN_WEIGHT[unit_of(entry)])
@@ -97,11 +110,11 @@ def _of_term(entries: Sequence[Entry], field: Field, term: str) -> Iterator[tupl
 def _around(
     entries: Sequence[Entry], own: Sequence[Sequence[str]], field: Field, term: str, unit: Unit, context: str
 ) -> Iterator[tuple[int, TermValue]]:
-    """Yield what the surroundings of each chunk (its file) or turn (its window) add."""
+    """Yield the contributions of the context of each chunk (its file) or turn (its window)."""
     members = [number for number, entry in enumerate(entries) if unit_of(entry) == unit]
     around = {number: _surroundings(entries, members, number, unit) for number in members}
     distinct = list(dict.fromkeys(around.values())) if unit == Unit.CHUNK else list(around.values())
-    texts = Texts([[own[other] for other in numbers] for numbers in distinct], field)
+    texts = OracleTexts([[own[other] for other in numbers] for numbers in distinct], field)
     for place, number in enumerate(members):
         text = distinct.index(around[number]) if unit == Unit.CHUNK else place
         if texts.count(text, term):
@@ -126,19 +139,19 @@ def _session(entry: Entry) -> tuple[str, str]:
 
 
 def unit_of(entry: Entry) -> Unit:
-    """Return what a memory is, as far as its surroundings go."""
+    """Return the unit of a memory, which determines its context: turn, chunk or fact."""
     if entry.memory.is_turn:
         return Unit.TURN
     return Unit.CHUNK if entry.memory.kind == "chunk" and entry.memory.source else Unit.FACT
 
 
 def _name(term: str, texts: Sequence[Sequence[str]]) -> str:
-    """Name a term as the trail does: by its other spellings where no text holds it as it was asked for."""
+    """Label a term as the trail does: by its other spellings if no text holds it as typed."""
     return label_as(term, any(_count_one(text, one) for text in texts for one in spellings(term)[0]))
 
 
 def _count(text: Sequence[str], term: str) -> float:
-    """Count a term, a phrase of neighbouring ones, or all that a term stands for, in the terms of a text."""
+    """Count a term, a phrase of adjacent ones, or all alternatives of a term, in the terms of a text."""
     asked, others = spellings(term)
     weight = OTHERWISE_COUNTS if asked else 1.0
     return sum(_count_one(text, one) for one in asked) + weight * sum(_count_one(text, one) for one in others)

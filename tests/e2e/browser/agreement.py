@@ -10,10 +10,10 @@ from typing import Any
 from playwright.sync_api import Browser, Page, Route
 
 from tests.sums import faults
-from whyrank.hits import Hit, Ranking
-from whyrank.interfaces import pool_shapes, shapes
-from whyrank.interfaces.http.pagefiles import PAGE
-from whyrank.search.pooled import Pooled
+from whyrank.interfaces import serialize, serialize_candidates
+from whyrank.interfaces.http.static import PAGE
+from whyrank.search.candidates import Pooled
+from whyrank.types.results import Hit, Ranking
 
 ORIGIN = "http://page.test"
 NEARLY = 1e-12
@@ -51,7 +51,10 @@ def opened(browser: Browser, edit: Edit = lambda _, source: source) -> Page:
 
 def ranked_in(page: Page, pooled: Pooled, wishes: Sequence[Wish]) -> list[Any]:
     """Rank a pool in the browser by each of these settings; what is sent is what a server sends."""
-    pool, likeness = (json.dumps(shape(pooled), allow_nan=False) for shape in (pool_shapes.pool, pool_shapes.likeness))
+    pool, likeness = (
+        json.dumps(shape(pooled), allow_nan=False)
+        for shape in (serialize_candidates.pool, serialize_candidates.likeness)
+    )
     found: list[Any] = json.loads(page.evaluate(_RANK_ALL, [pool, likeness, [dict(wish) for wish in wishes]]))
     return found
 
@@ -83,7 +86,7 @@ def _between(ours: Hit, other: Any) -> Iterator[str]:
     if not _near(other["sum"], other["score"]):
         yield f"its pieces add up to {other['sum']!r}, and not to {other['score']!r}"
     yield from faults(other["trail"])
-    trail = [shapes.step(step) for step in ours.trail]
+    trail = [serialize.step(step) for step in ours.trail]
     if [_told(step) for step in trail] != [_told(step) for step in other["trail"]]:
         yield f"steps {[_told(step) for step in trail]}, in the browser {[_told(step) for step in other['trail']]}"
         return
@@ -98,7 +101,7 @@ def _told(step: Any) -> tuple[str, str, list[str], bool]:
 
 def _are_near(parts: Any, theirs: Any) -> bool:
     pairs = [(one, other) for one, other in zip(parts, theirs, strict=True)]
-    numbers = ("value", "weight", "normalised", "raw", "rank", "best", "coverage")
+    numbers = ("value", "weight", "normalised", "raw", "rank", "best", "floor", "reference", "coverage")
     return all(_near(one[name], other[name]) for one, other in pairs for name in numbers) and all(
         one["terms"] == other["terms"] for one, other in pairs
     )

@@ -17,19 +17,20 @@ from hypothesis import strategies as st
 from playwright.sync_api import Browser, Error, Page
 
 import whyrank
+from tests.minilm import MODELS
+from tests.multilingual import installed as multilingual_files
 from tests.properties.worlds import World, recipes, worlds
-from whyrank.config import load
-from whyrank.engine import Engine
-from whyrank.hits import Results
-from whyrank.interfaces import pool_shapes
+from whyrank.config.load import load
+from whyrank.engine.engine import Engine
+from whyrank.interfaces import serialize_candidates
 from whyrank.ranking.counterfactuals import Pool
 from whyrank.ranking.fusion import listed_by
+from whyrank.ranking.parameters import AS_IT_IS, Adjustments, adjusted
 from whyrank.ranking.recipes import RECIPES, Recipe
-from whyrank.ranking.settings import AS_IT_IS, Adjustments, adjusted
-from whyrank.search.evidence import Weighing
-from whyrank.search.pooled import Pooled
-from whyrank.testing.llm import ScriptedLlm
-from whyrank.testing.reranker import SharedWords
+from whyrank.search.candidates import Pooled
+from whyrank.search.confidence import Weighing
+from whyrank.testing.fakes import ScriptedLlm, SharedWords
+from whyrank.types.results import Results
 
 from .agreement import differences, opened, ranked_in
 
@@ -38,6 +39,7 @@ WISHES_PER_POOL = 8
 QUESTIONS = (
     "What is Suzy's standard day rate in 2026?",
     "rsync command used to copy heron to plover",
+    "an umbrella for the orchestra that plays on the moon",
     "podcast studio",
     "Hollerdeich",
     "what changed since the last call about the wind farm survey?",
@@ -47,6 +49,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "vector_weight": (0.0, 1.0),
     "alpha": (0.0, 1.0),
     "boost_weight": (1.0, 30.0),
+    "vector_threshold": (0.0, 0.99),
     "k": (0.01, 200.0),
     "name_bonus": (0.0, 10.0),
     "recency_weight": (0.0, 1.0),
@@ -131,6 +134,26 @@ def test_a_widened_question_divides_its_votes_alike(page: Page, tmp_path: Path, 
     assert [*differences(page, pooled, [{}, *(wished(chance) for _ in range(20))])] == []
 
 
+@pytest.mark.parametrize("recipe", ["default", "rrf", "openvault"])
+def test_a_model_that_was_added_votes_alike(page: Page, tmp_path: Path, recipe: str) -> None:
+    multilingual_files()
+    chance = random.Random(recipe)
+    options = {"embedding": "wordllama", "recipe": recipe, "model.folder": str(MODELS)}
+    with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, **options) as memory:  # type: ignore[arg-type]
+        for text in (
+            "The plants in the hall are not for the cat.",
+            "Wer im Sommer die Pflanzen gießt, das ist Anna.",
+            "Пока нас нет, растения поливает соседка.",
+            "The boat is at the jetty in the summer.",
+        ):
+            memory.add(text)
+        memory.add_model("multilingual")
+        pooled = memory.pool("Who waters the plants while we are away?", likeness=True)
+    has_vote = any(signal == "vector:multilingual" for signal in pooled.pool.context.signals)
+    assert has_vote == (recipe == "default")
+    assert [*differences(page, pooled, [{}, *(wished(chance) for _ in range(20))])] == []
+
+
 def test_in_a_small_batch_the_boost_weight_is_the_cap_as_well(page: Page, tmp_path: Path) -> None:
     with whyrank.open(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as memory:
         for text in ("green tea", "green oil"):
@@ -182,14 +205,14 @@ def test_settings_travel_as_toml_into_the_file_they_are_copied_to(page: Page, tm
 
 @pytest.mark.parametrize("settings", ['{ "ranking.k": 3 }', "{ k: undefined }"])
 def test_what_is_no_setting_is_refused_and_not_ranked_by(page: Page, engines: Engines, settings: str) -> None:
-    pool = json.dumps(pool_shapes.pool(engines.none.pool("tea")))
+    pool = json.dumps(serialize_candidates.pool(engines.none.pool("tea")))
     script = f"""async (pool) => (await import("/page/rank.js")).rank(JSON.parse(pool), {settings})"""
     with pytest.raises(Error, match="is no setting of a ranking"):
         page.evaluate(script, pool)
 
 
 def test_diversity_without_likeness_is_refused(page: Page, engines: Engines) -> None:
-    pool = json.dumps(pool_shapes.pool(engines.wordllama.pool("tea")))
+    pool = json.dumps(serialize_candidates.pool(engines.wordllama.pool("tea")))
     script = """async ([pool, settings]) => {
       const { needsLikeness, rank } = await import("/page/rank.js");
       return [needsLikeness(JSON.parse(pool), settings), rank(JSON.parse(pool), settings).hits.length];
@@ -201,7 +224,7 @@ def test_diversity_without_likeness_is_refused(page: Page, engines: Engines) -> 
 
 @pytest.mark.parametrize("label", ["__proto__", "constructor"])
 def test_a_term_may_be_called_as_a_property_of_every_object(page: Page, engines: Engines, label: str) -> None:
-    pool = pool_shapes.pool(engines.none.pool("podcast studio"))
+    pool = serialize_candidates.pool(engines.none.pool("podcast studio"))
     keys = [key for signal in pool["signals"] for key in signal["terms"]["keys"] if key["term"] == "studio"]
     keys[0]["term"] = label
     script = """async (pool) => {
@@ -226,9 +249,9 @@ def test_ties_break_by_code_point_as_python_compares(page: Page, tmp_path: Path)
 
 
 BUGS = {
-    "a normaliser from zero": ("ranking/normalisers.js", "(score - minimum) / reach", "score / reach"),
+    "a whole vote for a weak best": ("ranking/normalisers.js", "Math.max(best - minimum, least)", "best - minimum"),
     "ranks from zero": ("ranking/normalisers.js", "(k + 1) / (k + rank)", "k / (k + rank - 1)"),
-    "a missing signal as zero": ("ranking/fusion.js", 'if (absent === "zero" || ', "if (true || "),
+    "a missing signal as zero": ("ranking/fusion.js", 'if (absent !== "shared" || ', "if (true || "),
     "a weight of its own": ("ranking/fusion.js", "(weight / summed) * whole", "weight * whole"),
     "words shut off": ("ranking/fusion.js", 'familyOf(vote.signal) !== "vector"', "false"),
     "ties upside down": ("ranking/order.js", "one.place - other.place", "other.place - one.place"),
@@ -249,7 +272,7 @@ def test_a_bug_planted_in_the_browser_is_noticed(browser: Browser, engines: Engi
 
     page = opened(browser, planted)
     chance = random.Random(7)
-    asked = itertools.product(("default", "rrf", "hybrid-mem"), QUESTIONS[:4], engines[:2])
+    asked = itertools.product(("default", "rrf", "hybrid-mem"), QUESTIONS[:5], engines[:2])
     found = itertools.chain.from_iterable(
         differences(page, engine.pool(question, recipe=recipe, likeness=True), [wished(chance) for _ in range(6)])
         for recipe, question, engine in asked

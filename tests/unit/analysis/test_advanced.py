@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.advanced import MAX_DEPTH, asked_for
 from whyrank.analysis.query import analyse
+from whyrank.analysis.query_parser import MAX_DEPTH, asked_for
 from whyrank.errors import BadQuery
-from whyrank.expressions import Begins, Holds, Says
+from whyrank.types.expressions import Begins, Holds, Says
 
 
 def understood(text: str) -> str:

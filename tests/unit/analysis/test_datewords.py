@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.analysis.datewords import _SIGNS, DOUBTFUL_MONTH, _months_asked, _spoken, asked_dates, date_words, is_mark
-from whyrank.analysis.text import compose
-from whyrank.analysis.words import tokens_of
-from whyrank.kernel import COMPILED
+from whyrank.analysis.dates import _SIGNS, DOUBTFUL_MONTH, _months_asked, _spoken, asked_dates, date_words, is_mark
+from whyrank.analysis.normalize import compose
+from whyrank.analysis.tokenizer import tokens_of
 
 CHRISTMAS_2023 = 1_703_462_400.0  # 2023-12-25 00:00 UTC
 THE_DAY = {"day=25", "month=12", "year=2023"}
@@ -74,36 +73,6 @@ def test_a_moment_nobody_can_date_has_no_words() -> None:
 
 def test_no_token_of_a_text_is_a_date_word() -> None:
     assert not any(is_mark(token) for token in tokens_of("day=25 month=12 x=y a==b c++ #=1"))
-
-
-# Numbers as dates have them and others, with letters of one to four bytes beside them, digits among those.
-NUMBERS = (
-    "2023",
-    "1850",
-    "12",
-    "5",
-    "99999",
-    "2",
-    ".",
-    ",",
-    "/",
-    "-",
-    " ",
-    "x",
-    "é",
-    "Ω",
-    "—",
-    "✅",
-    "٣",
-    "年",
-    "\ud800",
-)
-
-
-@pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
-@given(st.lists(st.sampled_from(NUMBERS), max_size=12).map("".join))
-def test_the_kernel_finds_the_same_dates(text: str) -> None:
-    assert asked_dates(text) == asked_dates(text, kernel=None)
 
 
 # Months in small letters, which may be such only beside numbers, and what may stand between the two.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.endings import foreign_spellings, foreign_stems_beginning, spellings, stems_beginning
-from whyrank.analysis.stems import stem
+from whyrank.analysis.stemming import foreign_spellings, foreign_stems_beginning, spellings, stem, stems_beginning
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from whyrank.analysis.entries import entry_for, reads_alike
-from whyrank.storage.sqlite.past import _REVISABLE
-from whyrank.storage.sqlite.records import record_of
-from whyrank.types import Memory, Scope, Source
+from whyrank.analysis.document import entry_for, reads_alike
+from whyrank.storage.sqlite.doc_values import record_of
+from whyrank.storage.sqlite.history import _REVISABLE
+from whyrank.types.memory import Memory, Scope, Source
 
 BEFORE = Memory("m_1", "Tea in May", kind="chunk", session="s", created=5.0, date=5.0, source=Source("a.md", 1, 2, "h"))
 OTHER: dict[str, Any] = {

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.languages import (
+from whyrank.analysis.document import entry_for
+from whyrank.analysis.language import (
     _ANY_SCRIPT,
     _SCRIPTLESS,
     language_of,
     latin_language,
+    marks_of_language,
     script_language,
+    shown_language,
     word_language,
 )
+from whyrank.types.memory import Memory
 
 
 @pytest.mark.parametrize(
@@ -127,3 +131,41 @@ def test_what_is_told_to_be_of_no_script_at_a_glance_is_of_none() -> None:
     scriptless = [letter for letter in map(chr, range(0x80, 0x20000)) if _SCRIPTLESS.fullmatch(letter)]
     assert len(scriptless) > 5_000
     assert not any(map(_ANY_SCRIPT.search, scriptless))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("How do we restore the backup?", "en"),  # how, do, we and the for English, do for Portuguese, we for Dutch
+        ("How many requests per minute do partners get?", "en"),  # how and do, against per and do
+        ("Wie stellen wir das Backup wieder her?", "de"),
+        ("Где хранится токен?", "ru"),
+        ("docker compose restart bot", ""),
+        ("Postgres backup in Docker", ""),  # in: English, German, Dutch and Italian alike
+        ("", ""),
+    ],
+)
+def test_a_language_is_shown_by_a_script_or_by_more_function_words_than_speak_for_any_other(
+    text: str, shown: str
+) -> None:
+    assert shown_language(text) == shown
+    assert shown_language(text, "de") == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ("The backup runs every night", "in=en"),
+        ("Das Backup läuft jede Nacht auf dem Server", "in=de"),
+        ("備份在夜間運行", "in=zh"),
+        ("docker compose restart", "as=en"),
+    ],
+)
+def test_a_memory_is_marked_with_the_language_it_shows_or_with_that_of_the_setting(text: str, mark: str) -> None:
+    marks = entry_for(Memory("m_1", text), "en").marks
+    assert marks == (mark,)
+    assert mark in marks_of_language(mark[3:])
+
+
+def test_a_long_piece_without_spaces_does_not_hide_the_language() -> None:
+    assert entry_for(Memory("m_1", f"The sum of the file is {'0f' * 200}"), "en").marks == ("in=en",)

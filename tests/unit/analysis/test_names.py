@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import pytest
@@ -24,9 +25,9 @@ from whyrank.analysis.names import (
     probe_for,
     words_key,
 )
-from whyrank.matches import NameMatch, NameRelation
-from whyrank.ports import Name
-from whyrank.types import Memory, Source
+from whyrank.protocols import Name
+from whyrank.types.memory import Memory, Source
+from whyrank.types.names import NameMatch, NameRelation
 
 
 def name(text: str, specificity: int = 0) -> Name:
@@ -240,6 +241,18 @@ def test_a_turn_of_a_log_is_not_called_after_its_file() -> None:
 def test_a_name_has_the_words_that_a_question_for_it_has(text: str) -> None:
     assert name_words(text) == probe_for(text).words
     assert name_key(text) == "".join(filter(str.isalnum, text.lower()))
+
+
+def test_a_file_without_a_name_answers_to_its_title_as_to_its_stem() -> None:
+    memory = Memory("m_1", "refunds", kind="chunk", title="payments api", source=Source("payments-api/README.md"))
+
+    assert [(found.text, found.specificity) for found in names_of(memory)] == [
+        ("payments-api/README.md", 3),
+        ("README.md", 2),
+        ("README", 1),
+        ("payments api", 1),
+    ]
+    assert "Payments" not in [found.text for found in names_of(replace(memory, name="Refunds", title="Payments"))]
 
 
 @given(st.text(st.sampled_from("./a"), max_size=7))

@@ -11,9 +11,9 @@ import sys
 import pytest
 import regex
 
-from whyrank.analysis import entities, words
-from whyrank.analysis.patterns import pattern
-from whyrank.storage import fields
+from whyrank.analysis import entities, tokenizer
+from whyrank.analysis.normalize import pattern
+from whyrank.storage import bm25
 
 
 def texts(letters: str, count: int = 20_000) -> list[str]:
@@ -57,14 +57,14 @@ def test_no_identifier_is_passed_over() -> None:
 
 def test_no_plural_of_an_acronym_is_passed_over() -> None:
     for text in texts("ABCsSé"):
-        without = words._PLURAL.sub(r"\1", text)
-        assert words.singular_of(text, "xx") == (without if without != text else None), text
+        without = tokenizer._PLURAL.sub(r"\1", text)
+        assert tokenizer.singular_of(text, "xx") == (without if without != text else None), text
 
 
 def test_letters_are_told_from_others_and_runs_counted() -> None:
     for text in texts("ab1_é語"):
-        assert (words._LETTERS.fullmatch(text) is not None) == (text != "" and set(text) <= set("abé語")), text
-        assert fields.gram_count(text) == (0 if "語" in text else max(1, len(text) - 3)), text
+        assert (tokenizer._LETTERS.fullmatch(text) is not None) == (text != "" and set(text) <= set("abé語")), text
+        assert bm25.gram_count(text) == (0 if "語" in text else max(1, len(text) - 3)), text
 
 
 def test_a_question_in_plain_words_needs_no_patterns_of_unicode() -> None:

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyrank.analysis.plain import plain_words
 from whyrank.analysis.query import plainly, scanned, terms_of
-from whyrank.analysis.words import tokens_of
+from whyrank.analysis.tokenizer import plain_words, tokens_of
 
 NOW = 1_700_000_000.0
 # Function words of several languages, what dates are told with, names, and words that stem to little.

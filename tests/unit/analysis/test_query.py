@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from whyrank.analysis.query import MAX_QUERY_CHARACTERS, MAX_TERMS, analyse
-from whyrank.analysis.words import tokens_of
-from whyrank.expressions import label_of
-from whyrank.types import QueryKind
+from whyrank.analysis.tokenizer import tokens_of
+from whyrank.types.expressions import label_of
+from whyrank.types.query import QueryKind
 
 
 def codes(text: str) -> list[str]:
@@ -195,3 +195,23 @@ def test_a_quoted_title_is_read_in_the_language_of_the_question_like_the_texts_t
     assert tokens_of("Wer sang das Lied Rain on the Window im Radio?") == ("sang", "lied", *title, "radio")
     asked, *others = analyse(text).terms
     assert (label_of(asked), others) == (" ".join(title), ["sang", "lied", "radio"])
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("向量数据库是什么？", ("向量", "量数", "数据", "据库", "库是")),  # not 是什 and 什么
+        ("什么是向量数据库？", ("向量", "量数", "数据", "据库")),
+        ("目的是什么", ("目的",)),  # 的 is a part of 目的
+        ("他们为什么在巴黎？", ("在巴", "巴黎")),
+        ("Docker 的 端口", ("docker", "端口")),
+        ("東京はどこにありますか？", ("東京", "京は")),
+        ("什么", ("什么",)),  # nothing else would be left
+    ],
+)
+def test_function_words_of_scripts_without_spaces_are_not_asked_for(text: str, terms: tuple[str, ...]) -> None:
+    assert analyse(text).terms == terms
+
+
+def test_texts_keep_function_words_of_scripts_without_spaces() -> None:
+    assert tokens_of("他是谁") == ("他是", "是谁")

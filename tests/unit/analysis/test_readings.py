@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.analysis.readings import MAX_READINGS, term_for
-from whyrank.analysis.words import tokens_of
-from whyrank.expressions import label_of, meant
-from whyrank.storage.lexical import occurrences, padded
+from whyrank.analysis.query_terms import MAX_READINGS, term_for
+from whyrank.analysis.tokenizer import tokens_of
+from whyrank.storage.bm25 import occurrences, padded
+from whyrank.types.expressions import label_of, meant
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from whyrank.analysis.entities import entities_in
-from whyrank.analysis.languages import latin_language
+from whyrank.analysis.language import latin_language
 from whyrank.analysis.names import name_words, names_of, probe_for
 from whyrank.analysis.query import analyse, kind_of
 from whyrank.analysis.snippets import snippet
-from whyrank.analysis.words import all_tokens, tokens_of
-from whyrank.types import Memory
+from whyrank.analysis.tokenizer import all_tokens, tokens_of
+from whyrank.types.memory import Memory
 
 
 def test_the_long_vowel_mark_stands_inside_japanese_words() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from whyrank.analysis.datewords import is_mark
+from whyrank.analysis.dates import is_mark
+from whyrank.analysis.entities import is_speaker_mark, speaker_mark, speaker_of
 from whyrank.analysis.query import analyse
-from whyrank.analysis.speakers import is_speaker_mark, speaker_mark, speaker_of
 
 
 def test_a_name_makes_the_same_mark_however_it_is_written() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.stems import STUB_LETTERS, stem
-from whyrank.analysis.words import tokens_of
+from whyrank.analysis.stemming import STUB_LETTERS, stem
+from whyrank.analysis.tokenizer import tokens_of
 
 
 @pytest.mark.parametrize(

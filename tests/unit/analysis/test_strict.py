@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.query import analyse
-from whyrank.analysis.strict import long_terms
+from whyrank.analysis.query import analyse, long_terms
 
 
 def asked(text: str) -> tuple[str, ...]:
@@ -19,7 +18,9 @@ def asked(text: str) -> tuple[str, ...]:
         ("я боюсь темноты", ("темнот",)),  # "боюсь" stems to "бо"
         ("green tea", ("green", "tea")),
         ("read my_ui.py", ("read", "myui.py")),  # of an identifier the whole stays, its short parts go
-        ("go", ()),  # nothing is left, and the search says so
+        ("go", ("go",)),  # at least one word is asked for: where none is long enough, all are
+        ("go to ui", ("go", "ui")),
+        ("боюсь", ("боюс",)),
         ("東京 茶", ("東京", "茶")),  # bigrams are no words
     ],
 )

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whyrank.embedding.glance import MAX_LETTERS, Glance
-from whyrank.embedding.spelling import plainly_spelled
-from whyrank.embedding.wordllama import TABLE, TOKENIZER, WordLlama
+from whyrank.providers.wordllama import TABLE, TOKENIZER, WordLlama, plainly_spelled
+from whyrank.providers.wordllama_bpe import MAX_LETTERS, Glance
 
 QUESTIONS = [
     "what does Suzy drink?", "Remind Me", 'the "exact phrase" of C:\\notes', "Lärmschutz an der Straße", "где мой чай",

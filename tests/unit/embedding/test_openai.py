@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from whyrank.embedding.openai import OpenAiEmbedder, Served
-from whyrank.embedding.prompts import PROMPTS, canonical_prompt, prompts_of
+from tests.faulty_server import Fault, FaultyServer, seeded_plan
 from whyrank.errors import ProviderError, ProviderGarbage, ProviderRefused, ProviderTimeout, ProviderUnavailable
-from whyrank.testing.embedder import WordDirections
-from whyrank.testing.faulty_server import Fault, FaultyServer, seeded_plan
-from whyrank.transport.asking import Transport
-from whyrank.transport.endpoint import Endpoint, Patience
+from whyrank.providers.endpoint import Endpoint, Patience
+from whyrank.providers.http import Transport
+from whyrank.providers.openai import OpenAiEmbedder, ServedModel
+from whyrank.providers.prompts import PROMPTS, canonical_prompt, prompts_of
+from whyrank.testing.fakes import WordDirections
 
 TEXTS = [f"note number {i} about tea" for i in range(10)]
 OURS = WordDirections(32)
@@ -27,7 +27,7 @@ def embedder(
 ) -> OpenAiEmbedder:
     endpoint, patience = Endpoint(server.url, "embedder"), Patience(total_s)
     transport = Transport(endpoint, patience, sleep=lambda seconds: None, most_bytes=most_bytes)
-    return OpenAiEmbedder(Served("m", **served), transport)
+    return OpenAiEmbedder(ServedModel("m", **served), transport)
 
 
 def sizes(server: FaultyServer) -> list[int]:
@@ -134,16 +134,16 @@ def test_task_prompts_are_the_same_on_both_sides(name: str) -> None:
 
 def test_another_prompt_model_or_dimension_is_another_space_and_another_server_is_not() -> None:
     names = {
-        Served("m").fingerprint,
-        Served("n").fingerprint,
-        Served("m", dimension=64).fingerprint,
-        Served("m", prompts=prompts_of("search")).fingerprint,
-        Served("m", prompts=prompts_of('["a: ", "b: "]')).fingerprint,
-        Served("m", prompts=prompts_of('["a: ", "c: "]')).fingerprint,
+        ServedModel("m").fingerprint,
+        ServedModel("n").fingerprint,
+        ServedModel("m", dimension=64).fingerprint,
+        ServedModel("m", prompts=prompts_of("search")).fingerprint,
+        ServedModel("m", prompts=prompts_of('["a: ", "b: "]')).fingerprint,
+        ServedModel("m", prompts=prompts_of('["a: ", "c: "]')).fingerprint,
     }
     assert len(names) == 6
-    assert Served("m").fingerprint == "openai/m@served/own/no-prompt"
-    assert Served("m", batch=3, weight=0.2).fingerprint == Served("m").fingerprint
+    assert ServedModel("m").fingerprint == "openai/m@served/own/no-prompt"
+    assert ServedModel("m", batch=3, weight=0.2).fingerprint == ServedModel("m").fingerprint
 
 
 @pytest.mark.parametrize("given", ["query-pasage", "[1, 2]", '["one"]', 3, ["a"], ["a", "b\0"], "[" * 5_000])
@@ -164,7 +164,7 @@ def test_a_question_to_a_dead_server_does_not_wait_long() -> None:
         endpoint = Endpoint(f"http://127.0.0.1:{taken.getsockname()[1]}/v1", "embedder")
         start = time.monotonic()
         with pytest.raises(ProviderUnavailable):
-            OpenAiEmbedder(Served("m"), Transport(endpoint, Patience(total_s=120, attempt_s=30))).query("tea")
+            OpenAiEmbedder(ServedModel("m"), Transport(endpoint, Patience(total_s=120, attempt_s=30))).query("tea")
     assert time.monotonic() - start < 15  # where texts are embedded, two minutes
 
 

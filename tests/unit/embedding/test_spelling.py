@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.embedding.spelling import plainly_spelled, spelled
+from whyrank.providers.wordllama import plainly_spelled
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,3 @@ def test_nothing_is_added_and_twice_is_once(text: str) -> None:
     plain = plainly_spelled(text)
     assert set(plain.casefold()) <= set(text.casefold()) | {" "}
     assert plainly_spelled(plain) == plain
-
-
-def test_signs_that_stand_where_the_kernel_knows_some_are_spelled_as_elsewhere() -> None:
-    for code in (*range(0x2000, 0x2C00), *range(0x1F000, 0x1FC00)):
-        text = f"Tea{chr(code)}Pot {chr(code)}"
-        assert spelled(text) == spelled(text, kernel=None), hex(code)

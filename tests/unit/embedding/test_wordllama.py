@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from whyrank.embedding.providers import earlier_embedder, embedder_named
-from whyrank.embedding.spelling import plainly_spelled
-from whyrank.embedding.wordllama import WordLlama
 from whyrank.errors import ConfigError, MissingExtra, ProviderError
+from whyrank.providers.registry import earlier_embedder, embedder_named
+from whyrank.providers.wordllama import WordLlama, plainly_spelled
 
 TEXTS = ["what does Suzy drink?", "Lärmschutz", "日本語", "a", "x" * 5_000, "\ufffd🙂"]
 
@@ -72,7 +71,7 @@ def test_a_batch_gives_what_single_texts_give() -> None:
 
 
 def test_its_vote_is_worth_less_in_a_language_it_does_not_know() -> None:
-    assert (WordLlama().weight("en"), WordLlama().weight("ru")) == (0.6, 0.4)
+    assert (WordLlama().weight("en"), WordLlama().weight("ru")) == (0.35, 0.25)
 
 
 def test_the_space_names_model_revision_dimension_and_preparation() -> None:
@@ -86,7 +85,7 @@ def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_package_without_its_table_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whyrank.embedding.wordllama.TABLE", "weights/none.safetensors")
+    monkeypatch.setattr("whyrank.providers.wordllama.TABLE", "weights/none.safetensors")
     with pytest.raises(ProviderError, match=r"none\.safetensors"):
         WordLlama()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from whyrank.evaluation.kept import Kept, KeptQuery, KeptSet
+from whyrank.evaluation.failures import FailureDocument, Story
 from whyrank.evaluation.measures import MAIN, MEASURES
-from whyrank.evaluation.stories import Story, Told
+from whyrank.evaluation.results import Kept, KeptQuery, KeptSet
 
 
 def query(identity: str, values: Mapping[str, float], **changed: Any) -> KeptQuery:
@@ -36,6 +36,7 @@ def results(
         "digest": "d",
         "recipes": recipes,
         "lines": (*next(iter(values.values())), "ceiling"),
+        "measures": tuple(measure.name for measure in MEASURES),
         "queries": queries,
         "worst": (),
         "trails": 3,
@@ -47,7 +48,7 @@ def results(
 
 def story(identity: str, text: str) -> Story:
     """Return a story in which every text is the one given."""
-    told = Told(text, 1, 7, text, text, f"= fusion: 0.5000  {text}")
+    told = FailureDocument(text, 1, 7, text, text, f"= fusion: 0.5000  {text}")
     return Story(identity, told._replace(rank=1, gain=0), told, text)
 
 

@@ -13,22 +13,23 @@ from whyrank.evaluation.abstention import (
     ALL_OTHER_SETS,
     NAMES_SWAPPED,
     OTHER_SCOPES,
-    Asked,
+    Outcome,
     Point,
     Side,
-    _unanswerable,
     abstention,
     as_data,
+    renaming_between,
+    speakers_of,
+    unanswerable_questions,
 )
-from whyrank.evaluation.sets import EvaluationSet, Question
-from whyrank.evaluation.speakers import renaming_between, speakers_of
-from whyrank.types import GLOBAL, Document, Scope
+from whyrank.evaluation.datasets import EvaluationSet, Question
+from whyrank.types.memory import GLOBAL, Document, Scope
 
 ANN, BOB = Scope("user", "ann"), Scope("user", "bob")
 
 
-def asked(*evidence: float) -> list[Asked]:
-    return [Asked(value, value < 0.3, value >= 0.6) for value in evidence]
+def asked(*evidence: float) -> list[Outcome]:
+    return [Outcome(value, value < 0.3, value >= 0.6) for value in evidence]
 
 
 SIDE = Side("foreign", asked(0.2, 0.5, 0.6, 0.9), asked(0.1, 0.2, 0.5, 0.4))
@@ -90,7 +91,7 @@ TALK = a_set(
 
 
 def test_the_questions_of_other_scopes_cannot_be_answered_with_or_without_swapped_names() -> None:
-    groups = _unanswerable(TALK, [])
+    groups = unanswerable_questions(TALK, [])
     strange = {(question.text, question.scope) for question in groups[OTHER_SCOPES]}
     assert strange == {("What did Ann tell Carl?", BOB), ("Where is Bob's boat?", ANN), ("Who sings?", ANN)}
     swapped = {(question.text, question.scope) for question in groups[NAMES_SWAPPED]}
@@ -99,7 +100,7 @@ def test_the_questions_of_other_scopes_cannot_be_answered_with_or_without_swappe
 
 def test_another_sets_questions_are_dealt_out_over_the_scopes() -> None:
     other = a_set("other", [Document("x", "x")], [Question(str(i), f"why {i}?", "", GLOBAL) for i in range(4)])
-    found = _unanswerable(TALK, [other])["questions of other"]
+    found = unanswerable_questions(TALK, [other])["questions of other"]
     assert sorted(str(question.scope) for question in found) == ["user:ann"] * 2 + ["user:bob"] * 2
 
 

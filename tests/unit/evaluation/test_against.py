@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.evaluation.results import query, results
-from whyrank.evaluation.against import against, as_data, within
+from whyrank.evaluation.compare import against, as_data, within
 
 OLD = results({"q1": {"default": 0.5}, "q2": {"default": 1.0}, "q3": {"default": 0.25}, "q4": {"default": 0.0}})
 NEW = results({"q1": {"default": 1.0}, "q2": {"default": 0.5}, "q3": {"default": 0.75}, "q4": {"default": 0.0}})

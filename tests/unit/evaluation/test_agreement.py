@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.evaluation.agreement import Agreement, overlap, question_of
-from whyrank.evaluation.pinboard import Checked, Checkup
-from whyrank.evaluation.pins import Pin
-from whyrank.types import Memory
+from whyrank.evaluation.compare import Agreement, overlap, question_of
+from whyrank.evaluation.pins import Checked, Pin, PinCheck
+from whyrank.types.memory import Memory
 
 
 @pytest.mark.parametrize(
@@ -25,8 +24,8 @@ def test_a_question_is_the_beginning_of_the_first_sentence() -> None:
     assert question_of(Memory("m", "#")) == ""
 
 
-def checkup(**statuses: str) -> Checkup:
-    return Checkup(
+def checkup(**statuses: str) -> PinCheck:
+    return PinCheck(
         tuple(
             Checked(Pin(query, (), 5, f"m_{query}"), status, None, None, "")  # type: ignore[arg-type]
             for query, status in statuses.items()

@@ -11,8 +11,8 @@ import pytest
 
 import whyrank
 from whyrank.errors import BadDataset
+from whyrank.evaluation.datasets import load_set
 from whyrank.evaluation.harness import CEILING, as_data, evaluate, write_run
-from whyrank.evaluation.sets import load_set
 
 DOCUMENTS = [
     {"id": "tea", "title": "Tea", "text": "green tea in the afternoon", "meta": {"scope": "ann"}},

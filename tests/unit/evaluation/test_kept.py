@@ -12,12 +12,13 @@ import pytest
 import whyrank
 from tests.unit.evaluation.test_harness import engine, folder  # noqa: F401 - fixtures
 from whyrank.errors import BadDataset, ConfigError
-from whyrank.evaluation import abstention, harness, kept
-from whyrank.evaluation.abstention import Abstention, Asked, Side
-from whyrank.evaluation.sets import digest, load_set
-from whyrank.evaluation.stories import worst
+from whyrank.evaluation import abstention, harness
+from whyrank.evaluation import results as kept
+from whyrank.evaluation.abstention import Abstention, Outcome, Side
+from whyrank.evaluation.datasets import digest, load_set
+from whyrank.evaluation.failures import worst
 
-SIDE = Side("foreign", [Asked(0.9, False, True), Asked(0.4, False, False)], [Asked(0.1, True, False)])
+SIDE = Side("foreign", [Outcome(0.9, False, True), Outcome(0.4, False, False)], [Outcome(0.1, True, False)])
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def put(value: object, *keys: str | int) -> Callable[[Any], None]:
         (remove("sets", 0, "per_query"), "'per_query' is missing"),
         (put([], "sets", 0, "per_query"), "a set needs queries"),
         (put(["soup"], "sets", 0, "recipes"), "recipes that are among its lines"),
-        (put([1.0], "sets", 0, "per_query", 0, "figures", "default"), "7 figures are expected here"),
+        (put([1.0], "sets", 0, "per_query", 0, "figures", "default"), "8 figures are expected here"),
         (put("much", "sets", 0, "per_query", 0, "figures", "default", 0), r"default\[0\]: a number is expected"),
         (
             put(1.5, "sets", 0, "per_query", 0, "figures", "default", 0),
@@ -96,7 +97,7 @@ def put(value: object, *keys: str | int) -> Callable[[Any], None]:
         (put(10**400, "sets", 0, "per_query", 0, "evidence"), "evidence: a number is expected"),
         (put(True, "sets", 0, "trails", "broken"), "broken: a whole number is expected"),
         (put(1, "sets", 0, "per_query", 0, "text"), "text: a text is expected"),
-        (put(["ndcg@10"], "sets", 0, "measures"), "recall@5 is missing"),
+        (put(["ndcg@10"], "sets", 0, "measures"), "hit@1 is missing"),
         (put([0.1], "abstention", 0, "sides", 0, "points", "kept"), "a point has a threshold"),
     ],
 )
@@ -110,6 +111,18 @@ def test_damage_is_refused_with_its_place(
         kept.read(file)
     assert "kept.json" in refused.value.message
     assert refused.value.hint
+
+
+def test_results_of_a_whyrank_that_knew_fewer_measures_are_read(data: dict[str, Any]) -> None:
+    [one] = data["sets"]
+    place = one["measures"].index("hit@6")
+    del one["measures"][place]
+    for query in one["per_query"]:
+        for figures in query["figures"].values():
+            del figures[place]
+    [read] = kept.kept_from(data).sets
+    assert read.measures == ("ndcg@10", "recall@5", "recall@10", "mrr@10", "hit@1", "hit@5", "hit@10")
+    assert read.values("default", "hit@10") == [1.0, 1.0]
 
 
 def test_a_figure_that_misses_one_by_rounding_is_not_damage(data: dict[str, Any]) -> None:

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from whyrank.evaluation.measures import hit, mean, mrr, ndcg, recall, score
-from whyrank.evaluation.significance import bootstrap, compare
+from whyrank.config.settings import SETTINGS
+from whyrank.evaluation.measures import DEFAULT_LIMIT, bootstrap, compare, hit, mean, mrr, ndcg, recall, score
 
 JUDGED = {"a": 2, "b": 1, "c": 0}
 
@@ -32,6 +32,12 @@ def test_mrr_is_one_over_the_first_rank() -> None:
 
 def test_hit_is_all_or_nothing() -> None:
     assert (hit(1).of(["x", "a"], JUDGED), hit(5).of(["x", "a"], JUDGED)) == (0.0, 1.0)
+
+
+def test_the_hit_rate_of_the_default_limit_is_measured() -> None:
+    sixth = [*"uvwxy", "a"]
+    assert SETTINGS["limit"].default == DEFAULT_LIMIT == len(sixth)
+    assert (score(sixth, JUDGED)["hit@5"], score(sixth, JUDGED)["hit@6"]) == (0.0, 1.0)
 
 
 def test_no_result_scores_nothing() -> None:

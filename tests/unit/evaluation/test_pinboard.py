@@ -11,8 +11,7 @@ import pytest
 
 import whyrank
 from whyrank.errors import ConfigError, NotFound
-from whyrank.evaluation.pinboard import LOOKED_AT
-from whyrank.evaluation.pins import SKETCH, from_line, shared, to_line
+from whyrank.evaluation.pins import LOOKED_AT, SKETCH, from_line, shared, to_line
 
 BACKUPS = """# Backups
 

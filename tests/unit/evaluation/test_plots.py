@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from whyrank.errors import ConfigError, MissingExtra
-from whyrank.evaluation.abstention import Abstention, Asked, Side
-from whyrank.evaluation.plots import check_drawable, draw
+from whyrank.evaluation.abstention import Abstention, Outcome, Side
+from whyrank.evaluation.report.charts import check_drawable, draw_plot
 
-SIDE = Side("foreign", [Asked(0.9, False, True), Asked(0.4, False, False)], [Asked(0.1, True, False)])
+SIDE = Side("foreign", [Outcome(0.9, False, True), Outcome(0.4, False, False)], [Outcome(0.1, True, False)])
 
 
 def test_a_file_of_another_kind_is_refused() -> None:
@@ -30,10 +30,10 @@ def test_without_matplotlib_the_install_command_is_said(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(("name", "start"), [("curve.png", b"\x89PNG"), ("curve.svg", b"<?xml")])
 def test_a_picture_is_written(tmp_path: Path, name: str, start: bytes) -> None:
     check_drawable(tmp_path / name)
-    draw(Abstention("small", (SIDE,)), tmp_path / name)
+    draw_plot(Abstention("small", (SIDE,)), tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
 def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be written"):
-        draw(Abstention("small", (SIDE,)), tmp_path / "nowhere" / "curve.png")
+        draw_plot(Abstention("small", (SIDE,)), tmp_path / "nowhere" / "curve.png")

@@ -6,8 +6,17 @@ from collections.abc import Iterable
 
 import pytest
 
-from whyrank.evaluation.pseudo import HIDDEN_KINDS, KINDS, Material, Pseudo, by_source, hide, plain, questions
-from whyrank.types import GLOBAL, Memory, Source
+from whyrank.evaluation.synthetic_queries import (
+    HIDDEN_KINDS,
+    KINDS,
+    Material,
+    Pseudo,
+    by_source,
+    hide,
+    plain,
+    questions,
+)
+from whyrank.types.memory import GLOBAL, Memory, Source
 
 BODY = (
     "The hull was tarred in spring and the oarlock squeaks, so a drop of oil helps for a week or two at sea, "

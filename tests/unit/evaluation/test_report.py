@@ -10,9 +10,9 @@ from tests.unit.evaluation.results import results, story
 from tests.unit.pages.reading import read
 from tests.unit.pages.test_markup import HOSTILE
 from whyrank.evaluation.abstention import Point
-from whyrank.evaluation.against import against
-from whyrank.evaluation.kept import Kept, KeptAbstention, KeptSide
-from whyrank.evaluation.report.whole import page_of
+from whyrank.evaluation.compare import against
+from whyrank.evaluation.report.page import page_of
+from whyrank.evaluation.results import Kept, KeptAbstention, KeptSide
 
 FIGURES = {
     "q1": {"default": 1.0, "rrf": 0.5, "keyword": 0.5, "vector": 0.0},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.evaluation.selective import Answered, area, best_possible, risk_by_coverage
+from whyrank.evaluation.abstention import Answered, area, best_possible, risk_by_coverage
 
 FOUR = [Answered(0.9, True), Answered(0.7, False), Answered(0.5, True), Answered(0.1, False)]
 

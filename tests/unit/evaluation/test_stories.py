@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import whyrank
+from whyrank.evaluation.datasets import load_set
+from whyrank.evaluation.failures import Story, rank_of, worst, worst_of
 from whyrank.evaluation.harness import evaluate
-from whyrank.evaluation.sets import load_set
-from whyrank.evaluation.stories import Story, rank_of, worst, worst_of
 
 DOCUMENTS = [
     {"id": "kettle", "text": "The kettle boils water for tea in the morning."},

@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from whyrank.evaluation.curves import draw
-from whyrank.evaluation.pseudo import Pseudo
+from whyrank.evaluation.report.charts import draw_curves
+from whyrank.evaluation.synthetic_queries import Pseudo
 from whyrank.evaluation.tuning import FOLDS, MIN_QUERIES, Choice, Fit, Trial, _dealt, gain, grid, tune
-from whyrank.types import GLOBAL
+from whyrank.types.memory import GLOBAL
 
 PRESENT = Choice(0.9)
 WEIGHTS = [PRESENT, Choice(None), Choice(0.4)]
@@ -151,7 +151,7 @@ def test_leads_are_differences_to_the_present_setting_and_means_are_not() -> Non
 
 def test_the_picture_is_an_svg_with_a_line_for_each_kind() -> None:
     found = tune(trials(0.0, 0.1) + trials(0.0, 0.0, kind="terms"), WEIGHTS, 1)
-    root = ElementTree.fromstring(draw(found))
+    root = ElementTree.fromstring(draw_curves(found))
     lines = root.findall("{http://www.w3.org/2000/svg}polyline")
     assert len(lines) == 3  # all, paraphrase, terms
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
@@ -159,5 +159,5 @@ def test_the_picture_is_an_svg_with_a_line_for_each_kind() -> None:
 
 
 def test_a_picture_of_nothing_is_still_an_svg() -> None:
-    assert ElementTree.fromstring(draw(tune([], WEIGHTS, 1))).tag.endswith("svg")
-    assert ElementTree.fromstring(draw(tune([], [PRESENT], 1))).tag.endswith("svg")
+    assert ElementTree.fromstring(draw_curves(tune([], WEIGHTS, 1))).tag.endswith("svg")
+    assert ElementTree.fromstring(draw_curves(tune([], [PRESENT], 1))).tag.endswith("svg")

@@ -13,13 +13,13 @@ import pytest
 from numpy.typing import NDArray
 
 from whyrank.errors import ProviderUnavailable
-from whyrank.ingest.ahead import MEMORIES_PER_BATCH, embedded_ahead
+from whyrank.ingest.embedding import PROVIDER, Desk
 from whyrank.ingest.entries import entry_for
-from whyrank.ingest.filling import PROVIDER, Desk
-from whyrank.ports import Changes
-from whyrank.testing.embedder import WordDirections
+from whyrank.ingest.pipeline import MEMORIES_PER_BATCH, embedded_ahead
+from whyrank.protocols import Changes
+from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import Memory
+from whyrank.types.memory import Memory
 
 
 class Embedder(WordDirections):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.ingest.answers import MAX_ANSWER, MAX_FACTS, Answer, Fact, read_answer
+from whyrank.ingest.extraction.parsing import MAX_ANSWER, MAX_FACTS, Fact, ParsedAnswer, read_answer
 
 WINDOW = "The lighthouse server\nruns its backup nightly at 3:00. Keys rotate in June."
 GOOD = {
@@ -31,7 +31,7 @@ def only_reason(answer: str) -> str:
 
 def test_a_good_line_is_a_fact() -> None:
     expected = Fact(str(GOOD["text"]), "technical", ("backup",), 3, "runs its backup nightly")
-    assert read_answer(line(), WINDOW) == Answer((expected,))
+    assert read_answer(line(), WINDOW) == ParsedAnswer((expected,))
 
 
 def test_evidence_may_differ_in_case_and_white_space_alone() -> None:
@@ -143,7 +143,7 @@ def test_ten_thousand_facts_are_twenty_facts_and_the_rest_is_counted() -> None:
     read = "\n".join(lines)[:MAX_ANSWER].count("\n") + 1
     assert answer.lines == read + 1  # and one line that says how much was not read
     assert "characters more" in answer.refused[-1].line
-    assert not Answer(answer.facts, answer.refused[:-2]).needs_repair  # a second question would not help
+    assert not ParsedAnswer(answer.facts, answer.refused[:-2]).needs_repair  # a second question would not help
 
 
 @given(

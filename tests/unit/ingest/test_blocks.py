@@ -12,11 +12,8 @@ from markdown_it.common import html_blocks
 from markdown_it.token import Token
 
 from whyrank.ingest import markdown
-from whyrank.ingest.blocks import Block, blocks_by_lines
 from whyrank.ingest.markdown import blocks_of, parsed_blocks
-from whyrank.kernel import COMPILED
-
-KERNELS = (COMPILED, None) if COMPILED is not None else (None,)
+from whyrank.ingest.markdown_blocks import Block, blocks_by_lines
 
 # How lines begin and end that make a block, go on with one, or do so only nearly.
 LINES = (
@@ -46,22 +43,14 @@ few_kinds = st.lists(st.sampled_from(LINES), min_size=1, max_size=6).flatmap(
 )
 
 
-def by_lines(lines: list[str]) -> tuple[list[Block], int]:
-    """Return what is told of lines, which is the same with the kernel and without."""
-    found = [blocks_by_lines(lines, 0, kernel) for kernel in KERNELS]
-    assert found[0] == found[-1], lines
-    return found[0]
-
-
 def differs(lines: list[str], parsed: int) -> bool:
-    by_lines(lines)
     return blocks_of(lines, 0, parsed) != parsed_blocks(lines, 0)
 
 
 def told(text: str) -> tuple[Block, ...] | None:
     """Return what is told of a text that needs no parser."""
     lines = text.split("\n")
-    blocks, place = by_lines(lines)
+    blocks, place = blocks_by_lines(lines, 0)
     return tuple(blocks) if place == len(lines) else None
 
 
@@ -104,7 +93,7 @@ class Counted(tuple[str, ...]):
 )
 def test_lines_are_looked_at_a_few_times_however_many_there_are(block: str) -> None:
     lines, Counted.asked = Counted((block * 500).split("\n")), 0
-    assert blocks_by_lines(lines, 0, None)[1] == len(lines)
+    assert blocks_by_lines(lines, 0)[1] == len(lines)
     assert Counted.asked < 20 * len(lines)
 
 
@@ -207,24 +196,3 @@ def test_a_quote_that_goes_on_behind_what_is_parsed_at_once_is_read() -> None:
 
 def test_what_the_parser_stumbles_over_at_the_end_of_a_file_is_read() -> None:
     assert blocks_of(["> - <!-- tea", ">"], 0) == (Block(0, 2),)
-
-
-@pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
-def test_the_kernel_is_given_lines_of_text_and_leaves_those_to_the_parser_that_are_none_in_utf8() -> None:
-    assert COMPILED is not None
-    assert COMPILED.blocks(("tea", "", "- pot", "- \ud800", "", "tin"), 0) == ([], 0)  # the list may be tea's
-    assert COMPILED.blocks(("# Tea", "tea", "", "tin \ud800"), 1) == ([], 1)
-    assert COMPILED.blocks(("[tea]: x", '"pot \ud800"', "", "tin"), 0) == ([], 0)  # it may be a title
-    assert COMPILED.blocks(("tea", "", "\ud800"), 0) == ([], 0)
-    assert COMPILED.blocks(("# Tea", "tea"), 7) == ([], 2)
-    for wrong in ((["tea"], 0), (("tea", 1), 0), (("tea", 1, "pot"), 0), (("tea",),), (("tea",), "0")):
-        with pytest.raises(TypeError):
-            COMPILED.blocks(*wrong)
-    with pytest.raises(ValueError, match="before the first"):
-        COMPILED.blocks(("tea",), -1)
-
-
-@pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
-def test_the_kernel_looks_at_no_line_behind_one_that_it_leaves_to_the_parser() -> None:
-    assert COMPILED is not None
-    assert COMPILED.blocks(("tea", "", "#tag", 7, "pot"), 0) == ([], 0)  # type: ignore[arg-type]

@@ -5,32 +5,23 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from whyrank.analysis.text import estimated_tokens
+from whyrank.analysis.normalize import estimated_tokens
 from whyrank.errors import ConfigError
-from whyrank.ingest.blocks import Block
-from whyrank.ingest.chunks import Chunk, ChunkSize, chunk, packed
-from whyrank.ingest.frontmatter import FrontMatter
-from whyrank.ingest.markdown import ParsedText, parse_markdown, parse_plain
-from whyrank.kernel import COMPILED
+from whyrank.ingest.chunking import Chunk, ChunkSize, chunk, packed
+from whyrank.ingest.markdown import parse_markdown, parse_plain
 
 SMALL = ChunkSize(tokens=40, overlap=8)
 
 
-def chunks_of(document: ParsedText, size: ChunkSize) -> list[Chunk]:
-    """Return the chunks of a document, which are the same with the kernel and without."""
-    assert packed(document, size) == packed(document, size, None)
-    return chunk(document, size)
-
-
 def markdown_chunks(text: str, size: ChunkSize = SMALL) -> list[Chunk]:
-    return chunks_of(parse_markdown(text), size)
+    return chunk(parse_markdown(text), size)
 
 
 def plain_chunks(text: str, size: ChunkSize = SMALL) -> list[Chunk]:
-    return chunks_of(parse_plain(text), size)
+    return chunk(parse_plain(text), size)
 
 
 def at(text: str, piece: Chunk) -> str:
@@ -258,42 +249,3 @@ def test_a_document_that_is_one_chunk_is_the_same_chunk_block_by_block(
     document = (parse_plain if is_plain else parse_markdown)("\n".join(lines))
     size = ChunkSize(tokens, 4)
     assert chunk(document, size) == packed(document, size)
-
-
-LINES = st.sampled_from(["", " ", "tea", "té", "a pot of tea " * 3, "a pot of tea " * 4, "w " * 14, "x" * 90])
-HEADINGS = st.sampled_from([(0, ""), (0, ""), (0, ""), (1, "Tea"), (2, "Tea"), (2, "Pot"), (3, ""), (6, "Tin")])
-# How many lines a block has, how many stand between it and the next, what heading it is, and whether it stays whole.
-BLOCKS = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 1), HEADINGS, st.booleans()), min_size=2, max_size=12)
-
-
-@given(st.lists(LINES, min_size=60, max_size=60), BLOCKS, st.integers(16, 40), st.integers(0, 39))
-@settings(max_examples=500)
-def test_the_kernel_packs_blocks_as_python_does(
-    lines: list[str], blocks: list[tuple[int, int, tuple[int, str], bool]], tokens: int, overlap: int
-) -> None:
-    placed, start = list[Block](), 0
-    for length, gap, (level, title), is_whole in blocks:
-        placed.append(Block(start, start + length, level, title, is_whole and not level))
-        start += length + gap
-    document, size = ParsedText(tuple(lines), tuple(placed), FrontMatter()), ChunkSize(tokens, min(overlap, tokens - 1))
-    assert packed(document, size) == packed(document, size, None)
-
-
-@pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
-def test_the_kernel_refuses_what_is_no_block_and_leaves_lines_longer_than_a_chunk_to_python() -> None:
-    assert COMPILED is not None
-    lines, tea = ("tea", "x" * 65, "pot"), (0, 1, 0, "", False)
-    assert COMPILED.packed(lines, (tea,), 16, 0) == [(0, 1, 1, 1, ())]
-    assert COMPILED.packed(lines, (tea, (1, 3, 0, "", False)), 16, 0) is None  # 65 letters are 17 tokens
-    for wrong in ((0, 0, 0, "", False), (2, 4, 0, "", False), (-1, 1, 0, "", False)):
-        with pytest.raises(ValueError, match="a block has no lines"):
-            COMPILED.packed(lines, (wrong,), 16, 0)
-    with pytest.raises(ValueError, match="such as another has"):
-        COMPILED.packed(lines, (tea, tea), 16, 0)
-    with pytest.raises(ValueError, match="overlap"):
-        COMPILED.packed(lines, (tea,), 16, 16)
-    for mistyped in ((0, 1), (0, 1, 0, 7, False), ("0", 1, 0, "", False)):
-        with pytest.raises(TypeError):
-            COMPILED.packed(lines, (mistyped,), 16, 0)  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
-        COMPILED.packed(("tea", 1), (tea,), 16, 0)  # type: ignore[arg-type]

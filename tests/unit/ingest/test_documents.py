@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import whyrank
-from whyrank.ingest.chunks import ChunkSize
+from whyrank.ingest.chunking import ChunkSize
 from whyrank.ingest.documents import memories_of
-from whyrank.types import Document
+from whyrank.types.memory import Document
 
 
 def test_a_document_without_text_is_what_it_is_called() -> None:

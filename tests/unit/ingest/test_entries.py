@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.analysis.text import same_text, text_key
+from whyrank.analysis.normalize import same_text, text_key
 from whyrank.ingest.entries import content_hash, fingerprints, id_for
-from whyrank.types import GLOBAL, Scope
+from whyrank.types.memory import GLOBAL, Scope
 
 
 @pytest.mark.parametrize("scope", [GLOBAL, Scope("global"), Scope("user", "42")])

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from whyrank.exporting import Record, as_record
-from whyrank.ingest.exported import is_export
-from whyrank.types import Memory
+from whyrank.engine.export import Record, as_record
+from whyrank.ingest.walk import is_export
+from whyrank.types.memory import Memory
 
 
 def test_a_line_of_an_export_is_known() -> None:

@@ -14,18 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyrank.errors import ConfigError, ProviderRefused, ProviderUnavailable
-from whyrank.ingest.answers import MAX_FACTS
-from whyrank.ingest.asked import LIFETIME_S, records_of
 from whyrank.ingest.entries import entry_for
-from whyrank.ingest.extraction import Extraction
-from whyrank.ingest.extractor import PROVIDER_FAILURES, ExtractionSettings, Extractor
-from whyrank.ingest.globs import parsed
-from whyrank.ingest.windows import WindowSize
-from whyrank.ports import Changes, Completion, Llm, Message
-from whyrank.testing.embedder import WordDirections
-from whyrank.testing.llm import Answer, ScriptedLlm
+from whyrank.ingest.extraction.extractor import PROVIDER_FAILURES, Extraction, ExtractionSettings, Extractor
+from whyrank.ingest.extraction.ledger import LIFETIME_S, records_of
+from whyrank.ingest.extraction.parsing import MAX_FACTS
+from whyrank.ingest.extraction.prompts import WindowSize
+from whyrank.ingest.walk import parsed
+from whyrank.protocols import Changes, Completion, Llm, Message
+from whyrank.testing.fakes import Answer, ScriptedLlm, WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import GLOBAL, Memory, Scope, Where
+from whyrank.types.memory import GLOBAL, Memory, Scope
+from whyrank.types.query import Where
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from whyrank.ingest.chunks import ChunkSize
-from whyrank.ingest.files import Read, memories_in
-from whyrank.types import GLOBAL, Memory, Scope
+from whyrank.analysis.document import embedded_text, entry_for
+from whyrank.ingest.chunking import ChunkSize
+from whyrank.ingest.documents import Read, memories_in
+from whyrank.types.memory import GLOBAL, Memory, Scope
 
 MTIME = datetime(2030, 1, 1, tzinfo=UTC).timestamp()
 FEBRUARY = datetime(2031, 2, 3, tzinfo=UTC).timestamp()
@@ -65,6 +66,106 @@ def test_a_title_comes_from_front_matter_then_heading_then_file_name(text: str, 
 )
 def test_a_name_comes_from_front_matter_or_from_the_heading_a_file_opens_with(text: str, name: str) -> None:
     assert {memory.name for memory in read(text).memories} == {name}
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "embedded"),
+    [
+        ("They hang in the cellar.\n", "cars/winter-tyres.md", "winter tyres\nThey hang in the cellar."),
+        ("## Where\n\nIn the cellar.\n", "winter-tyres.md", "winter tyres\nWhere\n## Where\n\nIn the cellar."),
+        ("In the cellar.\n", "winter-tyres.txt", "winter tyres\nIn the cellar."),
+        ("Gone.\n", "cars/README.md", "cars\nGone."),
+        ("# Tyres\n\nGone.\n", "winter-tyres.md", "Tyres\n# Tyres\n\nGone."),  # a title of its own
+        ("Gone.\n", "2026-03-17.md", "Gone."),  # a date is no subject; date words match it
+    ],
+)
+def test_the_name_of_a_file_without_a_title_is_embedded(text: str, path: str, embedded: str) -> None:
+    assert embedded_text(only(text, path)) == embedded
+
+
+def test_every_chunk_of_a_file_without_a_title_is_embedded_and_indexed_with_its_name() -> None:
+    body = "\n\n".join(f"boat {number} is at sea" for number in range(40))
+    memories = read(body, "harbour-list.md", size=ChunkSize(40, 0)).memories
+    assert len(memories) > 1
+    for memory in memories:
+        assert embedded_text(memory).startswith("harbour list\n")
+        assert {"harbour", "list"} <= set(entry_for(memory, "en").tokens)
+
+
+def test_a_turn_is_not_embedded_with_the_name_of_its_log() -> None:
+    turn = only('{"speaker": "Ida", "text": "The boat is red."}\n', "2031-02-03-sea-trial.jsonl")
+    assert (turn.title, embedded_text(turn)) == ("2031-02-03 sea trial", "Ida: The boat is red.")
+
+
+PERSON = """---
+tags: [contact, house]
+aliases:
+  - Annie
+role: Plumber
+company: "[[Berg & Sons]]"
+knows: [[Ulf Timm]]
+born: 1980-03-04
+active: true
+rate: 48.5
+empty:
+address: {city: Kiel, zip: 24103}
+---
+"""
+
+
+def test_a_note_that_holds_only_properties_says_its_values() -> None:
+    memory = only(PERSON, "People/Anna Berg.md")
+
+    assert memory.text.split("\n") == [
+        "tags: contact, house",
+        "aliases: Annie",
+        "role: Plumber",
+        "company: [[Berg & Sons]]",
+        "knows: Ulf Timm",
+        "born: 1980-03-04",
+        "active: true",
+        "rate: 48.5",
+        "address city: Kiel",
+        "address zip: 24103",
+    ]
+    assert (memory.title, str(memory.source)) == ("Anna Berg", "People/Anna Berg.md:1-13")
+    assert (memory.tags, memory.aliases) == (("contact", "house"), ("Annie",))
+
+
+def test_properties_below_which_only_headings_stand_are_said_too() -> None:
+    memories = read("---\nstatus: leaking\n---\n# Roof\n\n## Log\n").memories
+
+    assert [(memory.text, memory.title) for memory in memories] == [
+        ("status: leaking", "Roof"),
+        ("# Roof\n\n## Log", "Roof"),
+    ]
+
+
+def test_properties_of_a_note_with_text_are_no_text() -> None:
+    assert only("---\nstatus: leaking\n---\nThe roof.\n").text == "The roof."
+
+
+def test_a_description_stands_first_and_what_the_name_says_is_not_said_twice() -> None:
+    memory = only("---\ntitle: Roof\nstatus: leaking\ndescription: What covers the house\n---\n")
+
+    assert (memory.text, memory.name, memory.summary) == (
+        "What covers the house\nstatus: leaking",
+        "Roof",
+        "",
+    )
+
+
+def test_empty_properties_are_no_memory() -> None:
+    assert read("---\nstatus:\ntags: []\n---\n") == Read((), ("it holds no text",))
+
+
+def test_many_properties_are_cut_into_chunks() -> None:
+    lines = "\n".join(f"berth{number}: boat {number}" for number in range(40))
+    memories = read(f"---\n{lines}\n---\n", size=ChunkSize(40, 0)).memories
+
+    assert len(memories) > 1
+    assert "\n".join(memory.text for memory in memories) == lines
+    assert {str(memory.source) for memory in memories} == {"notes/boats.md:1-42"}
 
 
 def test_broken_front_matter_is_remarked_and_the_body_kept() -> None:

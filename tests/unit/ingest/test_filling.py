@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from whyrank.errors import ProviderRefused, ProviderTimeout, ProviderUnavailable
+from whyrank.ingest.embedding import NO_DIRECTION, Desk, Embedded, embed_all
 from whyrank.ingest.entries import entry_for
-from whyrank.ingest.filling import NO_DIRECTION, Desk, Embedded, embed_all
-from whyrank.ports import Changes, Entry
-from whyrank.testing.embedder import WordDirections
+from whyrank.protocols import Changes, Entry
+from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import GLOBAL, Memory
+from whyrank.types.memory import GLOBAL, Memory
 
 NOTES = 150  # three transactions of 64, 64 and 22
 

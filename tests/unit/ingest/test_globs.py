@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from whyrank.errors import ConfigError
-from whyrank.ingest.globs import is_match, matching, parsed
-from whyrank.ingest.walk import Found
+from whyrank.ingest.walk import FileEntry, is_match, matching, parsed
 
 
 @pytest.fixture
@@ -23,11 +22,11 @@ def workspace(tmp_path: Path) -> Path:
 
 def found(workspace: Path, *patterns: str) -> list[str]:
     items = matching(workspace, patterns)
-    return [Path(item.path).relative_to(workspace).as_posix() for item in items if isinstance(item, Found)]
+    return [Path(item.path).relative_to(workspace).as_posix() for item in items if isinstance(item, FileEntry)]
 
 
 def skipped(workspace: Path, *patterns: str) -> list[tuple[str, bool]]:
-    return [(item.reason, item.failed) for item in matching(workspace, patterns) if not isinstance(item, Found)]
+    return [(item.reason, item.failed) for item in matching(workspace, patterns) if not isinstance(item, FileEntry)]
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from whyrank.errors import IngestError
-from whyrank.ingest.blocks import Block
-from whyrank.ingest.chunks import ChunkSize, chunk
-from whyrank.ingest.files import Read, memories_in
-from whyrank.ingest.ingestor import Ingestor, Settings
+from whyrank.ingest.chunking import ChunkSize, chunk
+from whyrank.ingest.documents import Read, memories_in
 from whyrank.ingest.markdown import bounded_blocks, parse_markdown
-from whyrank.ingest.walk import Found, Skipped, walk
+from whyrank.ingest.markdown_blocks import Block
+from whyrank.ingest.pipeline import Ingestor, Settings
+from whyrank.ingest.walk import FileEntry, SkippedPath, walk
 from whyrank.testing.memory_store import MemoryStore
-from whyrank.types import GLOBAL
+from whyrank.types.memory import GLOBAL
 
 SIZE = ChunkSize()
 
@@ -91,7 +92,7 @@ def test_link_definitions_are_not_lost() -> None:
 
 def test_no_chunk_is_longer_than_asked_for() -> None:
     text = "\n".join(f"word{i} and a few more words to fill the line" for i in range(300))
-    from whyrank.analysis.text import estimated_tokens
+    from whyrank.analysis.normalize import estimated_tokens
 
     assert max(estimated_tokens(piece.text) for piece in chunk(parse_markdown(text), SIZE)) <= SIZE.tokens
 
@@ -121,8 +122,8 @@ def test_a_line_that_is_no_pattern_is_named_and_the_others_hold(tmp_path: Path) 
     (tmp_path / "secret.md").write_text("x")
     (tmp_path / "open.md").write_text("x")
     found = list(walk(tmp_path))
-    assert [Path(item.path).name for item in found if isinstance(item, Found)] == ["open.md"]
-    assert [Path(item.path).name for item in found if isinstance(item, Skipped)] == [".gitignore:1", ".gitignore:2"]
+    assert [Path(item.path).name for item in found if isinstance(item, FileEntry)] == ["open.md"]
+    assert [Path(item.path).name for item in found if isinstance(item, SkippedPath)] == [".gitignore:1", ".gitignore:2"]
 
 
 def test_a_deeper_rule_may_take_back_what_is_ignored_above(tmp_path: Path) -> None:
@@ -131,7 +132,7 @@ def test_a_deeper_rule_may_take_back_what_is_ignored_above(tmp_path: Path) -> No
     (tmp_path / "n/.gitignore").write_text("!a.md\n")
     for name in ("a.md", "b.md"):
         (tmp_path / "n" / name).write_text("x")
-    assert [Path(item.path).name for item in walk(tmp_path) if isinstance(item, Found)] == ["a.md"]
+    assert [Path(item.path).name for item in walk(tmp_path) if isinstance(item, FileEntry)] == ["a.md"]
 
 
 def test_rules_above_the_given_folder_hold_inside_a_repository(tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_rules_above_the_given_folder_hold_inside_a_repository(tmp_path: Path) -
     (tmp_path / ".gitignore").write_text("n/a.md\n")
     for name in ("a.md", "b.md"):
         (tmp_path / "n" / name).write_text("x")
-    assert [Path(item.path).name for item in walk(tmp_path / "n") if isinstance(item, Found)] == ["b.md"]
+    assert [Path(item.path).name for item in walk(tmp_path / "n") if isinstance(item, FileEntry)] == ["b.md"]
 
 
 def test_what_cannot_be_read_now_keeps_what_was_read_before(tmp_path: Path) -> None:
@@ -223,6 +224,21 @@ def test_a_hundred_aliases_and_merge_keys_are_read() -> None:
     found = read(f"---\na: &a {{title: Boats}}\n{aliases}\n<<: *a\n---\nThe body.")
     assert [memory.title for memory in found.memories] == ["Boats"]
     assert found.remarks == ()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "a: &a [*a, *a, tea]",
+        "a: &a {x: *a, y: *a, z: tea}",
+        "a: &a [tea]\n" + "\n".join(f"{new}: &{new} [*{old}, *{old}, *{old}]" for old, new in pairwise("abcdefghijk")),
+        "a: [" + "tea, " * 1_500 + "]",
+    ],
+)
+def test_properties_without_an_end_are_cut_and_it_is_said(lines: str) -> None:
+    found = read(f"---\n{lines}\n---\n")
+    assert found.remarks == ("front matter: more than 1,000 values, the first 1,000 are kept",)
+    assert 0 < sum(memory.text.count("tea") for memory in found.memories) <= 1_250  # chunks overlap by a fifth
 
 
 def test_a_number_with_many_colons_is_text() -> None:

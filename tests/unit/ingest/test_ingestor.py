@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from whyrank.analysis.entries import entries_for
+from whyrank.analysis.document import entries_for
 from whyrank.errors import IngestError, ProviderError
-from whyrank.ingest.chunks import ChunkSize
-from whyrank.ingest.files import memories_in
-from whyrank.ingest.ingestor import Ingestor, Report, Settings
-from whyrank.ports import Changes, Embedder, Entry
+from whyrank.ingest.chunking import ChunkSize
+from whyrank.ingest.documents import memories_in
+from whyrank.ingest.pipeline import Ingestor, Report, Settings
+from whyrank.protocols import Changes, Embedder, Entry
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
-from whyrank.types import GLOBAL, Memory, Scope, Where
+from whyrank.testing.fakes import WordDirections
+from whyrank.types.memory import GLOBAL, Memory, Scope
+from whyrank.types.query import Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -212,27 +213,45 @@ def test_a_renamed_file_is_not_embedded_again(desk: Desk) -> None:
 
 
 def test_files_that_swap_their_texts_are_not_embedded_again(desk: Desk) -> None:
-    desk.put("a.md", "red boat\n")
-    desk.put("b.md", "blue boat\n")
+    desk.put("a.md", "# red boat\n")
+    desk.put("b.md", "# blue boat\n")
     desk.ingest()
     desk.embedder.taken()
-    desk.put("a.md", "blue boat\n")
-    desk.put("b.md", "red boat\n")
+    desk.put("a.md", "# blue boat\n")
+    desk.put("b.md", "# red boat\n")
 
     desk.ingest()
 
     assert desk.embedder.taken() == []
-    assert desk.texts() == ["blue boat", "red boat"]
+    assert desk.texts() == ["# blue boat", "# red boat"]
 
 
-def test_a_text_in_two_files_is_embedded_once(desk: Desk) -> None:
-    desk.put("a.md", "red boat\n")
-    desk.put("b.md", "red boat\n")
+def test_a_text_in_two_files_of_one_title_is_embedded_once(desk: Desk) -> None:
+    desk.put("a.md", "# red boat\n")
+    desk.put("b.md", "# red boat\n")
+    desk.put("c/oars.md", "grey\n")
+    desk.put("d/oars.md", "grey\n")
 
     desk.ingest()
 
-    assert desk.embedder.taken() == ["red boat"]
-    assert desk.texts() == ["red boat", "red boat"]
+    assert desk.embedder.taken() == ["red boat\n# red boat", "oars\ngrey"]
+    assert desk.texts() == ["# red boat", "# red boat", "grey", "grey"]
+
+
+def test_a_renamed_file_without_a_title_is_embedded_by_its_new_name_and_keeps_what_is_known_of_it(desk: Desk) -> None:
+    desk.put("oars.md", "\n## Colour\n\n" + "grey " * 110 + "\n\n## Wood\n\nash\n")
+    desk.ingest()
+    old = {memory.headings: memory.id for memory in desk.memories()}
+    desk.store.write(Changes(superseded={old["Wood",]: ("m_successor", 5.0)}))
+    desk.embedder.taken()
+    (desk.root / "oars.md").rename(desk.root / "paddles.md")
+
+    desk.ingest()
+
+    assert {text.split("\n")[0] for text in desk.embedder.taken()} == {"paddles"}
+    everything = Where(include_superseded=True, now=LATER)
+    replaced = {memory.headings: memory.superseded_by for memory in desk.store.browse(everything, 10)}
+    assert replaced == {("Colour",): None, ("Wood",): "m_successor"}
 
 
 def test_a_deleted_file_is_gone(desk: Desk) -> None:
@@ -335,7 +354,7 @@ def test_what_an_embedder_missed_is_embedded_at_the_next_ingest(desk: Desk) -> N
     report = desk.ingest()
 
     assert (report.unchanged, report.embedded, report.without_vector) == (1, 1, 0)
-    assert desk.embedder.taken() == ["red boat"]
+    assert desk.embedder.taken() == ["a\nred boat"]
     assert desk.vectors() == 1
 
 
@@ -434,7 +453,7 @@ def test_bytes_that_are_no_utf_8_are_replaced_with_a_remark(desk: Desk) -> None:
 
 def test_a_file_that_was_cut_otherwise_is_read_anew(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.put("a.md", "red boat\n")
-    monkeypatch.setattr("whyrank.ingest.ingestor.CUT_VERSION", 0)
+    monkeypatch.setattr("whyrank.ingest.pipeline.CUT_VERSION", 0)
     desk.ingest()
     assert desk.ingest().unchanged == 1
     monkeypatch.undo()
@@ -548,7 +567,7 @@ def test_a_file_that_cannot_be_planned_loses_none_of_those_before_it(
             raise IngestError("no further")
         return memories_in(text, path, *rest)
 
-    monkeypatch.setattr("whyrank.ingest.ingestor.memories_in", stumble)
+    monkeypatch.setattr("whyrank.ingest.pipeline.memories_in", stumble)
     for number in range(60):
         desk.put(f"{number:03d}.md", f"tea {number}")
     with pytest.raises(IngestError, match="no further"):
@@ -558,7 +577,7 @@ def test_a_file_that_cannot_be_planned_loses_none_of_those_before_it(
 
 def test_a_file_that_was_cut_otherwise_and_renamed_is_renamed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.put("a.md", "red boat\n")
-    monkeypatch.setattr("whyrank.ingest.ingestor.CUT_VERSION", 0)
+    monkeypatch.setattr("whyrank.ingest.pipeline.CUT_VERSION", 0)
     desk.ingest()
     monkeypatch.undo()
     (desk.root / "a.md").rename(desk.root / "b.md")
@@ -619,7 +638,7 @@ def test_where_a_batch_cannot_be_analysed_nothing_behind_it_is_written(
             raise ValueError("number 3")
         return entries_for(memories, language)
 
-    monkeypatch.setattr("whyrank.ingest.ingestor.entries_for", failing)
+    monkeypatch.setattr("whyrank.ingest.pipeline.entries_for", failing)
     with pytest.raises(ValueError, match="number 3"):
         desk.ingest()
     assert desk.memories() == []

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from whyrank.ingest.blocks import Block
 from whyrank.ingest.markdown import ParsedText, parse_markdown, parse_plain
+from whyrank.ingest.markdown_blocks import Block
 
 
 def texts(document: ParsedText) -> list[str]:

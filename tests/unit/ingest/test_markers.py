@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.ingest.chunks import ChunkSize
+from whyrank.ingest.chunking import ChunkSize
 from whyrank.ingest.dates import parse_date
-from whyrank.ingest.files import Read, memories_in
-from whyrank.types import GLOBAL
+from whyrank.ingest.documents import Read, memories_in
+from whyrank.types.memory import GLOBAL
 
 DAY = 86_400.0
 WRITTEN = 100 * DAY

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from whyrank.ingest.walk import HAS_DIR_FD, Content, Found, Root, Skipped, open_below, read, walk
+from whyrank.ingest.walk import HAS_DIR_FD, Content, FileEntry, Root, SkippedPath, open_below, read, walk
 
 CAP = 1_000
 RACES = 400
@@ -24,17 +24,17 @@ def put(root: Path, *names: str, text: str = "words\n") -> None:
 
 
 def found(root: Path) -> list[str]:
-    return [Path(item.path).relative_to(root).as_posix() for item in walk(root) if isinstance(item, Found)]
+    return [Path(item.path).relative_to(root).as_posix() for item in walk(root) if isinstance(item, FileEntry)]
 
 
-def skipped(root: Path) -> dict[str, Skipped]:
-    return {Path(item.path).name: item for item in walk(root) if isinstance(item, Skipped)}
+def skipped(root: Path) -> dict[str, SkippedPath]:
+    return {Path(item.path).name: item for item in walk(root) if isinstance(item, SkippedPath)}
 
 
-def content(path: Path, data: bytes, cap: int = CAP) -> Content | Skipped:
+def content(path: Path, data: bytes, cap: int = CAP) -> Content | SkippedPath:
     path.write_bytes(data)
     (item,) = walk(path)
-    assert isinstance(item, Found)
+    assert isinstance(item, FileEntry)
     return read(item, cap)
 
 
@@ -126,14 +126,14 @@ def test_what_becomes_a_link_during_the_walk_is_not_followed(tmp_path: Path) -> 
     put(outside, "secret.md")
     items = walk(root)
     first = next(items)
-    assert isinstance(first, Found)
+    assert isinstance(first, FileEntry)
     (root / "b" / "2.md").unlink()
     (root / "b").rmdir()
     (root / "b").symlink_to(outside)
     (root / "c.md").unlink()
     (root / "c.md").symlink_to(outside / "secret.md")
 
-    reasons = [(Path(item.path).name, item.reason) for item in items if isinstance(item, Skipped)]
+    reasons = [(Path(item.path).name, item.reason) for item in items if isinstance(item, SkippedPath)]
 
     assert Path(first.path).name == "1.md"
     assert reasons == [
@@ -162,32 +162,34 @@ def test_a_link_that_leads_nowhere_is_a_failure(tmp_path: Path, target: str) -> 
 def test_a_pipe_is_passed_over_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
 
-    assert skipped(tmp_path)["pipe.md"] == Skipped(str(tmp_path / "pipe.md"), "not a regular file")
+    assert skipped(tmp_path)["pipe.md"] == SkippedPath(str(tmp_path / "pipe.md"), "not a regular file")
 
 
 def test_a_file_that_became_a_pipe_since_it_was_found_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
 
-    assert read(Found(str(tmp_path / "pipe.md"), 5, 0), CAP) == Skipped(str(tmp_path / "pipe.md"), "not a regular file")
+    assert read(FileEntry(str(tmp_path / "pipe.md"), 5, 0), CAP) == SkippedPath(
+        str(tmp_path / "pipe.md"), "not a regular file"
+    )
 
 
 def test_a_device_is_passed_over() -> None:
     (item,) = walk(Path("/dev/null"))
 
-    assert item == Skipped("/dev/null", "not a regular file")
+    assert item == SkippedPath("/dev/null", "not a regular file")
 
 
 def test_a_file_that_is_gone_when_it_is_read_is_a_failure(tmp_path: Path) -> None:
-    item = read(Found(str(tmp_path / "gone.md"), 5, 0), CAP)
+    item = read(FileEntry(str(tmp_path / "gone.md"), 5, 0), CAP)
 
-    assert isinstance(item, Skipped)
+    assert isinstance(item, SkippedPath)
     assert item.failed
 
 
 def test_a_file_over_the_cap_is_skipped_with_both_figures(tmp_path: Path) -> None:
     item = content(tmp_path / "big.md", b"x" * 1_001)
 
-    assert item == Skipped(str(tmp_path / "big.md"), "1,001 bytes, over the cap of 1,000")
+    assert item == SkippedPath(str(tmp_path / "big.md"), "1,001 bytes, over the cap of 1,000")
 
 
 def test_a_file_of_exactly_the_cap_is_read(tmp_path: Path) -> None:
@@ -200,7 +202,7 @@ def test_a_file_of_exactly_the_cap_is_read(tmp_path: Path) -> None:
 def test_a_file_that_grew_since_it_was_found_is_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_bytes(b"tea" * 300)
-    item = read(Found(str(path), 0, 0), CAP)
+    item = read(FileEntry(str(path), 0, 0), CAP)
     assert isinstance(item, Content)
     assert item.data == b"tea" * 300
 
@@ -208,13 +210,13 @@ def test_a_file_that_grew_since_it_was_found_is_read_to_its_end(tmp_path: Path) 
 def test_a_file_that_grew_over_the_cap_since_it_was_found_is_passed_over(tmp_path: Path) -> None:
     put(tmp_path, "a.md", text="x" * 50)
 
-    item = read(Found(str(tmp_path / "a.md"), 5, 0), 10)
+    item = read(FileEntry(str(tmp_path / "a.md"), 5, 0), 10)
 
-    assert item == Skipped(str(tmp_path / "a.md"), "grown over the cap of 10 bytes")
+    assert item == SkippedPath(str(tmp_path / "a.md"), "grown over the cap of 10 bytes")
 
 
 def test_a_binary_file_is_skipped(tmp_path: Path) -> None:
-    assert content(tmp_path / "bin.md", b"PK\x03\x04\x00\x00") == Skipped(str(tmp_path / "bin.md"), "a binary file")
+    assert content(tmp_path / "bin.md", b"PK\x03\x04\x00\x00") == SkippedPath(str(tmp_path / "bin.md"), "a binary file")
 
 
 @pytest.mark.parametrize(
@@ -244,8 +246,8 @@ def swap(path: Path, target: Path) -> None:
     os.rename(link, path)
 
 
-def read_all(items: list[Found | Skipped]) -> dict[str, Content | Skipped]:
-    return {Path(item.path).name: read(item, CAP) for item in items if isinstance(item, Found)}
+def read_all(items: list[FileEntry | SkippedPath]) -> dict[str, Content | SkippedPath]:
+    return {Path(item.path).name: read(item, CAP) for item in items if isinstance(item, FileEntry)}
 
 
 def test_a_file_that_became_a_link_out_since_it_was_found_is_not_read(tmp_path: Path) -> None:
@@ -258,7 +260,7 @@ def test_a_file_that_became_a_link_out_since_it_was_found_is_not_read(tmp_path: 
     contents = read_all(items)
 
     reason = "it or a folder on the way to it has become a link that leads out"
-    assert contents["a.md"] == Skipped(str(root / "a.md"), reason)
+    assert contents["a.md"] == SkippedPath(str(root / "a.md"), reason)
     assert isinstance(contents["b.md"], Content)
 
 
@@ -274,7 +276,7 @@ def test_a_file_below_a_folder_that_became_a_link_out_since_it_was_found_is_not_
 
     item = read_all(items)["a.md"]
 
-    assert isinstance(item, Skipped)
+    assert isinstance(item, SkippedPath)
     assert "leads out" in item.reason
 
 
@@ -285,7 +287,7 @@ def test_a_root_that_became_a_link_since_it_was_walked_is_not_read(tmp_path: Pat
     items = list(walk(root))
     swap(root, tmp_path / "outside")
 
-    assert isinstance(read_all(items)["a.md"], Skipped)
+    assert isinstance(read_all(items)["a.md"], SkippedPath)
 
 
 def test_a_link_that_leads_elsewhere_since_it_was_found_is_not_read(tmp_path: Path) -> None:
@@ -298,7 +300,7 @@ def test_a_link_that_leads_elsewhere_since_it_was_found_is_not_read(tmp_path: Pa
 
     contents = read_all(items)
 
-    assert isinstance(contents["link.md"], Skipped)
+    assert isinstance(contents["link.md"], SkippedPath)
     assert isinstance(contents["a.md"], Content)
 
 
@@ -322,7 +324,7 @@ def test_an_ignore_file_of_a_folder_that_became_a_link_does_not_rule(tmp_path: P
 
     (item,) = items
 
-    assert item == Skipped(str(root / "b"), "a link to a folder; links are not followed")
+    assert item == SkippedPath(str(root / "b"), "a link to a folder; links are not followed")
 
 
 @pytest.mark.parametrize("has_dir_fd", [HAS_DIR_FD, False])
@@ -368,7 +370,7 @@ def test_whoever_swaps_files_and_folders_for_links_meanwhile_gets_nothing_from_o
         for _ in range(RACES):
             contents = read_all(list(walk(root)))
             texts |= {item.text for item in contents.values() if isinstance(item, Content)}
-            met += any(isinstance(item, Skipped) for item in contents.values())
+            met += any(isinstance(item, SkippedPath) for item in contents.values())
     finally:
         process.kill()
         process.wait()
@@ -418,7 +420,7 @@ def test_utf_16_that_was_cut_in_the_middle_of_a_letter_is_read_to_there(tmp_path
 def test_random_bytes_behind_a_mark_of_utf_16_are_a_binary_file(tmp_path: Path) -> None:
     data = b"\xff\xfe" + random.Random(1).randbytes(998)
 
-    assert content(tmp_path / "a.md", data) == Skipped(str(tmp_path / "a.md"), "a binary file")
+    assert content(tmp_path / "a.md", data) == SkippedPath(str(tmp_path / "a.md"), "a binary file")
 
 
 def test_an_ignore_rule_that_would_take_long_to_match_is_named_and_passed_over(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyrank.errors import ConfigError
-from whyrank.ingest.windows import Window, WindowSize, windows
+from whyrank.ingest.extraction.prompts import Window, WindowSize, windows
 
 SIZE = WindowSize()
 

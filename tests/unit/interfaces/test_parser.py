@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from whyrank.errors import ConfigError
-from whyrank.interfaces.cli.grammar.parts import Parser
-from whyrank.interfaces.cli.main import _VERBS
-from whyrank.interfaces.cli.parser import FAMILIES, build, parse
+from whyrank.interfaces.cli.main import _VERBS, FAMILIES, build, parse
+from whyrank.interfaces.cli.parser import Parser
 
 
 def verbs_of(parser: Parser) -> tuple[str, ...]:

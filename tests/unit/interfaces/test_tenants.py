@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from whyrank.errors import ConfigError
-from whyrank.interfaces.tenants import Tenant, tenants_in
+from whyrank.interfaces.auth import Tenant, tenants_in
 
 GOOD = """
 [alice]

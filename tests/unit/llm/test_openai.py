@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.faulty_server import Fault, FaultyServer
 from whyrank.errors import ProviderGarbage, ProviderRefused, ProviderTimeout
-from whyrank.llm.openai import OpenAiChat
-from whyrank.ports import Completion, Message
-from whyrank.testing.faulty_server import Fault, FaultyServer
-from whyrank.transport.asking import Transport
-from whyrank.transport.endpoint import Endpoint, Patience
+from whyrank.protocols import Completion, Message
+from whyrank.providers.endpoint import Endpoint, Patience
+from whyrank.providers.http import Transport
+from whyrank.providers.openai import OpenAiChat
 
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 TEA = [Message("system", "Be brief."), Message("user", "tea?")]

@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.pages.reading import Read, read
-from whyrank.pages.charts import Bar, Series, Spot, bars, falls_and_rises, lines
-from whyrank.pages.document import Section, page
-from whyrank.pages.markup import Markup
-from whyrank.pages.scales import Axis, reaching, short
+from whyrank.evaluation.report.charts import Axis, ChartBar, Series, Spot, bars, falls_and_rises, lines, reaching, short
+from whyrank.evaluation.report.html import Markup, Section, page
 
 
 def drawn(chart: Markup) -> Read:
@@ -51,7 +49,7 @@ def test_numbers_are_written_short() -> None:
 
 
 def test_a_bar_is_as_long_as_its_value_and_has_its_interval() -> None:
-    parsed = drawn(bars([Bar("a <b>", 0.5, 0.25, 0.75)], Axis("", 0, 1), caption="c", marks=[0.9]))
+    parsed = drawn(bars([ChartBar("a <b>", 0.5, 0.25, 0.75)], Axis("", 0, 1), caption="c", marks=[0.9]))
     _, bar = [a for tag, a in parsed.tags if tag == "rect"]
     assert (bar["x"], bar["width"]) == ("0", "50")  # 0.5 of 100
     whisker, low, high, mark = [a for tag, a in parsed.tags if tag == "line"]

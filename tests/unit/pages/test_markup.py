@@ -6,8 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.pages.reading import read
-from whyrank.pages.document import Section, facts, folded, listing, notice, page, paragraph, preformatted, table
-from whyrank.pages.markup import Markup, element, foreign, joined, text
+from whyrank.evaluation.report.html import (
+    Markup,
+    Section,
+    element,
+    facts,
+    folded,
+    foreign,
+    joined,
+    listing,
+    notice,
+    page,
+    paragraph,
+    preformatted,
+    table,
+    text,
+)
 
 HOSTILE = (
     "</td><script>alert('x')</script>\"><img src=http://bad.example/ onerror=alert(1)>\u202eevil\u2066\x00\x1b[2J&amp;"

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from whyrank.analysis.names import name_words
 from whyrank.analysis.query import analyse
-from whyrank.hits import Context, Hit, Labels, Ranking
-from whyrank.kernel import Compared
-from whyrank.matches import NameMatch
-from whyrank.trail import Part, Step
-from whyrank.types import Memory, Query, Scope, Signal, Source, Statistics, Where
+from whyrank.types.memory import Memory, Scope, Source
+from whyrank.types.names import NameMatch
+from whyrank.types.query import Query, Signal, Statistics, Where
+from whyrank.types.results import Context, Hit, Labels, Ranking
+from whyrank.types.trail import Part, Step
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0
@@ -34,16 +31,27 @@ def context(
     statistics: Statistics | None = None,
     where: Where | None = None,
     chats: Mapping[tuple[Scope, str], int] | None = None,
+    languages: Mapping[str, str] | None = None,
 ) -> Context:
     query = Query(text, where or Where(now=NOW), limit=10)
     found = {memory.id: memory for memory in memories}
-    labels = {
-        memory.id: Labels(name_words(memory.name), name_words(memory.slug), name_words(memory.summary))
-        for memory in memories
-    }
+    labels = {memory.id: _labels(memory) for memory in memories}
     return Context(
-        query, analyse(text), found, signals or {}, names or {}, statistics, labels=labels, chats=chats or {}
+        query,
+        analyse(text),
+        found,
+        signals or {},
+        names or {},
+        statistics,
+        labels=labels,
+        chats=chats or {},
+        languages=languages or {},
     )
+
+
+def _labels(memory: Memory) -> Labels:
+    body = () if memory.summary else name_words(memory.text)
+    return Labels(name_words(memory.name), name_words(memory.slug), name_words(memory.summary), body)
 
 
 def hit(
@@ -60,10 +68,3 @@ def hit(
 
 def ranking(*hits: Hit) -> Ranking:
     return Ranking(tuple(hits))
-
-
-def known(likeness: NDArray[np.float64]) -> Compared:
-    """Return memories that were all compared, so that nothing else is known of them."""
-    size = len(likeness)
-    nothing = np.empty((0, 0), np.float32), np.full(size, -1), np.empty((size, 0), np.uint64), np.zeros(size, np.int64)
-    return Compared(*nothing, likeness.copy(), np.ones((size, size), np.bool_))

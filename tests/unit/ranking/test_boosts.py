@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.ranking.builders import context, hit, memory, ranking
-from whyrank.ranking.boosts import PRESETS, Boosts, TokenMatch, token_points
-from whyrank.trail import Step
+from whyrank.ranking.boosts import PRESETS, Boosts, TokenGate, TokenMatch, token_points
+from whyrank.types.names import NameMatch
+from whyrank.types.trail import Step
 
 REMIND_ME = ("remind", "me")
 
@@ -73,3 +74,48 @@ def test_beginnings_of_words_get_the_smaller_bonus_and_only_that() -> None:
     skill = memory("a", name="Reminder Menu", slug="reminders-menu")
     [found] = PRESETS["clawhub-266"](ranking(hit(skill, 0.0)), context(skill, text="remind me")).hits
     assert found.score == 1.5 + 1.2
+
+
+def passed(text: str, *names: tuple[str, NameMatch]) -> list[str]:
+    """Return which of some skills pass the gate for a query."""
+    skills = [
+        memory("both", name="Remind Me", summary="sets alarms"),
+        memory("beginnings", name="Reminders", slug="reminders", summary="a menu of them"),
+        memory("split", name="Remind", summary="tells me things"),
+        memory("one", name="Tell Me", summary="says things"),
+        memory("body", "remind me of the tea"),
+        memory("summary", "remind me of the tea", summary="notes"),
+    ]
+    before = ranking(*(hit(skill, 0.5) for skill in skills))
+    after = TokenGate()(before, context(*skills, text=text, names=dict(names)))
+    assert len(after.hits) + len(after.dropped) == len(skills)
+    return [found.id for found in after.hits]
+
+
+def test_of_one_or_two_words_all_must_match() -> None:
+    # A word counts where it begins one; a text counts where there is no summary.
+    assert passed("Remind Me") == ["both", "beginnings", "split", "body"]
+    assert passed("remind") == ["both", "beginnings", "split", "body"]
+    assert passed("tell me") == ["split", "one"]
+    assert passed("me") == ["both", "beginnings", "split", "one", "body"]
+
+
+def test_longer_queries_are_not_gated() -> None:
+    assert len(passed("remind me later")) == 6
+    assert len(passed("")) == 6
+
+
+def test_what_is_called_so_passes_however_its_words_are_written() -> None:
+    assert passed("remindme", ("both", NameMatch("equal", "Remind Me"))) == ["both"]
+    assert passed("remimd me", ("both", NameMatch("one edit", "Remind Me"))) == ["both"]
+    assert passed("remimd me", ("both", NameMatch("all words", "Remind Me"))) == []
+
+
+def test_the_gate_says_which_word_is_lacking_and_when_nothing_passes() -> None:
+    skill = memory("a", name="Tell Me", summary="says things")
+    after = TokenGate()(ranking(hit(skill, 0.5)), context(skill, text="remind me"))
+    assert after.dropped[0].trail[-1] == Step(
+        "token-gate", "drop", why="it does not hold 'remind', and a query of 2 words must match whole"
+    )
+    assert [notice.code for notice in after.notices] == ["token-gate"]
+    assert TokenGate()(ranking(hit(skill, 0.5)), context(skill, text="tell me")).notices == ()

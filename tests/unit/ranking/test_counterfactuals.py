@@ -9,17 +9,16 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.ranking.builders import DAY, NOW, context, memory
-from whyrank.matches import NameMatch
 from whyrank.ranking.counterfactuals import Change, Pool, changes, is_above, standing
-from whyrank.ranking.diversity import MMR
+from whyrank.ranking.diversity import MMR, Similarity
 from whyrank.ranking.fusion import Fuse, Vote
-from whyrank.ranking.likeness import Comparison
-from whyrank.ranking.looks import Looks
-from whyrank.ranking.normalisers import Theoretical
-from whyrank.ranking.order import Stage
+from whyrank.ranking.normalizers import Theoretical
+from whyrank.ranking.ranking import Stage
 from whyrank.ranking.recipes import RECIPES, Recipe
 from whyrank.ranking.stages import Evidence, GroupBySource, NameFirst, Recency
-from whyrank.types import Memory, Run, Signal
+from whyrank.types.memory import Memory
+from whyrank.types.names import NameMatch
+from whyrank.types.query import Run, Signal
 
 Scores = Mapping[str, Mapping[str, float]]
 VOTES = (Vote("vector", 0.7, Theoretical()), Vote("keyword", 0.3, Theoretical()))
@@ -110,7 +109,7 @@ def test_diversity_is_turned_over_the_whole_pool() -> None:
     scores = {"vector": {"a": 0.4, "b": 0.9, "c": 1.0}, "keyword": {"a": 0.4, "b": 0.9, "c": 1.0}}
     words = {"a": frozenset({"oil"}), "b": frozenset({"tea"}), "c": frozenset({"tea"})}
     asked = pool(scores, MMR(0.7), memories=(A, B, c))
-    asked = replace(asked, context=replace(asked.context, likeness=Comparison({}, words)))
+    asked = replace(asked, context=replace(asked.context, likeness=Similarity({}, words)))
     # relevance: b (0.9 − 0.4)/0.6 = 5/6, a 0; λ · 5/6 − (1 − λ) < λ · 0 below λ = 6/11
     assert is_nearest(found(asked, "b", "a")["λ of diversity"], 6 / 11)
 
@@ -121,11 +120,11 @@ def test_what_is_placed_in_a_higher_tier_does_not_tell_two_below_it_apart() -> N
     scores = {"vector": {"a": 0.9, "b": 0.8, "c": 0.1}, "keyword": {"a": 0.9, "b": 0.8, "c": 0.1}}
     words = {"a": frozenset({"tea"}), "b": frozenset({"tea"}), "c": frozenset({"oil"})}
     asked = pool(scores, NameFirst(), MMR(0.7), memories=(A, B, c), names={"c": NameMatch("equal", "c")})
-    asked = replace(asked, context=replace(asked.context, likeness=Comparison({}, words)))
-    looks = Looks(asked.runs, asked.context)
-    assert looks.are_above([asked.recipe], "c", "a") == [True]
-    assert looks.are_above([asked.recipe], "a", "b") == [True]
-    assert looks.are_above([asked.recipe], "b", "a") == [False]
+    asked = replace(asked, context=replace(asked.context, likeness=Similarity({}, words)))
+    ranking = asked.ranked(asked.recipe)
+    assert is_above(ranking, "c", "a")
+    assert is_above(ranking, "a", "b")
+    assert not is_above(ranking, "b", "a")
 
 
 def test_k_is_searched_for_where_ranks_are_fused() -> None:

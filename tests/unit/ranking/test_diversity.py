@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from tests.unit.ranking.builders import context, hit, memory, ranking
 from whyrank.errors import ConfigError
-from whyrank.hits import Context, Hit, Ranking
-from whyrank.ranking.diversity import MMR
-from whyrank.ranking.likeness import Comparison
-from whyrank.ranking.lineup import tiers_of
+from whyrank.ranking.diversity import MMR, Similarity
+from whyrank.ranking.parameters import Adjustments, adjusted
+from whyrank.ranking.ranking import tiers_of
 from whyrank.ranking.recipes import RECIPES
-from whyrank.ranking.settings import Adjustments, adjusted
-from whyrank.trail import Step, replay
+from whyrank.types.results import Context, Hit, Ranking
+from whyrank.types.trail import Step, replay
 
 A, B, C = memory("a"), memory("b"), memory("c")
 
@@ -27,7 +26,7 @@ def asked(
 ) -> Context:
     rows = {key: np.array(vector, np.float32) for key, vector in (vectors or {}).items()}
     words = {key: frozenset(found) for key, found in (tokens or {}).items()}
-    return replace(context(A, B, C), likeness=Comparison(rows, words))
+    return replace(context(A, B, C), likeness=Similarity(rows, words))
 
 
 def placed(ranked: Ranking) -> list[tuple[str, float]]:

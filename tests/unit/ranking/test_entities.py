@@ -7,8 +7,8 @@ import math
 import pytest
 
 from whyrank.errors import ConfigError
-from whyrank.ranking.entities import EntityBoost
-from whyrank.types import Statistics
+from whyrank.ranking.boosts import EntityBoost
+from whyrank.types.query import Statistics
 
 SUZY_WEIGHT = 3.4  # ceil(3.4 × 5) = 17 repeats, before rarity is looked at
 

@@ -9,9 +9,9 @@ import pytest
 from tests.unit.ranking.builders import context, memory
 from whyrank.errors import ConfigError
 from whyrank.ranking.fusion import Fuse, Vote
-from whyrank.ranking.normalisers import BatchMax, Clamped, ReciprocalRank, Saturating, Theoretical
+from whyrank.ranking.normalizers import BatchMax, Clamped, ReciprocalRank, Saturating, Theoretical
 from whyrank.ranking.recipes import RECIPES
-from whyrank.types import Run, Signal
+from whyrank.types.query import Run, Signal
 
 KEYWORD = Run.of("keyword", [("a", 4.0), ("b", 2.0)])
 VECTOR = Run.of("vector", [("b", 0.8), ("c", 0.5)])
@@ -71,6 +71,18 @@ def test_runs_nobody_votes_for_get_the_vote_for_others() -> None:
     fuse = Fuse((), others=Vote("*", 1.0, BatchMax()))
     ranking = fuse((Run.of("lance", [("a", 2.0), ("b", 1.0)]),), context(memory("a"), memory("b")))
     assert [(hit.id, hit.score) for hit in ranking.hits] == [("a", 1.0), ("b", 0.5)]
+
+
+def test_an_added_vote_stands_beside_the_others_for_those_it_knows() -> None:
+    added = Run.of("vector:second", [("c", 0.4)])
+    signals = {**SIGNALS, "vector:second": Signal("vector:second", {"c": 0.4})}
+    fuse = replace(FUSE, others=Vote("*", 5.0, BatchMax()), added=Vote("vector:*", 1.0, BatchMax()))
+    ranking = fuse((KEYWORD, VECTOR, added), context(memory("a"), memory("b"), memory("c"), signals=signals))
+    scores = {hit.id: hit.score for hit in ranking.hits}
+    # Of c the weights 0.6, 0.4 and 1 are shared out as 0.3, 0.2 and 0.5; of a and b they are as without it.
+    assert scores["c"] == pytest.approx(0.3 * (1.5 / 1.8) + 0.2 * 0.0 + 0.5 * (0.4 / 0.4))
+    assert scores["a"] == pytest.approx(0.6 * (1.2 / 1.8) + 0.4 * (4 / 4))
+    assert scores["b"] == pytest.approx(0.6 * (1.8 / 1.8) + 0.4 * (2 / 4))
 
 
 def test_open_weights_are_settled_by_the_embedder() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from whyrank.ranking.likeness import Comparison
+from whyrank.ranking.diversity import Similarity
 
 WORDS = [f"word{number}" for number in range(130)]  # more than two times 64: three counts of bits
 
@@ -21,26 +21,26 @@ def vector(*numbers: float) -> NDArray[np.float32]:
 
 def test_vectors_are_compared_by_their_cosine_and_opposites_are_like_nothing() -> None:
     rows = {"a": vector(1.0, 0.0), "b": vector(0.6, 0.8), "c": vector(-1.0, 0.0)}
-    alike = Comparison(rows, {}).between(["a", "b", "c"])
+    alike = Similarity(rows, {}).between(["a", "b", "c"])
     assert alike[0] == pytest.approx([1.0, 0.6, 0.0])  # 1·1; 1·0.6; 1·−1 is cut
     assert alike[1] == pytest.approx([0.6, 1.0, 0.0])
 
 
 def test_words_are_compared_by_the_share_that_both_have() -> None:
     tokens = {"a": frozenset({"tea", "pot"}), "b": frozenset({"tea", "oil", "red"}), "c": frozenset[str]()}
-    alike = Comparison({}, tokens).between(["a", "b", "c"])
+    alike = Similarity({}, tokens).between(["a", "b", "c"])
     assert alike[0].tolist() == [1.0, 1 / 4, 0.0]  # of tea, pot, oil and red both have tea; c has no word
 
 
 def test_where_one_has_no_vector_its_words_speak_and_only_for_it() -> None:
     tokens = {"a": frozenset({"tea"}), "b": frozenset({"tea"}), "c": frozenset({"tea", "pot"})}
-    alike = Comparison({"a": vector(1.0, 0.0), "c": vector(0.0, 1.0)}, tokens).between(["a", "b", "c"])
+    alike = Similarity({"a": vector(1.0, 0.0), "c": vector(0.0, 1.0)}, tokens).between(["a", "b", "c"])
     assert alike[0].tolist() == [1.0, 1.0, 0.0]  # b by the word, c by the vector
     assert alike[1].tolist() == [1.0, 1.0, 0.5]
 
 
 def test_what_nothing_is_known_of_is_like_nothing_not_even_itself() -> None:
-    alike = Comparison({"a": vector(1.0, 0.0)}, {}).between(["x", "a"])
+    alike = Similarity({"a": vector(1.0, 0.0)}, {}).between(["x", "a"])
     assert alike.square().tolist() == [[0.0, 0.0], [0.0, 1.0]]
 
 
@@ -48,7 +48,7 @@ def test_what_nothing_is_known_of_is_like_nothing_not_even_itself() -> None:
 @settings(max_examples=60, deadline=None)
 def test_bits_count_what_sets_count(texts: list[frozenset[str]]) -> None:
     ids = [f"m_{number}" for number in range(len(texts))]
-    alike = Comparison({}, dict(zip(ids, texts, strict=True))).between(ids)
+    alike = Similarity({}, dict(zip(ids, texts, strict=True))).between(ids)
     for place, one in enumerate(texts):
         assert alike[place].tolist() == [len(one & other) / len(one | other) if one | other else 0.0 for other in texts]
 
@@ -62,6 +62,6 @@ def test_the_square_is_the_rows_to_the_bit_in_whatever_order(count: int, without
     tokens = {f"m_{place}": frozenset({WORDS[place // 2], "all"}) for place in range(count)} if without else {}
     ids = [f"m_{place}" for place in range(count)]
     chance.shuffle(ids)
-    by_row, at_once = Comparison(unit, tokens).between(ids), Comparison(unit, tokens).between(ids).square()
+    by_row, at_once = Similarity(unit, tokens).between(ids), Similarity(unit, tokens).between(ids).square()
     assert [by_row[place].tolist() for place in range(count)] == at_once.tolist()
     assert (at_once == at_once.T).all()

@@ -6,23 +6,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.unit.ranking.builders import context, hit, memory
-from whyrank.hits import Held, Hit, Ranking
-from whyrank.ranking.lineup import (
-    Chosen,
+from whyrank.ranking.boosts import Importance
+from whyrank.ranking.ranking import (
     Grouped,
     Hits,
+    HitSelection,
     Stepped,
     behind_of,
     chosen,
     held_by,
     ids_of,
+    rescore,
     scores_of,
     tiers_of,
 )
-from whyrank.ranking.order import rescore
-from whyrank.ranking.worth import Importance
-from whyrank.trail import Step
-from whyrank.types import Memory
+from whyrank.types.memory import Memory
+from whyrank.types.results import Held, Hit, Ranking
+from whyrank.types.trail import Step
 
 A, B, C = memory("a"), memory("b"), memory("c")
 
@@ -59,9 +59,9 @@ class Watched(Hits):
 
 
 def stepped(hits: Hits) -> Iterator[Hits]:
-    yield Chosen(hits, [2, 0])
+    yield HitSelection(hits, [2, 0])
     yield Grouped(hits, [2, 0], {0: [1]})
-    yield Stepped(Chosen(hits, [2, 0]), "mmr", lambda index: Step("mmr", "set", float(index)))
+    yield Stepped(HitSelection(hits, [2, 0]), "mmr", lambda index: Step("mmr", "set", float(index)))
 
 
 def test_ids_and_tiers_are_told_without_making_a_hit() -> None:
@@ -112,8 +112,8 @@ def test_scores_after_a_step_are_those_of_the_step() -> None:
 def test_what_stands_beside_a_hit_is_told_alike_made_or_not() -> None:
     grouped = Grouped(Watched(), [2, 0], {0: [1]})
     assert behind_of(grouped) == {"b": (0, 1)} == behind_of(tuple(grouped))
-    assert behind_of(Chosen(grouped, [1, 0])) == {"b": (1, 1)}
-    assert behind_of(Chosen(grouped, [1])) == {}
+    assert behind_of(HitSelection(grouped, [1, 0])) == {"b": (1, 1)}
+    assert behind_of(HitSelection(grouped, [1])) == {}
     assert [held.id for held in grouped[0].also] == ["b"]
 
 

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyrank.errors import ConfigError
-from whyrank.ranking.normalisers import (
+from whyrank.ranking.normalizers import (
     Above,
+    AboveFloor,
+    AgainstMass,
     Atan,
     BatchMax,
     Binary,
@@ -23,6 +25,7 @@ from whyrank.ranking.normalisers import (
     Sigmoid,
     Theoretical,
 )
+from whyrank.types.query import Signal
 
 
 def test_reciprocal_rank_is_scaled_to_one_at_the_top() -> None:
@@ -62,12 +65,41 @@ def test_theoretical_without_any_reach_is_zero() -> None:
     assert Theoretical(0.0)([0.0, 0.0], [1, 2]) == [0.0, 0.0]
 
 
+def test_a_weak_best_score_does_not_get_the_whole_vote() -> None:
+    # 0.1/max(0.2, 0.4) and 0.2/0.4; what is below the minimum counts nothing
+    assert Theoretical(least=0.4)([0.1, 0.2, -0.3], [2, 1, 3]) == [0.25, 0.5, 0.0]
+
+
+def test_a_cosine_counts_from_the_floor_of_its_model() -> None:
+    settled = AboveFloor(0.3).settled(Signal("vector", {}, floor=0.7))
+    # unrelated texts have 0.7: (0.85 − 0.7)/(0.9 − 0.7), 1, and nothing for less than unrelated
+    assert settled([0.85, 0.9, 0.6], [2, 1, 3]) == pytest.approx([0.75, 1.0, 0.0])
+    # a best of 0.72 reaches (0.72 − 0.7)/(0.3 · (1 − 0.7)) of a vote
+    assert settled([0.72], [1]) == pytest.approx([0.02 / 0.09])
+
+
+def test_words_get_the_whole_vote_from_half_of_what_is_asked_for_or_from_ten_nats() -> None:
+    few, many = (AgainstMass(0.5, 10.0).settled(Signal("keyword", {}, mass=mass)) for mass in (8.0, 60.0))
+    assert few([1.0, 2.0], [2, 1]) == [0.25, 0.5]  # of 8 nats the best holds 2, and 4 would be half
+    assert few([1.0, 5.0], [2, 1]) == [0.2, 1.0]  # it holds more than half
+    assert many([5.0, 20.0], [2, 1]) == [0.25, 1.0]
+    assert many([5.0], [1]) == [0.5]  # 10 and not 30 is enough in a long question
+
+
+def test_without_a_floor_and_a_mass_the_best_has_the_whole_vote() -> None:
+    foreign = Signal("theirs", {})
+    assert AboveFloor().settled(foreign) == AgainstMass().settled(foreign) == Theoretical(0.0, 0.0)
+    assert Theoretical()([0.02, 0.01], [1, 2]) == [1.0, 0.5]
+    assert AboveFloor()([0.02, 0.01], [1, 2]) == [1.0, 0.5]
+
+
 def test_sigmoid_of_no_number_is_zero() -> None:
     assert Sigmoid()([math.nan, math.inf], [1, 2]) == [0.0, 0.0]
 
 
 def test_sigmoid_does_not_overflow() -> None:
-    assert Sigmoid()([-1e9, 1e9], [2, 1]) == pytest.approx([0.0, 1.0])
+    assert Sigmoid()([-1e9, 1e9], [2, 1]) == pytest.approx([1.0, 1.0])
+    assert Sigmoid(1e9)([0.0], [1]) == pytest.approx([0.0])
 
 
 def test_above_cuts_at_its_threshold() -> None:
@@ -117,7 +149,7 @@ def test_a_reach_too_small_to_be_halved_makes_all_equal() -> None:
 
 
 COLUMNAR = st.one_of(
-    st.builds(Theoretical, st.floats(-2.0, 2.0)),
+    st.builds(Theoretical, st.floats(-2.0, 2.0), st.one_of(st.just(0.0), st.floats(1e-3, 2.0))),
     st.builds(Above, st.floats(0.0, 0.99)),
     st.builds(BatchMax, st.integers(0, 5), st.floats(0.1, 20.0)),
     st.just(Clamped()),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.ranking.builders import hit, memory, ranking
-from whyrank.ranking.order import in_order, rescore
-from whyrank.trail import Step
+from whyrank.ranking.ranking import in_order, rescore
+from whyrank.types.trail import Step
 
 
 def test_equals_are_ordered_by_content_and_not_as_they_came() -> None:

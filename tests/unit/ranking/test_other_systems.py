@@ -6,16 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-import whyrank
 from tests.unit.ranking.builders import NOW, context, memory
-from whyrank.columns import Candidate
-from whyrank.hits import Ranking
 from whyrank.ranking.counterfactuals import Pool, changes
-from whyrank.ranking.normalisers import ReciprocalRank, Sigmoid
+from whyrank.ranking.normalizers import ReciprocalRank, Sigmoid
+from whyrank.ranking.parameters import Adjustments, adjusted, tunable, unhonoured
 from whyrank.ranking.recipes import RECIPES, rank_pool
-from whyrank.ranking.settings import Adjustments, adjusted, tunable, unhonoured
 from whyrank.storage.sqlite.connection import connect
-from whyrank.types import Memory, Run, Signal
+from whyrank.types.columns import Candidate
+from whyrank.types.memory import Memory
+from whyrank.types.names import NameMatch
+from whyrank.types.query import Run, Signal
+from whyrank.types.results import Ranking
 
 
 def ranked(recipe: str, memories: list[Memory], wish: Adjustments | None = None, **scores: dict[str, float]) -> Ranking:
@@ -69,10 +70,38 @@ def test_openvault_takes_raw_scores_of_small_batches_up_to_the_boost_weight() ->
     assert of(found) == pytest.approx({"a": 3 + 0.3 * 4.0, "b": 3 + 0.3 * 15})  # (1−α) · min(raw, W)
 
 
-def test_openvault_without_words_leaves_their_share_to_the_vectors() -> None:
-    found = ranked("openvault", NEW, vector={"a": 0.8, "b": 0.5, "c": 0.9}, keyword={})
-    # A run that found nothing changes nothing: it is not 10.5 × 0.6, which would weigh the base more than asked for.
-    assert of(found)["a"] == pytest.approx(3 + 15 * 0.6)
+def test_openvault_keeps_its_cap_where_a_memory_has_no_vector() -> None:
+    # c has no vector yet: its words add (1 − α)·W = 4.5 at most, not the whole 15
+    found = ranked("openvault", NEW, vector={"a": 0.9, "b": 0.5}, keyword={"a": 2.0, "b": 1.0, "c": 8.0})
+    assert of(found) == pytest.approx(
+        {
+            "a": 3 + 10.5 * (0.9 - 0.5) / (1 - 0.5) + 4.5 * 2 / 8,
+            "b": 3 + 4.5 * 1 / 8,
+            "c": 3 + 4.5 * 8 / 8,
+        }
+    )
+    assert [hit.id for hit in found.hits] == ["a", "c", "b"]
+
+
+def test_openvault_keeps_its_caps_where_a_run_finds_nothing() -> None:
+    vectors_alone = ranked("openvault", NEW, vector={"a": 0.8, "b": 0.5, "c": 0.9}, keyword={})
+    assert of(vectors_alone)["a"] == pytest.approx(3 + 10.5 * 0.6)
+    words_alone = ranked("openvault", NEW, vector={}, keyword={"a": 44.8, "b": 22.4, "c": 0.0})
+    assert of(words_alone) == pytest.approx({"a": 3 + 4.5, "b": 3 + 4.5 / 2, "c": 3})
+    no_words = ranked("openvault", NEW, Adjustments(alpha=1.0), vector={}, keyword={"a": 8.0, "b": 4.0, "c": 2.0})
+    assert of(no_words) == pytest.approx(dict.fromkeys("abc", 3))  # (1 − 1)·W
+
+
+def test_the_cosine_that_openvault_counts_from_is_a_setting() -> None:
+    scores = {"vector": {"a": 0.8, "b": 0.4, "c": 0.2}, "keyword": {}}
+    found = ranked("openvault", NEW, Adjustments(vector_threshold=0.3), **scores)
+    assert of(found) == pytest.approx(
+        {"a": 3 + 10.5 * (0.8 - 0.3) / (1 - 0.3), "b": 3 + 10.5 * (0.4 - 0.3) / (1 - 0.3), "c": 3}
+    )
+    assert of(ranked("openvault", NEW, None, **scores))["b"] == pytest.approx(3)  # by default it counts from 0.5
+    [notice] = unhonoured(RECIPES["default"], Adjustments(vector_threshold=0.3))
+    assert notice.message.startswith("ranking.vector_threshold")
+    assert unhonoured(RECIPES["openvault"], Adjustments(vector_threshold=0.3)) == ()
 
 
 def test_alpha_and_boost_weight_are_the_two_sliders() -> None:
@@ -116,6 +145,21 @@ def test_the_sliders_say_how_far_they_must_be_moved() -> None:
     assert told["ranking.alpha"].after > 19 / 27
     assert told["ranking.boost_weight"].after == pytest.approx(4 / 0.26, rel=0.01)
     assert told["ranking.boost_weight"].after > 4 / 0.26
+    # Above t = 0.5 a falls and b stays; below, b gains as well: a − b = 4.2/(1 − t) − 8.5 is never above 0.
+    assert "ranking.vector_threshold" not in told
+
+
+def test_the_threshold_says_how_far_it_must_be_moved() -> None:
+    memories = [memory("a", date=NOW, importance=1), memory("b", date=NOW, importance=3)]
+    run = Run("vector", (Candidate("a", 0.45), Candidate("b", 0.3)))
+    signals = {"vector": Signal("vector", {"a": 0.45, "b": 0.3})}
+    pool = Pool((run,), context(*memories, signals=signals), RECIPES["openvault"])
+    ranking = pool.ranked(pool.recipe)
+    assert [(hit.id, hit.score) for hit in ranking.hits] == [("b", 3.0), ("a", 1.0)]  # no cosine is above 0.5
+    told = {change.key: change for change in changes(pool, ranking, "b", "a") if change.key}
+    # 1 + 10.5 (0.45 − t)/(1 − t) > 3 below t = 2.725/8.5
+    assert told["ranking.vector_threshold"].after == pytest.approx(2.725 / 8.5, rel=0.01)
+    assert told["ranking.vector_threshold"].after < 2.725 / 8.5
 
 
 # -- hybrid-mem --------------------------------------------------------------------------------------------------------
@@ -166,18 +210,44 @@ def test_hybrid_mem_shows_a_text_once_and_nothing_that_was_replaced() -> None:
 @pytest.mark.parametrize(("recipe", "score"), [("clawhub", 0.4 + 1.4 + 1.1), ("clawhub-266", 0.4 + 3.0 + 2.5 + 2.1)])
 def test_clawhub_puts_the_skill_of_that_name_first(recipe: str, score: float) -> None:
     others = [memory(f"n{i}", name=f"Notify {i}", slug=f"notify-{i}", summary="tells me") for i in range(70)]
+    others[1] = replace(others[1], summary="reminders of menus")
     skill = memory("skill", name="Remind Me", slug="remind-me", summary="Remind me of things")
     cosines = {"skill": 0.4, **{other.id: 0.9 - i / 1000 for i, other in enumerate(others)}}
     found = ranked(recipe, [*others, skill], vector=cosines)
     assert found.hits[0].id == "skill"  # by its cosine it is at place 71
     assert found.hits[0].score == pytest.approx(score)
-    assert found.hits[1].score == 0.9
+    assert [hit.id for hit in found.hits[1:]] == ["n1"]  # of the others one holds both words, as beginnings
 
 
-def test_clawhub_drops_nothing_that_only_meaning_speaks_for() -> None:
-    found = ranked("clawhub-266", NEW, vector={"a": 0.3, "b": 0.2}, keyword={"c": 2.0, "a": 0.0, "b": 0.0})
-    assert {hit.id for hit in found.hits} == {"a", "b", "c"}
-    assert not found.dropped
+@pytest.mark.parametrize("recipe", ["clawhub", "clawhub-266"])
+def test_clawhub_puts_the_exact_name_first_whatever_the_boosts_say(recipe: str) -> None:
+    # The longer name has every word as well, in its slug, name and summary, and the larger cosine.
+    skill = memory("skill", name="Remind Me", slug="rm-2", summary="Alarms, remind me")
+    longer = memory("longer", name="Remind Me Of Birthdays", slug="remind-me-birthdays", summary="remind me")
+    scores = {"vector": {"skill": 0.1, "longer": 0.9}}
+    signals = {"vector": Signal("vector", scores["vector"])}
+    runs = [Run("vector", (Candidate("longer", 0.9), Candidate("skill", 0.1)))]
+    names = {"skill": NameMatch("equal", "Remind Me"), "longer": NameMatch("first words", "Remind Me Of Birthdays")}
+    asked = context(skill, longer, text="Remind Me", signals=signals, names=names)
+    found = rank_pool(runs, RECIPES[recipe], asked)
+    assert [hit.id for hit in found.hits] == ["skill", "longer"]
+    assert found.hits[0].score < found.hits[1].score  # first by order, not by a bigger bonus
+
+
+@pytest.mark.parametrize("recipe", ["clawhub", "clawhub-266"])
+def test_clawhub_asks_of_short_queries_that_every_word_matches(recipe: str) -> None:
+    skills = [
+        memory("both", name="Reminders", slug="reminders", summary="Reminds me of things"),
+        memory("near", name="Notify", slug="notify", summary="Tells me of things"),
+    ]
+
+    def found(text: str) -> list[str]:
+        signals = {"vector": Signal("vector", {"near": 0.9, "both": 0.2})}
+        runs = [Run("vector", (Candidate("near", 0.9), Candidate("both", 0.2)))]
+        return [hit.id for hit in rank_pool(runs, RECIPES[recipe], context(*skills, text=text, signals=signals)).hits]
+
+    assert found("remind me") == ["both"]
+    assert set(found("please remind me")) == {"near", "both"}  # longer queries keep what only meaning speaks for
 
 
 # -- openclaw ----------------------------------------------------------------------------------------------------------
@@ -192,13 +262,13 @@ def test_a_sigmoid_alone_cannot_bring_back_what_the_threshold_drops() -> None:
 
 
 def test_the_least_score_of_openclaw_is_a_setting() -> None:
-    # 0.7 × 0.4 + 0.3 × 0 = 0.28: below 0.35, above 0.25
-    scores = {"vector": {"a": 0.9, "b": 0.4}, "keyword": {"a": 1.0, "b": 0.0}}
+    # 0.7 × 0.3 + 0.3 × 0 = 0.21: below 0.35, above 0.2
+    scores = {"vector": {"a": 0.9, "b": 0.3}, "keyword": {"a": 1.0, "b": 0.0}}
     memories = [replace(found, kind="fact") for found in NEW[:2]]
 
     def kept(wish: Adjustments) -> set[str]:
         runs = [
-            Run("vector", (Candidate("a", 0.9), Candidate("b", 0.4))),
+            Run("vector", (Candidate("a", 0.9), Candidate("b", 0.3))),
             Run("keyword", (Candidate("a", 1.0),)),
         ]
         signals = {name: Signal(name, values) for name, values in scores.items()}
@@ -206,10 +276,24 @@ def test_the_least_score_of_openclaw_is_a_setting() -> None:
         return {hit.id for hit in rank_pool(runs, recipe, context(*memories, signals=signals)).hits}
 
     assert kept(Adjustments()) == {"a"}
-    assert kept(Adjustments(min_score=0.25)) == {"a", "b"}
+    assert kept(Adjustments(min_score=0.2)) == {"a", "b"}
     assert [n.message.split()[0] for n in unhonoured(RECIPES["default"], Adjustments(min_score=0.2))] == [
         "ranking.min_score"
     ]
+
+
+@pytest.mark.parametrize("cosine", [0.438, 0.400, 0.484, 0.353])
+def test_words_that_miss_do_not_suppress_a_vector_that_matches(cosine: float) -> None:
+    """Acceptance criterion 3: a row that reaches the minimum by its cosine stays, whatever words find elsewhere."""
+    scores = {"vector": {"a": 0.6, "b": cosine, "c": 0.3}, "keyword": {"a": 4.0, "b": 0.0, "c": 0.0}}
+    runs = [
+        Run("vector", tuple(Candidate(key, value) for key, value in scores["vector"].items())),
+        Run("keyword", (Candidate("a", 4.0),)),
+    ]
+    signals = {name: Signal(name, values) for name, values in scores.items()}
+    found = rank_pool(runs, RECIPES["openclaw"], context(*NEW, signals=signals))
+    assert 0.7 * cosine < 0.35 <= cosine
+    assert [hit.id for hit in found.hits] == ["a", "b"]
 
 
 @pytest.mark.parametrize(("memories", "size"), [(2, 1e-6), (30, 2.979), (1825, 7.104)])
@@ -224,14 +308,3 @@ def test_how_large_bm25_is_depends_on_the_corpus(memories: int, size: float) -> 
     # FTS5 has no stop words of its own: the most common word of all matches everything.
     assert connection.execute("SELECT count(*) FROM t WHERE t MATCH 'the'").fetchone() == (memories,)
     connection.close()
-
-
-# -- other engines' lists ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["hybrid-mem", "clawhub", "clawhub-266", "openvault"])
-def test_other_engines_lists_are_ranked_without_what_only_memories_know(name: str) -> None:
-    lists = {"keyword": [("a", 6.0), ("b", 2.0)], "vector": [("b", 0.9), ("c", 0.6)]}
-    ranking = whyrank.rank(lists, recipe=name)
-    assert {hit.id for hit in ranking.hits} == {"a", "b", "c"}
-    assert "stage-skipped" in {notice.code for notice in ranking.notices}

@@ -12,8 +12,8 @@ from whyrank.ranking.fusion import Fuse
 from whyrank.ranking.recipes import Recipe
 from whyrank.ranking.reranking import Rerank
 from whyrank.ranking.stages import WINDOW_LIFT, Evidence
-from whyrank.testing.reranker import SharedWords
-from whyrank.trail import Step, replay
+from whyrank.testing.fakes import SharedWords
+from whyrank.types.trail import Step, replay
 
 A, B, C = memory("a"), memory("b"), memory("c")
 OPINIONS = {"a": -3.0, "b": 2.0}

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from whyrank.analysis.query import analyse
-from whyrank.columns import Candidate
-from whyrank.hits import Context
-from whyrank.matches import NameMatch
+from whyrank.config.settings import SETTINGS
+from whyrank.ranking.parameters import Adjustments, Slider, adjusted, sliders, unhonoured
 from whyrank.ranking.recipes import RECIPES
-from whyrank.ranking.settings import Adjustments, adjusted, unhonoured
-from whyrank.ranking.sliders import Slider, sliders
-from whyrank.settings import SETTINGS
-from whyrank.types import Memory, Query, Run, Signal
+from whyrank.types.columns import Candidate
+from whyrank.types.memory import Memory
+from whyrank.types.names import NameMatch
+from whyrank.types.query import Query, Run, Signal
+from whyrank.types.results import Context
 
 BOTH = (Run("keyword", (Candidate("a", 2.0),)), Run("vector", (Candidate("a", 0.5),)))
 SIGNALS = {"keyword": Signal("keyword", {"a": 2.0}), "vector": Signal("vector", {"a": 0.5})}
@@ -37,7 +37,7 @@ def found(recipe: str, wish: Adjustments = NONE, runs: tuple[Run, ...] = BOTH, *
         ("rrf", {"k"}),
         ("hybrid-mem", {"k"}),
         ("keyword", set()),
-        ("openvault", {"alpha", "boost_weight"}),
+        ("openvault", {"alpha", "boost_weight", "vector_threshold"}),
         ("openclaw", {"vector_weight", "min_score"}),
         ("openclaw-2026-02", {"vector_weight", "min_score"}),
         ("clawhub", {"vector_weight"}),

@@ -8,22 +8,26 @@ import pytest
 
 from tests.unit.ranking.builders import DAY, NOW, context, hit, memory, ranking
 from whyrank.errors import ConfigError
-from whyrank.hits import Hit, Ranking
-from whyrank.matches import NameMatch
-from whyrank.ranking.likeness import Comparison
+from whyrank.ranking.diversity import Similarity
 from whyrank.ranking.stages import (
     Dedup,
     Evidence,
+    ExactName,
     GroupBySource,
     InScope,
     NameFirst,
     NotExpired,
     OpenClawSelection,
     Recency,
+    SameLanguage,
     Superseded,
     Top,
 )
-from whyrank.types import Scope, Statistics, Where
+from whyrank.types.memory import Memory, Scope
+from whyrank.types.names import NameMatch
+from whyrank.types.query import Statistics, Where
+from whyrank.types.results import Hit, Ranking
+from whyrank.types.trail import Part, Step, TermValue
 
 
 def ids(ranked: Ranking) -> list[str]:
@@ -40,6 +44,21 @@ def test_an_equal_name_is_lifted_above_every_score() -> None:
     assert ids(ranked) == ["b", "a"]
     assert ranked.hits[0].score == 0.1  # the score stays what it was
     assert ranked.hits[0].tier == 16  # tier 4 of 4 places each
+
+
+def test_exact_names_alone_are_lifted_where_only_these_count() -> None:
+    found = [memory(key) for key in "abcd"]
+    names = {
+        "a": NameMatch("one edit", "Teas"),
+        "b": NameMatch("equal", "Tea"),
+        "c": NameMatch("accents", "Téa"),
+        "d": NameMatch("first words", "Tea pot"),
+    }
+    ranked = ExactName()(ranking(*(hit(one, 0.5) for one in found)), context(*found, names=names))
+    assert [(one.id, one.tier, one.score) for one in ranked.hits] == [
+        ("b", 16, 0.5), ("c", 12, 0.5), ("a", 0, 0.5), ("d", 0, 0.5),
+    ]  # fmt: skip
+    assert reason(ranked.hits[0]) == "equal: 'Tea'"
 
 
 @pytest.mark.parametrize(
@@ -146,6 +165,53 @@ def test_openclaw_keeps_keyword_rows_when_nothing_reaches_the_minimum() -> None:
     assert ids(ranked) == ["a"]
 
 
+def test_openclaw_keeps_a_row_whose_cosine_alone_reaches_the_minimum() -> None:
+    a, b, c = memory("a"), memory("b"), memory("c")
+    # Criterion 3: 0.7 × 0.45 + 0.3 × 0 = 0.315 is below 0.35, but the cosine is not.
+    ranked = OpenClawSelection(0.35)(
+        ranking(hit(a, 0.5, cosine=0.5, coverage=0.6), hit(b, 0.315, cosine=0.45), hit(c, 0.24, cosine=0.34)),
+        context(a, b, c),
+    )
+    assert ids(ranked) == ["a", "b"]
+    assert reason(ranked.hits[1]) == "cosine 0.450 reaches 0.35"
+    assert ranked.hits[1].trail[-1].op == "note"
+    assert reason(ranked.dropped[0]) == "score 0.240 is below 0.35, and no keyword speaks for it"
+
+
+def held(memory: Memory, score: float, cosine: float, **words: float) -> Hit:
+    """Return a hit of both runs whose keyword part is made of these words."""
+    terms = tuple(TermValue(word, "words", "own", value) for word, value in words.items())
+    vector = Part("vector", 0.7 * cosine, 0.7, cosine, raw=cosine, rank=1)
+    keyword = Part("keyword", score - 0.7 * cosine, 0.3, 0.5, raw=sum(words.values()), rank=1, terms=terms)
+    return Hit(memory).after(Step("fusion", "set", score, parts=(vector, keyword)))
+
+
+def test_openclaw_keeps_the_only_note_with_a_word_of_the_query() -> None:
+    a, b, c = memory("a"), memory("b"), memory("c")
+    ranked = OpenClawSelection(0.35)(
+        ranking(
+            held(a, 0.5, cosine=0.5, settings=1.0),
+            held(b, 0.2, cosine=0.1, settings=1.0),
+            held(c, 0.1, cosine=0.05, settings=0.5, dchar=0.5),
+        ),
+        context(a, b, c),
+    )
+    assert ids(ranked) == ["a", "c"]
+    assert reason(ranked.hits[1]) == "no other note holds dchar"
+
+
+def test_openclaw_counts_the_chunks_of_a_file_as_one_note_and_pieces_of_words_not_at_all() -> None:
+    one, two, other = memory("1", path="a.md"), memory("2", path="a.md"), memory("o", path="o.md")
+    gram = TermValue("char", "grams", "own", 0.1)
+    grams = Part("keyword", 0.4, 0.3, 0.5, raw=0.1, rank=3, terms=(gram,))
+    near = Part("vector", 0.1, 0.7, 0.1, raw=0.1, rank=1)
+    with_piece = Hit(other).after(Step("fusion", "set", 0.5, parts=(near, grams)))
+    ranked = OpenClawSelection(0.35)(
+        ranking(with_piece, held(one, 0.2, 0.1, dchar=1.0), held(two, 0.1, 0.1, dchar=0.5)), context(one, two, other)
+    )
+    assert ids(ranked) == ["o", "1", "2"]
+
+
 def test_of_equal_texts_the_best_placed_stands_for_the_rest() -> None:
     a, b = memory("a", "Green  TEA"), memory("b", "green tea")
     ranked = Dedup()(ranking(hit(a, 0.9), hit(b, 0.5)), context(a, b))
@@ -221,7 +287,7 @@ def test_what_was_asked_for_is_told_as_people_count(limit: int, told: str) -> No
 
 def test_nearly_the_same_counts_as_the_same_where_it_is_asked_for() -> None:
     a, b, c, d = (memory(key, text) for key, text in zip("abcd", ("tea", "TEA", "some tea", "oil"), strict=True))
-    likeness = Comparison({}, {"a": frozenset("tn"), "c": frozenset("tne"), "d": frozenset("o")})  # a and c: 2 of 3
+    likeness = Similarity({}, {"a": frozenset("tn"), "c": frozenset("tne"), "d": frozenset("o")})  # a and c: 2 of 3
     asked = replace(context(a, b, c, d), likeness=likeness)
     before = ranking(hit(a, 0.9), hit(b, 0.8), hit(c, 0.7), hit(d, 0.6))
     assert ids(Dedup()(before, asked)) == ["a", "c", "d"]
@@ -231,3 +297,18 @@ def test_nearly_the_same_counts_as_the_same_where_it_is_asked_for() -> None:
     assert ids(Dedup(near=0.7)(before, asked)) == ["a", "c", "d"]
     with pytest.raises(ConfigError):
         Dedup(near=0.0)
+
+
+def test_what_is_in_another_language_counts_a_fifth_less() -> None:
+    page, copy, unclear = memory("page"), memory("copy"), memory("unclear")
+    before = ranking(hit(copy, 0.9), hit(page, 0.75), hit(unclear, 0.71))
+    ranked = SameLanguage()(before, context(page, copy, unclear, text="what is the tea", languages={"copy": "de"}))
+    assert ids(ranked) == ["page", "copy", "unclear"]  # 0.75 > 0.9 · 0.8 = 0.72 > 0.71
+    assert ranked.hits[1].score == 0.9 * 0.8
+    assert reason(ranked.hits[1]) == "in de, the question in en"
+    assert [len(found.trail) for found in ranked.hits] == [1, 2, 1]  # what shows no other language has no step
+
+
+def test_a_weight_for_languages_is_a_share() -> None:
+    with pytest.raises(ConfigError, match="give a weight from 0 to 1"):
+        SameLanguage(1.5)

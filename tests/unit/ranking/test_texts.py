@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.ranking.builders import memory
-from whyrank.hits import Fetched
-from whyrank.ranking.texts import same_texts, text_key
-from whyrank.types import Memory
+from whyrank.ranking.stages import same_texts, text_key
+from whyrank.types.memory import Memory
+from whyrank.types.results import Fetched
 
 BEGINNING = "one two three four five six seven eight"
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.ranking.builders import DAY, NOW, context, hit, memory, ranking
 from whyrank.errors import ConfigError
-from whyrank.ranking.worth import Base, Importance
-from whyrank.types import GLOBAL
+from whyrank.ranking.boosts import Base, Importance
+from whyrank.types.memory import GLOBAL
 
 
 def base_of(distance_days: float = 0.0, **fields: object) -> float:

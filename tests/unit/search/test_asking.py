@@ -6,18 +6,19 @@ from collections.abc import Sequence
 
 import pytest
 
-from whyrank.hits import Results
 from whyrank.ingest.entries import entry_for
-from whyrank.ports import Changes, Store
+from whyrank.protocols import Changes, Store
 from whyrank.ranking.recipes import RECIPES
-from whyrank.search import asking
+from whyrank.search import query_resolution as asking
 from whyrank.search.contrast import contrast
+from whyrank.search.explain import why
 from whyrank.search.searcher import Searcher
-from whyrank.search.why import why
-from whyrank.testing.embedder import WordDirections
+from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types import Memory, Query, Where
+from whyrank.types.memory import Memory
+from whyrank.types.query import Query, Where
+from whyrank.types.results import Results
 
 EMBEDDER = WordDirections()
 NOTES = [

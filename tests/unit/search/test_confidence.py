@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.unit.ranking.builders import context, hit, memory, ranking
 from whyrank.analysis.query import analyse
-from whyrank.hits import Context
-from whyrank.matches import Unheld
-from whyrank.search.budget import within_budget
-from whyrank.search.confidence import COVERAGE_THRESHOLDS, judged
-from whyrank.search.evidence import coverage_counts
-from whyrank.testing.embedder import WordDirections
-from whyrank.trail import Step, replay
-from whyrank.types import Signal
+from whyrank.search.confidence import COVERAGE_THRESHOLDS, coverage_counts, judged
+from whyrank.search.searcher import within_budget
+from whyrank.testing.fakes import WordDirections
+from whyrank.types.names import Unheld
+from whyrank.types.query import Signal
+from whyrank.types.results import Context
+from whyrank.types.trail import Step, replay
 
 EMBEDDER = WordDirections()  # weak from 0.4, found from 0.9
 
@@ -45,7 +47,7 @@ def test_coverage_counts_the_more_the_more_words_are_asked_for(text: str, counts
     assert coverage_counts(analyse(text)) == pytest.approx(counts)
 
 
-def test_evidence_is_the_best_cosine_plus_the_best_coverage_by_the_number_of_words() -> None:
+def test_evidence_is_what_speaks_for_the_best_hit_by_cosine_and_coverage() -> None:
     three = "green tea kettle"
     assert judged(ONE, EMBEDDER, asked(0.3, 0.1, three)).evidence == pytest.approx(0.3 + 6 / 5 * 0.1)
     signals = {
@@ -54,7 +56,7 @@ def test_evidence_is_the_best_cosine_plus_the_best_coverage_by_the_number_of_wor
     }
     two = ranking(hit(memory("a"), 0.9), hit(memory("b"), 0.8))
     judgement = judged(two, EMBEDDER, context(memory("a"), memory("b"), text=three, signals=signals))
-    assert judgement.evidence == pytest.approx(0.3 + 6 / 5 * 0.5)
+    assert judgement.evidence == pytest.approx(6 / 5 * 0.5)  # b's own, not a's cosine with b's words
     of_each = [str(found.trail[-1].why) for found in judgement.ranking.hits]
     assert "= 0.420;" in of_each[0]  # 0.3 + 6/5 × 0.1
     assert "= 0.600;" in of_each[1]  # 0 + 6/5 × 0.5: no cosine speaks against a memory
@@ -71,6 +73,58 @@ def test_confidence_is_a_fifth_at_weak_and_four_fifths_at_found() -> None:
     for value, expected in ((0.4, 0.2), (0.9, 0.8)):
         ranked, *_ = judged(ONE, EMBEDDER, asked(value, 0.0))
         assert ranked.hits[0].confidence == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "confidence"),
+    # weak from 0.4, found from 0.9: 0.2 · 0.1/0.4; 0.2 + 0.6 · 0.25/0.5; 1 − 0.2 · 0.9/1.0
+    [(0.0, 0.0), (0.1, 0.05), (0.4, 0.2), (0.65, 0.5), (0.9, 0.8), (1.0, 0.82)],
+)
+def test_confidence_rises_in_lines_to_found_and_slowly_beyond(cosine: float, confidence: float) -> None:
+    [found] = judged(ONE, EMBEDDER, asked(cosine)).ranking.hits
+    assert found.confidence == pytest.approx(confidence)
+
+
+@given(st.lists(st.tuples(st.floats(-1.0, 1.0), st.floats(0.0, 1.0)), min_size=1, max_size=6))
+def test_the_verdict_never_contradicts_the_confidence(said: list[tuple[float, float]]) -> None:
+    found = [memory(f"m_{place}") for place in range(len(said))]
+    signals = {
+        "vector": Signal("vector", {one.id: cosine for one, (cosine, _) in zip(found, said, strict=True)}),
+        "keyword": Signal(
+            "keyword",
+            {one.id: coverage for one, (_, coverage) in zip(found, said, strict=True)},
+            {one.id: coverage for one, (_, coverage) in zip(found, said, strict=True)},
+        ),
+    }
+    hits = ranking(*(hit(one, 0.5) for one in found))
+    judgement = judged(hits, EMBEDDER, context(*found, text="green tea kettle", signals=signals))
+    best = max(one.confidence or 0.0 for one in judgement.ranking.hits)
+    assert judgement.verdict == ("found" if best >= 0.8 else "weak" if best >= 0.2 else "nothing")
+
+
+def test_rounding_lifts_no_confidence_above_its_verdict() -> None:
+    for cosine, most in ((math.nextafter(0.9, 0.0), 0.8), (math.nextafter(0.4, 0.0), 0.2)):
+        judgement = judged(ONE, EMBEDDER, asked(cosine))
+        assert (judgement.ranking.hits[0].confidence or 0.0) < most, cosine
+
+
+def test_a_memory_without_a_vector_counts_as_unrelated_and_not_as_opposite() -> None:
+    # The floor is 0.3: a has a cosine of 0.35; b has none yet, and covers half of the question.
+    signals = {
+        "vector": Signal("vector", {"a": 0.35}, floor=0.3),
+        "keyword": Signal("keyword", {"b": 1.0}, {"b": 0.5}),
+    }
+    two = ranking(hit(memory("b"), 0.9), hit(memory("a"), 0.8))
+    judgement = judged(two, EMBEDDER, context(memory("a"), memory("b"), text="green tea kettle", signals=signals))
+    assert judgement.evidence == pytest.approx(0.3 + 6 / 5 * 0.5)
+
+
+def test_cosines_of_a_model_that_cannot_read_the_question_are_no_evidence() -> None:
+    class Blind(type(EMBEDDER)):  # type: ignore[misc]
+        def weight(self, language: str) -> float:
+            return 0.0
+
+    assert judged(ONE, Blind(), asked(0.9, 0.1, "green tea kettle")).evidence == pytest.approx(6 / 5 * 0.1)
 
 
 def test_confidence_is_noted_in_the_trail_and_changes_no_key() -> None:

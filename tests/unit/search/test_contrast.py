@@ -13,7 +13,7 @@ from whyrank.errors import ConfigError, NotFound
 from whyrank.ranking.counterfactuals import Change, DroppedTerm
 from whyrank.ranking.recipes import RECIPES
 from whyrank.ranking.reranking import Rerank
-from whyrank.testing.reranker import SharedWords
+from whyrank.testing.fakes import SharedWords
 
 QUESTION = "which tea for the afternoon"
 GREEN = "green tea for a quiet afternoon with a book"

@@ -12,20 +12,20 @@ import pytest
 
 import whyrank
 from whyrank import Engine, Results
-from whyrank.columns import MemoryId
-from whyrank.deadline import GRACE, Deadline, call_within
 from whyrank.errors import ConfigError, StoreTimeout
 from whyrank.ingest.entries import entry_for
-from whyrank.interfaces.door import timeout_of
-from whyrank.matches import NameProbe
-from whyrank.ports import Changes, Vector
+from whyrank.interfaces.engine_pool import timeout_of
+from whyrank.protocols import Changes, Vector
 from whyrank.ranking.recipes import recipe_named
 from whyrank.search.searcher import Searcher
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
+from whyrank.testing.fakes import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types import Query, Run, Where
+from whyrank.types.columns import MemoryId
+from whyrank.types.deadline import GRACE, Deadline, call_within
+from whyrank.types.names import NameProbe
+from whyrank.types.query import Query, Run, Where
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 

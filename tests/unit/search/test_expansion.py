@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 import whyrank
-from whyrank.embedding.wordllama import WordLlama
-from whyrank.engine import Engine
+from whyrank.engine.engine import Engine
 from whyrank.errors import ProviderTimeout, ProviderUnavailable
-from whyrank.hits import Results
-from whyrank.ports import Llm
+from whyrank.protocols import Llm
+from whyrank.providers.wordllama import WordLlama
 from whyrank.search.expansion import FLOOR_MS, Expander
-from whyrank.testing.llm import ScriptedLlm
-from whyrank.trail import part_of, replay
-from whyrank.types import Expansion
+from whyrank.testing.fakes import ScriptedLlm
+from whyrank.types.query import Expansion
+from whyrank.types.results import Results
+from whyrank.types.trail import part_of, replay
 
 QUESTION = "what does Robin drink?"
 VARIANTS = json.dumps({"variants": ["beverage of Robin", "hot leaves in a cup"]})
@@ -133,6 +133,60 @@ def test_a_failure_or_an_empty_answer_leaves_the_question_as_it_is(tmp_path: Pat
         plain, wide = engine.search(QUESTION), engine.search(QUESTION, expand=True)
         assert codes(wide) == ["expansion-off"]
         assert [(hit.id, hit.key) for hit in wide] == [(hit.id, hit.key) for hit in plain]
+
+
+REFUSALS = [
+    "I'm sorry, but I can't help with that.",
+    "I’m sorry, I can’t assist with this request.\nPlease ask about something else.",
+    "Sorry, I am not able to answer that.",
+    "I cannot provide that information.",
+    "I can't help with questions about private persons.",
+    "I don't have access to your notes.",
+    "Unfortunately, I don't have any record of Robin.",
+    "As an AI language model, I do not drink.",
+    "**As an AI**, I have no beverages.",
+    "I'm just an AI, so I cannot know.",
+    "<think>they want gossip</think>I must decline to share this, sorry. I won't discuss people.",
+    "Es tut mir leid, aber ich kann dabei nicht helfen.",
+    "Je suis désolé, mais je ne peux pas répondre.",
+    "Lo siento, no puedo ayudar con eso.",
+    "К сожалению, я не могу ответить.",
+    "抱歉，我无法回答这个问题。",
+    "申し訳ありませんが、お答えできません。",
+]
+
+
+@pytest.mark.parametrize("mode", ["hyde", "variants"])
+@pytest.mark.parametrize("said", REFUSALS)
+def test_an_answer_that_refuses_is_no_wording(said: str, mode: str) -> None:
+    refused = expander(ScriptedLlm(said), mode).widened(QUESTION)
+    assert refused.expansion is None
+    [notice] = refused.notices
+    assert notice.code == "expansion-off"
+    assert "asked as it is: it refused: " in notice.message
+
+
+def test_of_several_wordings_the_refusing_ones_are_left_out() -> None:
+    said = json.dumps({"variants": ["I'm sorry, but I can't rephrase this", "beverage of Robin"]})
+    widened = expander(ScriptedLlm(said), "variants").widened(QUESTION)
+    assert widened.expansion == Expansion("variants", ("beverage of Robin",))
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "I can't eat nuts, so the cake is made with oats.",
+        "I'm sorry for missing your birthday, wrote Robin.",
+        "I won't be in the office on Fridays.",
+        "As an aid to memory Robin keeps a list of teas.",
+        "I am an airport planner and drink coffee.",
+        "Sorry seems to be the hardest word is on the playlist.",
+        "Leider regnet es in Kiel.",
+    ],
+)
+def test_a_note_that_apologises_is_a_wording(note: str) -> None:
+    widened = expander(ScriptedLlm(note)).widened(QUESTION)
+    assert widened.expansion == Expansion("hyde", (note,))
 
 
 def test_without_a_language_model_a_notice_says_what_to_set(tmp_path: Path) -> None:

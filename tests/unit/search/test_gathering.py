@@ -13,7 +13,7 @@ import pytest
 import whyrank
 from whyrank.ranking.recipes import RECIPES
 from whyrank.ranking.reranking import Rerank
-from whyrank.testing.reranker import SharedWords
+from whyrank.testing.fakes import SharedWords
 
 FACTS = (
     "tea tea tea tea, and more tea",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whyrank.search.halves import WORDS_OF_EACH, halved_questions
+from whyrank.search.calibrator import WORDS_OF_EACH, halved_questions
 
 TEXTS = [
     "The kettle whistles loudly. Copper pipes freeze in January.",

@@ -8,18 +8,18 @@ from dataclasses import replace
 import pytest
 
 from whyrank.analysis.names import probe_for
-from whyrank.hits import Results
 from whyrank.ingest.entries import entry_for
-from whyrank.ports import Changes, Store
+from whyrank.protocols import Changes, Store
+from whyrank.ranking.parameters import Adjustments, adjusted
 from whyrank.ranking.recipes import RECIPES, Recipe
-from whyrank.ranking.settings import Adjustments, adjusted
-from whyrank.search.mentions import mentions
+from whyrank.search.entities import mentions
 from whyrank.search.searcher import Searcher
-from whyrank.testing.embedder import WordDirections
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.trail import part_of
-from whyrank.types import ONCE, Join, Memory, Query, Repeats, Run, Scope, Where
+from whyrank.types.memory import Memory, Scope
+from whyrank.types.query import ONCE, Join, Query, Repeats, Run, Where
+from whyrank.types.results import Results
+from whyrank.types.trail import part_of
 
 BOOSTED = adjusted(RECIPES["keyword"], Adjustments(entity_boost=5.0))
 
@@ -117,10 +117,9 @@ def test_mentions_are_counted_word_by_word() -> None:
     assert mentions("", probe_for("tea")) == 0
 
 
-def test_openvault_asks_for_no_short_words_and_says_when_none_are_left() -> None:
+def test_openvault_asks_for_short_words_only_where_there_are_no_others() -> None:
     store = filled([fact("m_1", "go to the ui"), fact("m_2", "tea")])
-    results = Searcher(store, WordDirections(), "en").search(Query("go ui", Where(now=NOW)), RECIPES["openvault"])
-    assert results.analysis.terms == ()
-    assert "no-terms" in {notice.code for notice in results.notices}
+    assert search(store, "go ui", RECIPES["openvault"]).analysis.terms == ("go", "ui")
+    assert search(store, "go ui tea", RECIPES["openvault"]).analysis.terms == ("tea",)
     usual = adjusted(RECIPES["openvault"], Adjustments(analysis="standard"))
-    assert search(store, "go ui", usual).analysis.terms == ("go", "ui")
+    assert search(store, "go ui tea", usual).analysis.terms == ("go", "ui", "tea")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 import whyrank
-from whyrank.hits import Results
 from whyrank.ranking.recipes import recipe_named
+from whyrank.types.results import Results
 
 POOL = 24  # sources that each run of the recipe openclaw brings
 

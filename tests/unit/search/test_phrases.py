@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import whyrank
-from whyrank.interfaces import shapes
+from whyrank.interfaces import serialize
 
 JOINED = ("one night-shift", "two nightShift", "three night_shift", "four night shift")
 LATER = ("a late night-shift", "a late nightShift", "no late night shift")
@@ -46,7 +46,7 @@ def test_words_side_by_side_are_found_joined_or_not(
 def test_what_was_found_is_marked(engine: whyrank.Engine, syntax: str) -> None:
     def marked(phrase: str) -> set[str]:
         found = engine.search(phrase, limit=20, syntax=syntax, recipe="keyword")
-        return {hit["snippet"] for hit in shapes.results(found)["hits"]}
+        return {hit["snippet"] for hit in serialize.results(found)["hits"]}
 
     assert {"one **night**-**shift**", "two **nightShift**", "three **night_shift**"} < marked('"night shift"')
     assert marked('"late night shift"') == {

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import whyrank
-from whyrank.engine import Engine
+from whyrank.engine.engine import Engine
 from whyrank.ranking.recipes import RECIPES, Plan, Recipe
 from whyrank.ranking.stages import GroupBySource
-from whyrank.testing.reranker import SharedWords
+from whyrank.testing.fakes import SharedWords
 
 QUESTION = "green tea for Ann"
 FACTS = (
@@ -86,6 +86,7 @@ def test_a_reranker_is_asked_once_and_has_the_last_word_by_any_settings(folder: 
     assert [(hit.id, hit.score) for hit in pooled.ranked()] == [(hit.id, hit.score) for hit in results]
     assert [type(stage).__name__ for stage in pooled.recipe(recency_weight=0.5).stages] == [
         "NameFirst",
+        "SameLanguage",
         "Recency",
         "Rerank",
         "GroupBySource",

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 import whyrank
-from whyrank.columns import Candidate
-from whyrank.hits import Context, Ranking
 from whyrank.ingest.entries import entry_for
-from whyrank.ports import Changes
+from whyrank.protocols import Changes
 from whyrank.ranking.recipes import recipe_named
 from whyrank.search.searcher import Searcher
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types import ONCE, Join, Query, Repeats, Run, Scope, Where
+from whyrank.types.columns import Candidate
+from whyrank.types.memory import Scope
+from whyrank.types.query import ONCE, Join, Query, Repeats, Run, Where
+from whyrank.types.results import Context, Ranking
 
 
 class Leaky(MemoryStore):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import whyrank
-from whyrank.analysis.spellings import are_spellings, plain_spellings
-from whyrank.analysis.words import foreign_stems, german_stems
-from whyrank.types import Memory
+from whyrank.analysis.accents import are_spellings, plain_spellings
+from whyrank.analysis.tokenizer import foreign_stems, german_stems
+from whyrank.types.memory import Memory
 
 TEXTS = (
     "The café at the station opens at six", "A cafe in the old town closes at nine",

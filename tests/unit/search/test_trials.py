@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from whyrank.ingest.entries import entry_for
-from whyrank.ports import Changes
+from whyrank.protocols import Changes
+from whyrank.ranking.parameters import Adjustments, adjusted
 from whyrank.ranking.recipes import RECIPES
-from whyrank.ranking.settings import Adjustments, adjusted
+from whyrank.search.candidates import origins_by_recipe
 from whyrank.search.searcher import Searcher
-from whyrank.search.trials import origins_by_recipe
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
-from whyrank.types import Memory, Query, Source
+from whyrank.testing.fakes import WordDirections
+from whyrank.types.memory import Memory, Source
+from whyrank.types.query import Query
 
 TEXTS = ["green tea in the morning", "black tea at night", "the morning train", "night train to the sea", "tea tea tea"]
 

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from whyrank.ingest.entries import content_hash, entry_for
-from whyrank.ports import Changes
-from whyrank.storage.sqlite.postings import addends
+from whyrank.protocols import Changes
+from whyrank.storage.sqlite.postings import scorer
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.trail import TermValue
-from whyrank.types import GLOBAL, Signal, Source, Where
+from whyrank.types.memory import GLOBAL, Source
+from whyrank.types.query import Signal, Where
+from whyrank.types.trail import TermValue
 
 EVERYTHING = Where(frozenset({GLOBAL}), now=NOW)
 MEMORIES = 3_000  # every one of them holds both terms: 3,000 places and frequencies of 8 bytes each are 96 kB
@@ -73,14 +74,14 @@ def test_of_many_answers_that_nobody_reads_the_first_are_written_out(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[int] = []
-    look_up = addends._written_out
+    look_up = scorer._written_out
 
     def noted(*asked: object) -> object:
         written.append(1)
         return look_up(*asked)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(addends, "_written_out", noted)
-    kept = [scored(store) for _ in range(addends._UNREAD_KEPT)]
+    monkeypatch.setattr(scorer, "_written_out", noted)
+    kept = [scored(store) for _ in range(scorer._UNREAD_KEPT)]
     assert written == []
     kept += [scored(store) for _ in range(3)]
     assert written == [1] * 3
@@ -90,7 +91,7 @@ def test_answers_nobody_keeps_are_never_written_out(store: SqliteStore, monkeypa
     def refused(*asked: object) -> object:
         raise AssertionError("nobody reads it")
 
-    monkeypatch.setattr(addends, "_written_out", refused)
+    monkeypatch.setattr(scorer, "_written_out", refused)
     for number in range(3):
         assert scored(store).values["m_0"] > 0.0
         write(store, number)

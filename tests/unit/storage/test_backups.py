@@ -16,12 +16,12 @@ import pytest
 import whyrank
 from tests.damage import pages_of, zero
 from tests.kills import killer
-from whyrank.engine import Engine
+from whyrank.engine.engine import Engine
 from whyrank.errors import ConfigError, SchemaTooNew, StoreDamaged, StoreFull
-from whyrank.hits import memory_of
-from whyrank.storage.sqlite import copying
+from whyrank.storage.sqlite import copies
 from whyrank.storage.sqlite.connection import Connection, connect
 from whyrank.storage.sqlite.migrations import MIGRATIONS
+from whyrank.types.results import memory_of
 
 OLD_STORES = Path(__file__).parent.parent.parent / "golden/stores"
 
@@ -163,7 +163,7 @@ def test_a_backup_that_finds_no_room_leaves_nothing(
 
     with opened(store) as engine:
         engine.add("Robin prefers tea")
-        monkeypatch.setattr(copying, "connect", small)
+        monkeypatch.setattr(copies, "connect", small)
         with pytest.raises(StoreFull):
             engine.backup(store.with_name("copy.db"))
     assert not [*store.parent.glob("*copy.db*")]
@@ -216,7 +216,7 @@ def test_a_killed_backup_leaves_the_one_before_or_the_new_one(store: Path, opene
         engine.backup(target)
         engine.add("Suzy prefers coffee")
     seen: set[int] = set()
-    with killer(BACKUP, "sqlite/backups.py", "sqlite/copying.py") as killing:
+    with killer(BACKUP, "sqlite/backups.py", "sqlite/copies.py") as killing:
         for at in spread(killing.events(lambda: [store, alone(store.with_name("whole"), target)])):
             place = alone(store.with_name("killed"), target)
             assert killing.killed(at, store, place)
@@ -445,7 +445,7 @@ def test_a_killed_restore_leaves_the_store_wholly_old_or_wholly_new(
         engine.list()
     new = {f"the boat number {number} is blue" for number in range(70)}
     seen = []
-    with killer(RESTORE, "sqlite/backups.py", "sqlite/copying.py") as killing:
+    with killer(RESTORE, "sqlite/backups.py", "sqlite/copies.py") as killing:
         for at in spread(killing.events(lambda: [alone(store.with_name("whole"), store), target])):
             place = alone(store.with_name("killed"), store)
             assert killing.killed(at, place, target)

@@ -14,17 +14,19 @@ from numpy.typing import NDArray
 
 import whyrank
 from tests.processes import started
-from whyrank import config
-from whyrank.engine import Engine
+from whyrank.config import load as config
+from whyrank.engine.engine import Engine
+from whyrank.engine.spaces import Makers
 from whyrank.errors import Conflict, ProviderRefused, ProviderUnavailable, StoreDamaged
-from whyrank.ports import Embedder
-from whyrank.serving import Makers
-from whyrank.storage.sqlite import mending
-from whyrank.storage.sqlite.catalogue import BLOCK
-from whyrank.storage.sqlite.sealed import unseal
+from whyrank.protocols import Embedder
+from whyrank.storage.sqlite.check import check_store
+from whyrank.storage.sqlite.checksums import check_body
+from whyrank.storage.sqlite.doc_values import BLOCK
+from whyrank.storage.sqlite.repair import repair_store
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
-from whyrank.types import Memory, Scope, Where
+from whyrank.testing.fakes import WordDirections
+from whyrank.types.memory import Memory, Scope
+from whyrank.types.query import Where
 
 MODELS: dict[str, Embedder] = {"small": WordDirections(16, "small"), "large": WordDirections(48, "large")}
 SECRET = "Xyzzyplugh drinks quinoa lemonade"
@@ -195,7 +197,7 @@ def test_a_vector_that_a_text_gets_is_that_of_all_who_say_it(path: Path) -> None
     with engine._store.reading():
         reader = engine._store._database.reader()  # type: ignore[attr-defined]
         [[entries]] = reader.execute("SELECT entries FROM sign_blocks WHERE scope = 'user:1'").fetchall()
-    assert np.count_nonzero(np.frombuffer(unseal(entries, model.fingerprint, "user:1", 0), "<i8")) == 2
+    assert np.count_nonzero(np.frombuffer(check_body(entries, model.fingerprint, "user:1", 0), "<i8")) == 2
     bare.close()
     engine.close()
 
@@ -307,8 +309,8 @@ def test_a_row_whose_number_was_damaged_refuses_a_change_and_keeps_nobody_from_t
     engine.update(good.id, text="Kim drinks cocoa")
     assert engine.search("cocoa")[0].id == good.id
     engine.close()
-    assert mending.examined(path, lambda *_: None)
-    mending.mended(path, lambda *_: None)
+    assert check_store(path, lambda *_: None)
+    repair_store(path, lambda *_: None)
     with opened(path) as again:
         again.update(bad.id, text="Robin drinks milk")
         assert again.search("milk")[0].id == bad.id
@@ -321,5 +323,5 @@ def test_a_list_of_names_that_holds_something_else_is_found_by_whoever_looks_for
     [fact] = stored(engine, "Robin drinks tea")
     engine.close()
     damaged(path, "UPDATE memories SET aliases = ? WHERE id = ?", names, fact.id)
-    found = mending.examined(path, lambda *_: None)
+    found = check_store(path, lambda *_: None)
     assert [finding.names for finding in found if finding.code == "fields"] == [(fact.id,)]

@@ -17,7 +17,7 @@ import pytest
 
 import whyrank
 from tests.processes import started
-from whyrank.engine import Engine
+from whyrank.engine.engine import Engine
 from whyrank.errors import StoreUnavailable
 from whyrank.storage.sqlite import database as databases
 from whyrank.storage.sqlite.connection import connect

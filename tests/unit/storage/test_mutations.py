@@ -27,12 +27,12 @@ from tests.mutations import (
     opened,
     tables_in,
 )
-from whyrank.checkups import Checkup
 from whyrank.errors import SchemaTooNew, StoreDamaged
+from whyrank.storage.sqlite.check import Checkup
+from whyrank.storage.sqlite.checksums import vector_checksum
 from whyrank.storage.sqlite.connection import connect
 from whyrank.storage.sqlite.migrations import MIGRATIONS
 from whyrank.storage.sqlite.schema import APPLICATION_ID
-from whyrank.storage.sqlite.sealed import vector_checksum
 
 ROWS = 2  # of each table that are deleted, one after the other
 SEEDS, PARTS, REPAIRED_EVERY = 200, 4, 10

@@ -10,13 +10,14 @@ import pytest
 
 import whyrank
 from tests.damage import ask, told
-from whyrank.analysis.entries import entry_for
+from whyrank.analysis.document import entry_for
 from whyrank.analysis.names import probe_for
-from whyrank.ports import Changes
+from whyrank.protocols import Changes
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.schema import prepare
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.types import Memory, Scope, Where
+from whyrank.types.memory import Memory, Scope
+from whyrank.types.query import Where
 
 HOME, ELSEWHERE = Scope("user", "1"), Scope("user", "2")
 WORDS = "SELECT word FROM name_words ORDER BY word"

@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 
 import whyrank
 from tests.processes import started
-from whyrank import config
-from whyrank.engine import Engine
+from whyrank.config import load as config
+from whyrank.engine.engine import Engine
 from whyrank.errors import StoreLocked
 from whyrank.ingest.entries import content_hash, entry_for
-from whyrank.ports import Arrival, Changes
+from whyrank.protocols import Arrival, Changes
 from whyrank.storage.sqlite.connection import connect
-from whyrank.storage.sqlite.locking import locked
+from whyrank.storage.sqlite.lock import locked
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
-from whyrank.types import GLOBAL, Memory, Scope, Where
+from whyrank.testing.fakes import WordDirections
+from whyrank.types.memory import GLOBAL, Memory, Scope
+from whyrank.types.query import Where
 
 EVERYTHING = Where(frozenset({GLOBAL}))
 SECRET = "Xyzzyplugh drinks quinoa lemonade"

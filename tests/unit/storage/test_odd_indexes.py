@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import whyrank
-from whyrank.engine import Engine
+from whyrank.engine.engine import Engine
 from whyrank.errors import StoreDamaged
-from whyrank.storage.sqlite import vectors
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.postings import segments
+from whyrank.storage.sqlite.vectors import index
 
 from ...damage import ask, settled, told
 from .test_odd_types import damage
@@ -157,7 +157,7 @@ def test_a_merge_that_cannot_have_come_so_far_begins_again(
 def test_signs_of_another_size_are_made_from_the_vectors(
     store: Path, wanted: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "EXACT_ROWS", 0)
+    monkeypatch.setattr(index, "EXACT_ROWS", 0)
     assert damage(store, "sign_blocks", "first", [-64])
     with whyrank.open(store) as memory:
         assert [hit.memory.id for hit in memory.search("cake", recipe="vector", limit=20)] == [

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import whyrank
-from whyrank.checkups import Checkup
-from whyrank.hits import Results
+from whyrank.storage.sqlite.check import Checkup
+from whyrank.types.results import Results
 
 from ...damage import settled, told
 

@@ -11,7 +11,7 @@ import pytest
 
 import whyrank
 from whyrank.errors import ConfigError
-from whyrank.storage.sqlite.copying import copy_store
+from whyrank.storage.sqlite.copies import copy_store
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions are those of POSIX")
 

@@ -13,27 +13,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyrank.analysis.datewords import is_mark
-from whyrank.hits import forgotten, memory_of
+from whyrank.analysis.dates import is_mark
 from whyrank.ingest.entries import entry_for
 from whyrank.kernel import COMPILED, Kernel
-from whyrank.ports import Changes, Entry
-from whyrank.storage.fields import GRAMS, WORDS
-from whyrank.storage.sqlite import indexes, selection, writing
+from whyrank.protocols import Changes, Entry
+from whyrank.storage.bm25 import GRAMS, WORDS
+from whyrank.storage.sqlite import indexes, top_k
+from whyrank.storage.sqlite import writer as writer_module
+from whyrank.storage.sqlite.checksums import ChecksumError, add_checksum, check_body
 from whyrank.storage.sqlite.connection import run_script
 from whyrank.storage.sqlite.database import Database
 from whyrank.storage.sqlite.indexes import prepare_index
 from whyrank.storage.sqlite.migrations import give_tokens_rows, number_pages
-from whyrank.storage.sqlite.postings import pages, pruning, scores, segments, spans
+from whyrank.storage.sqlite.postings import directory, format, scorer, segments
+from whyrank.storage.sqlite.postings.format import Text, invert, key_of, merged
 from whyrank.storage.sqlite.postings.index import PostingsIndex
-from whyrank.storage.sqlite.postings.inversion import Text, invert, key_of, merged
-from whyrank.storage.sqlite.postings.texts import pack, unpack
-from whyrank.storage.sqlite.sealed import BrokenSeal, seal, unseal
+from whyrank.storage.sqlite.postings.segments import pack, unpack
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.memory_store import MemoryStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.trail import TermValue
-from whyrank.types import GLOBAL, Memory, Run, Scope, Source, Where
+from whyrank.types.memory import GLOBAL, Memory, Scope, Source
+from whyrank.types.query import Run, Where
+from whyrank.types.results import forgotten, memory_of
+from whyrank.types.trail import TermValue
 
 EVERYTHING = Where(now=NOW)
 VOCABULARY = ("tea", "green", "pot", "kettle", "boil", "water", "leaves", "cup")
@@ -43,8 +45,8 @@ VOCABULARY = ("tea", "green", "pot", "kettle", "boil", "water", "leaves", "cup")
 def _small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flush every three memories, merge two segments at a time in tiny steps, so that small worlds reach every path."""
     monkeypatch.setattr(segments, "FRESH_MEMORIES", 3)
-    monkeypatch.setattr(segments, "POSTINGS_PER_STEP", 5)
-    monkeypatch.setattr(pages, "PAGE_BYTES", 64)
+    monkeypatch.setattr(segments, "POSTINGS_PER_STEP", 8)
+    monkeypatch.setattr(format, "PAGE_BYTES", 64)
 
 
 def told(run: Run) -> dict[str, float]:
@@ -146,11 +148,11 @@ def test_reading_long_lists_only_where_they_can_win_changes_nothing(
         for changes in history:
             store.write(changes)
         exhaustive = store.keyword(terms, where, limit, repeats=repeats)
-        patch.setattr(pruning, "LONG_FROM", 0)
-        patch.setattr(pruning, "LONG_SHARE", 0.3)
-        patch.setattr(pruning, "LATER_SHARE", 1e9)  # whatever is long is left for later
-        patch.setattr(pruning, "ENOUGH", 0)
-        patch.setattr(selection, "MORE", 0)  # so that few are enough, and many can be passed over
+        patch.setattr(scorer, "LONG_FROM", 0)
+        patch.setattr(scorer, "LONG_SHARE", 0.3)
+        patch.setattr(scorer, "LATER_SHARE", 1e9)  # whatever is long is left for later
+        patch.setattr(scorer, "ENOUGH", 0)
+        patch.setattr(top_k, "MORE", 0)  # so that few are enough, and many can be passed over
         opened = SqliteStore(Path(place) / "memory.db", "postings")
         pruned = opened.keyword(terms, where, limit, repeats=repeats)
         assert [candidate.id for candidate in pruned.candidates] == [c.id for c in exhaustive.candidates]
@@ -169,8 +171,8 @@ def test_chunks_of_one_file_that_alone_can_win_do_not_hide_other_files(
         store.write(Changes(put=[entry_for(chunk, "en")]))
     # Everything holds "tea", so its list waits; without it two chunks are the best two, and of one file.
     for name, value in {"LONG_FROM": 0, "LONG_SHARE": 0.9, "LATER_SHARE": 1e9, "ENOUGH": 0}.items():
-        monkeypatch.setattr(pruning, name, value)
-    monkeypatch.setattr(selection, "MORE", 0)
+        monkeypatch.setattr(scorer, name, value)
+    monkeypatch.setattr(top_k, "MORE", 0)
     with store.view() as view:
         found = PostingsIndex(kernel=kernel).run(view, ["pot", "tea"], EVERYTHING, "or", 2)
     assert sorted(found.rows.ids) == ["m_0", "m_1", "m_2"]
@@ -190,7 +192,7 @@ def test_scores_taken_from_the_sums_of_a_run_are_those_of_the_trail_to_the_bit(
         ids = [f"m_{number}" for number in range(len(texts))]
         listed = told(store.keyword(terms, EVERYTHING, None))
         [simple] = store.score(ids, terms, None, "", EVERYTHING)
-        patch.setattr(scores.Scores, "is_simple", False)
+        patch.setattr(scorer.Scores, "is_simple", False)
         opened = SqliteStore(Path(place) / "memory.db", "postings")
         [term_by_term] = opened.score(ids, terms, None, "", EVERYTHING)
         assert dict(simple.values) == dict(term_by_term.values)
@@ -223,7 +225,7 @@ def merge_all(store: SqliteStore) -> None:
 def test_what_is_written_one_by_one_is_rewritten_only_a_few_times(tmp_path: Path) -> None:
     store = filled(tmp_path / "memory.db", 96)
     merge_all(store)
-    sizes = [segment.memories for segment in spans.live_segments(store._database.reader(), "global")]
+    sizes = [segment.memories for segment in directory.live_segments(store._database.reader(), "global")]
     # 96 memories are 32 flushes of three; each segment is larger than all behind it, so there are at most five.
     assert sum(sizes) == 96
     assert all(size > sum(sizes[place + 1 :]) for place, size in enumerate(sizes))
@@ -258,7 +260,7 @@ def test_segments_of_a_bulk_are_merged_many_at_once(tmp_path: Path, monkeypatch:
         put = [entry_for(fact(f"m_{number}", f"tea number{number}"), "en") for number in range(start, start + 3)]
         store.write(Changes(put=put))
         merge_all(store)
-        sizes.append([one.memories for one in spans.live_segments(store._database.reader(), "global")])
+        sizes.append([one.memories for one in directory.live_segments(store._database.reader(), "global")])
     assert sizes == [[3], [3, 3], [3, 3, 3], [12]]
     assert {*told(store.keyword(["tea"], EVERYTHING, None))} == {f"m_{number}" for number in range(12)}
     store.close()
@@ -274,7 +276,7 @@ def test_segments_of_a_bulk_that_was_killed_are_merged_by_the_next_writes(
         store.write(Changes(put=put))  # and nobody settles it
     store.close()
     assert live_sizes(tmp_path / "memory.db") == [3, 3, 3, 3]
-    for _ in range(50):  # whoever writes merges a little, here five postings of some 150
+    for _ in range(50):  # whoever writes merges a little, here eight postings of some 200
         store = SqliteStore(tmp_path / "memory.db")
         store.write(Changes())
         store.close()
@@ -283,7 +285,7 @@ def test_segments_of_a_bulk_that_was_killed_are_merged_by_the_next_writes(
 
 def live_sizes(path: Path) -> list[int]:
     store = SqliteStore(path)
-    sizes = [segment.memories for segment in spans.live_segments(store._database.reader(), "global")]
+    sizes = [segment.memories for segment in directory.live_segments(store._database.reader(), "global")]
     store.close()
     return sizes
 
@@ -294,7 +296,7 @@ def test_a_few_memories_are_no_reason_to_rewrite_many(tmp_path: Path) -> None:
     # Three new ones are less than an eighth of 45.
     store.write(Changes(put=[entry_for(fact(f"m_{number}", "tea"), "en") for number in range(45, 48)]))
     store.settle([GLOBAL])
-    sizes = [segment.memories for segment in spans.live_segments(store._database.reader(), "global")]
+    sizes = [segment.memories for segment in directory.live_segments(store._database.reader(), "global")]
     assert sizes == [45, 3]
     store.close()
 
@@ -494,12 +496,12 @@ def test_texts_become_pages_and_come_back() -> None:
     texts = [Text(3, ["tea", "pot", "tea"], True), Text(70, ["pot"], False), Text(71, ["tea"] * 300, True)]
     inverted = invert(texts)
     words = inverted[WORDS]
-    assert [first for first, _ in pages.pages(words, 3)] == sorted([key_of("tea"), key_of("pot")])
+    assert [first for first, _ in format.pages(words, 3)] == sorted([key_of("tea"), key_of("pot")])
     found = {}
-    for _, part in pages.pages(words, 3):
-        page = pages.read(part)
+    for _, part in format.pages(words, 3):
+        page = format.read(part)
         for term in ("tea", "pot"):
-            listed = pages.list_of(page, key_of(term), 3)
+            listed = format.list_of(page, key_of(term), 3)
             if listed is not None:
                 found[term] = listed
     assert found["tea"].numbers.tolist() == [3, 71]
@@ -585,13 +587,13 @@ def test_a_turn_that_is_stored_again_keeps_its_neighbours(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("blob", [b"", b"\0\0\0\0", b"\1\2\3\4\5"])
 def test_what_was_never_sealed_is_not_believed(blob: bytes) -> None:
-    with pytest.raises(BrokenSeal):
-        unseal(blob)
-    assert bytes(unseal(seal(b"tea"))) == b"tea"
+    with pytest.raises(ChecksumError):
+        check_body(blob)
+    assert bytes(check_body(add_checksum(b"tea"))) == b"tea"
 
 
 def test_a_scope_that_is_rewritten_often_is_renumbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "LOOKED_AT_EVERY", 32)
+    monkeypatch.setattr(writer_module, "LOOKED_AT_EVERY", 32)
     served, oracle = SqliteStore(tmp_path / "memory.db", "postings"), MemoryStore()
     for round_ in range(12):
         for number in range(9):
@@ -664,9 +666,9 @@ def test_packed_tokens_are_found_changed_or_in_another_row(letters: int) -> None
     packed = pack(tokens, 7)
     assert unpack(packed, 7) == tokens
     assert unpack(zlib.compress(" ".join(tokens).encode()), 7) == tokens  # as earlier versions packed them
-    with pytest.raises(BrokenSeal):
+    with pytest.raises(ChecksumError):
         unpack(packed, 8)
-    with pytest.raises(BrokenSeal):
+    with pytest.raises(ChecksumError):
         unpack(packed[:-6] + b"x" + packed[-5:], 7)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whyrank.storage.sqlite.postings.pruning import LONG_FROM, for_later
+from whyrank.storage.sqlite.postings.scorer import LONG_FROM, for_later
 
 MEMORIES = 100_000  # so that a list is long from 3,126 entries on
 

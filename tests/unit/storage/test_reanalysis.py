@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 import whyrank
-from whyrank.storage.sqlite.postings.inversion import Text, invert
-from whyrank.storage.sqlite.postings.pages import pages
-from whyrank.storage.sqlite.postings.texts import pack
-from whyrank.storage.sqlite.records import RECORD, decoded
-from whyrank.storage.sqlite.sealed import seal, unseal
+from whyrank.storage.sqlite.checksums import add_checksum, check_body
+from whyrank.storage.sqlite.doc_values import RECORD, decoded
+from whyrank.storage.sqlite.postings.format import Text, invert, pages
+from whyrank.storage.sqlite.postings.segments import pack
 
 MEMORIES = 150  # two whole blocks of records and signs, and a segment of postings
 
@@ -56,7 +55,7 @@ def another_record(connection: sqlite3.Connection) -> None:
     records["words"][3] = 77
     assert records.dtype == RECORD
     connection.execute(
-        "UPDATE records SET records = ? WHERE scope = 'global' AND first = 0", (seal(records.tobytes()),)
+        "UPDATE records SET records = ? WHERE scope = 'global' AND first = 0", (add_checksum(records.tobytes()),)
     )
 
 
@@ -73,8 +72,8 @@ def other_postings(connection: sqlite3.Connection) -> None:
 
 def other_signs(connection: sqlite3.Connection) -> None:
     [(blob, *place)] = connection.execute("SELECT signs, space, scope, first FROM sign_blocks WHERE first = 0")
-    signs = ~np.frombuffer(unseal(blob, *place), np.uint64)
-    connection.execute("UPDATE sign_blocks SET signs = ? WHERE first = 0", (seal(signs.tobytes()),))
+    signs = ~np.frombuffer(check_body(blob, *place), np.uint64)
+    connection.execute("UPDATE sign_blocks SET signs = ? WHERE first = 0", (add_checksum(signs.tobytes()),))
 
 
 def test_a_sound_store_is_found_sound_and_told_of(path: Path) -> None:

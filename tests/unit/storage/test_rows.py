@@ -12,11 +12,11 @@ import pytest
 import whyrank
 from tests.damage import ask, told
 from whyrank.ingest.entries import content_hash, entry_for
-from whyrank.ports import Waiting
+from whyrank.protocols import Waiting
 from whyrank.storage.sqlite.rows import COLUMNS, fetched, to_row
 from whyrank.storage.sqlite.store import SqliteStore
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types import Memory
+from whyrank.types.memory import Memory
 
 
 def row_of(memory: Memory) -> tuple[Any, ...]:

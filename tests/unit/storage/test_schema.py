@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from whyrank.errors import SchemaTooNew, StoreDamaged, StoreError
+from whyrank.storage.sqlite.check import check_store
 from whyrank.storage.sqlite.database import Database
-from whyrank.storage.sqlite.mending import examined
 from whyrank.storage.sqlite.migrations import MIGRATIONS, Migration
 from whyrank.storage.sqlite.schema import APPLICATION_ID, prepare
 from whyrank.storage.sqlite.store import SqliteStore
@@ -114,7 +114,7 @@ def test_a_store_from_before_the_first_release_is_refused_untouched(tmp_path: Pa
 def test_a_store_of_an_earlier_schema_lists_and_counts_what_it_has(tmp_path: Path, version: int) -> None:
     path = Path(shutil.copy(GOLDEN / f"schema{version}.db", tmp_path / "memory.db"))
     SqliteStore(path).close()
-    assert examined(path, lambda *_: None) == []
+    assert check_store(path, lambda *_: None) == []
     with closing(sqlite3.connect(path)) as connection:
         unlisted = "SELECT count(*) FROM posting_segments WHERE directory IS NULL"
         assert connection.execute(unlisted).fetchone() == (0,)

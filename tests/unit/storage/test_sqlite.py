@@ -14,17 +14,17 @@ import pytest
 import whyrank
 from whyrank.analysis.names import probe_for
 from whyrank.errors import StoreDamaged, StoreError, StoreFull, StoreLocked
-from whyrank.hits import Fetched, memory_of
 from whyrank.ingest.entries import entry_for
-from whyrank.ports import Changes
+from whyrank.protocols import Changes
 from whyrank.storage.sqlite.connection import sqlite3 as library  # type: ignore[attr-defined]
 from whyrank.storage.sqlite.connection import translated
 from whyrank.storage.sqlite.database import Database
-from whyrank.storage.sqlite.recent import _PLACES_KEPT, Places, RecentMemories
+from whyrank.storage.sqlite.row_cache import _PLACES_KEPT, Places, RowCache
 from whyrank.storage.sqlite.store import SqliteStore
-from whyrank.testing.embedder import WordDirections
+from whyrank.testing.fakes import WordDirections
 from whyrank.testing.store_contract import NOW, StoreContract, fact, ids
-from whyrank.types import Where
+from whyrank.types.query import Where
+from whyrank.types.results import Fetched, memory_of
 
 EMBEDDER = WordDirections()
 SPACE = EMBEDDER.fingerprint
@@ -272,7 +272,7 @@ def test_a_database_that_cannot_be_written_says_so(tmp_path: Path) -> None:
 
 
 def test_what_the_runs_of_a_search_have_met_is_known_however_much_was_met_before() -> None:
-    recent, ids = RecentMemories(), [f"m_{number}" for number in range(_PLACES_KEPT + 1)]
+    recent, ids = RowCache(), [f"m_{number}" for number in range(_PLACES_KEPT + 1)]
     first = Places(ids, list(range(len(ids))), ["global"] * len(ids), list(range(len(ids))))
     recent.learn(1, first)  # more than is kept
     recent.learn(1, Places(["m_x"], [9_999], ["global"], [9_999]))

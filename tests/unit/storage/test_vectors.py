@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from whyrank.errors import SpaceMismatch
 from whyrank.ingest.entries import entry_for
 from whyrank.kernel import COMPILED, Kernel
-from whyrank.ports import Changes
-from whyrank.storage.sqlite import comparing, signs, vectors
-from whyrank.storage.sqlite.records import BLOCK
+from whyrank.protocols import Changes
+from whyrank.storage.sqlite.doc_values import BLOCK
 from whyrank.storage.sqlite.store import SqliteStore
+from whyrank.storage.sqlite.vectors import index, quantization
 from whyrank.testing.store_contract import NOW, fact
-from whyrank.types import Run, Scope, Source, Where
+from whyrank.types.memory import Scope, Source
+from whyrank.types.query import Run, Where
 
 SPACE = "test/40"
 DIMENSIONS = 40  # no multiple of 64: the bits beyond must not count
@@ -27,9 +28,9 @@ KERNELS = (COMPILED, None) if COMPILED is not None else (None,)
 
 @pytest.fixture(autouse=True)
 def _signs_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "EXACT_ROWS", 10)
-    monkeypatch.setattr(comparing, "LOOKED_AT", 250)
-    monkeypatch.setattr(comparing, "COMPARED", 120)
+    monkeypatch.setattr(index, "EXACT_ROWS", 10)
+    monkeypatch.setattr(index, "LOOKED_AT", 250)
+    monkeypatch.setattr(index, "COMPARED", 120)
 
 
 def cloud(count: int = COUNT, seed: int = 1) -> NDArray[np.float32]:
@@ -163,7 +164,7 @@ def test_turns_are_mixed_on_both_paths(tmp_path: Path, monkeypatch: pytest.Monke
     both = points[30].astype(np.float64) + 0.5 * points[29]
     scores = {candidate.id: candidate.score for candidate in by_signs.candidates}
     assert scores["m_30"] == pytest.approx(float(both @ points[30]) / float(np.linalg.norm(both)), abs=1e-6)
-    monkeypatch.setattr(vectors, "EXACT_ROWS", 20_000)
+    monkeypatch.setattr(index, "EXACT_ROWS", 20_000)
     exactly = SqliteStore(tmp_path / "memory.db").nearest(points[30], SPACE, EVERYTHING, 60)
     assert [candidate.id for candidate in by_signs.candidates] == [candidate.id for candidate in exactly.candidates]
     store.close()
@@ -172,30 +173,30 @@ def test_turns_are_mixed_on_both_paths(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_distance_is_the_number_of_signs_that_differ(kernel: Kernel | None) -> None:
     points = np.array([[1, -1, 1], [1, 1, 1], [-1, 1, -1], [1, -1, 1]], np.float32)
-    question = signs.signs_of(points[:1])
-    found = signs.apart(signs.signs_of(points), question, np.array([True, True, True, False]), kernel)
-    assert found.distances.tolist() == [0, 1, 3, signs.FAR]
+    question = quantization.signs_of(points[:1])
+    found = quantization.apart(quantization.signs_of(points), question, np.array([True, True, True, False]), kernel)
+    assert found.distances.tolist() == [0, 1, 3, quantization.FAR]
     assert found.counts.tolist() == [1, 1, 0, 1, *[0] * 61]  # one at each distance but 2, of 64 signs
 
 
 def test_the_last_of_the_nearest_takes_its_equals_along() -> None:
-    def of(*distances: int) -> signs.Apart:
-        seen = [distance for distance in distances if distance != signs.FAR]
-        return signs.Apart(np.array(distances, np.uint16), np.bincount(seen, minlength=5))
+    def of(*distances: int) -> quantization.Apart:
+        seen = [distance for distance in distances if distance != quantization.FAR]
+        return quantization.Apart(np.array(distances, np.uint16), np.bincount(seen, minlength=5))
 
-    found = signs.nearest([of(0, 2, 1, 2), of(2, 3)], 3)
+    found = quantization.nearest([of(0, 2, 1, 2), of(2, 3)], 3)
     assert [places.tolist() for places in found] == [[0, 1, 2, 3], [0]]
-    masked = signs.nearest([of(signs.FAR, 2, 1, 2), of(2, 3)], 1)
+    masked = quantization.nearest([of(quantization.FAR, 2, 1, 2), of(2, 3)], 1)
     assert [places.tolist() for places in masked] == [[2], []]
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_numbers_are_added_where_signs_are_positive(kernel: Kernel | None) -> None:
-    held = signs.signs_of(np.array([[1, 1, -1], [-1, 1, 1], [-1, -1, -1]], np.float32))
-    numbers = signs.whole_numbers(np.array([0.5, -0.25, 1.0], np.float32))
+    held = quantization.signs_of(np.array([[1, 1, -1], [-1, 1, 1], [-1, -1, -1]], np.float32))
+    numbers = quantization.whole_numbers(np.array([0.5, -0.25, 1.0], np.float32))
     most = (2**24 - 1) // 3
     assert numbers[:4].tolist() == [round(most / 2), -round(most / 4), most, 0]
-    sums = signs.sums_under(held, np.array([1, 0, 2]), numbers, kernel)
+    sums = quantization.sums_under(held, np.array([1, 0, 2]), numbers, kernel)
     assert sums.tolist() == [float(numbers[1] + numbers[2]), float(numbers[0] + numbers[1]), 0.0]
 
 
@@ -203,15 +204,15 @@ def test_numbers_are_added_where_signs_are_positive(kernel: Kernel | None) -> No
 @pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 def test_compiled_loops_over_signs_give_what_numpy_gives(dimensions: int) -> None:
     chance = np.random.default_rng(dimensions)
-    held = signs.signs_of(chance.standard_normal((1_003, dimensions)).astype(np.float32))
+    held = quantization.signs_of(chance.standard_normal((1_003, dimensions)).astype(np.float32))
     asked = chance.standard_normal(dimensions).astype(np.float32)
-    question, numbers = signs.signs_of(asked[np.newaxis]), signs.whole_numbers(asked)
+    question, numbers = quantization.signs_of(asked[np.newaxis]), quantization.whole_numbers(asked)
     for mask in (None, chance.random(1_003) < 0.3):
-        compiled, plain = (signs.apart(held, question, mask, kernel) for kernel in (COMPILED, None))
+        compiled, plain = (quantization.apart(held, question, mask, kernel) for kernel in (COMPILED, None))
         assert compiled.distances.tolist() == plain.distances.tolist()
         assert compiled.counts.tolist() == plain.counts.tolist()
     places = chance.integers(0, 1_003, 200)
-    sums = [signs.sums_under(held, places, numbers, kernel).tolist() for kernel in (COMPILED, None)]
+    sums = [quantization.sums_under(held, places, numbers, kernel).tolist() for kernel in (COMPILED, None)]
     assert sums[0] == sums[1]
 
 
@@ -281,7 +282,7 @@ def test_a_turn_after_a_damaged_one_stays_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(COMPILED is None, reason="the package was built without a C compiler")
 def test_codes_follow_what_is_written_and_count_as_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "EXACT_ROWS", 20_000)
+    monkeypatch.setattr(index, "EXACT_ROWS", 20_000)
     points = cloud()
     kinds = (COMPILED, None)
     stores = [filled(tmp_path / f"{number}.db", points[:400], kernel=kernel) for number, kernel in enumerate(kinds)]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.faulty_server import Fault, FaultyServer
 from whyrank.errors import (
     ConfigError,
     ProviderError,
@@ -19,9 +20,8 @@ from whyrank.errors import (
     ProviderTimeout,
     ProviderUnavailable,
 )
-from whyrank.testing.faulty_server import Fault, FaultyServer
-from whyrank.transport.asking import Transport
-from whyrank.transport.endpoint import Endpoint, Key, Patience, checked_url, masked_url, without_users
+from whyrank.providers.endpoint import Endpoint, Key, Patience, checked_url, masked_url, without_users
+from whyrank.providers.http import Transport
 
 SECRET = "sk-very-secret-0123456789"
 PATIENCE = Patience(total_s=10.0)

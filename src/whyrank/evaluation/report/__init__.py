@@ -1,1 +1,1 @@
-"""The page of an evaluation, made of what was kept of it."""
+"""HTML report of an evaluation, rendered from its stored results."""

@@ -1,44 +1,51 @@
-"""`whyrank model` and `whyrank embed`: which embedding models there are, changing between them, and what waits."""
+"""`whyrank model` and `whyrank embed`: available models, model changes, and the embedding queue."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any, NamedTuple
 
-from ... import config as settings
-from ...access import served_card
-from ...embedding.models import Model, fetch, models
-from ...embedding.providers import NAMES, check_name
-from ...engine import Engine
+from ...config import load as settings
+from ...engine.engine import Engine
+from ...engine.open import open_engine, served_card
+from ...engine.spaces import ModelChange, SpaceState
 from ...errors import ConfigError, StoreError
-from ...opening import open_engine
-from ...spaces import ModelChange, SpaceState
-from ...wording import counted, on_one_line, which
-from .. import shapes, space_shapes
-from ..failures import OK, PINS_LOST, WAITING
+from ...formatting import counted, on_one_line, which
+from ...providers.names import NAMES, check_name, is_path, is_recorded_name
+from ...providers.registry import FetchedModel, Kind, Model, fetch, model_named, models
+from .. import serialize
+from ..errors import OK, PINS_LOST, WAITING
 from . import output
-from .verbs import open_existing, settings_of
+from .search import open_existing, settings_of
 
 _MEGABYTE = 1_000_000
+_RERANKERS = "hf:ORG/MODEL, ./FOLDER, none"
 
 
 def model(asked: argparse.Namespace) -> int:
-    """List the models, fetch one, change to one, go back, or drop one."""
+    """List the models, fetch one, change to one, add a second, go back, drop one, or set the reranker."""
     if asked.action in ("list", "rollback") and asked.name is not None:
         raise ConfigError(
             f"`whyrank model {asked.action}` takes no name", f"`whyrank model use {asked.name}` changes to one"
         )
-    if (asked.check or asked.force or asked.background) and asked.action != "use":
-        raise ConfigError("--check, --force and --background belong to `model use`", "leave them out")
-    if asked.action in ("use", "fetch", "drop") and asked.name is None:
-        raise ConfigError(f"which model to {asked.action} was not said", f"the models are {', '.join(NAMES)}")
-    if asked.action in ("use", "fetch"):
+    if (asked.check or asked.force) and asked.action != "use":
+        raise ConfigError("--check and --force belong to `model use`", "leave them out")
+    if asked.background and asked.action not in ("use", "add"):
+        raise ConfigError("--background belongs to `model use` and `model add`", "leave it out")
+    if (asked.pooling or asked.prompt) and asked.action not in ("use", "add", "fetch"):
+        raise ConfigError("--pooling and --prompt belong to `model use`, `add` and `fetch`", "leave them out")
+    if asked.action in ("use", "add", "fetch", "drop", "rerank") and asked.name is None:
+        known = f"{', '.join(NAMES)}, hf:ORG/MODEL, ./FOLDER" if asked.action != "rerank" else _RERANKERS
+        raise ConfigError(f"which model to {asked.action} was not said", f"the models are {known}")
+    if asked.action in ("use", "add", "fetch") and not is_path(asked.name):
         check_name(asked.name)
-    doing = {"list": _list, "fetch": _fetch, "use": _use, "rollback": _rollback, "drop": _drop}
-    return doing[asked.action](asked)
+    if (asked.pooling or asked.prompt) and not (is_path(asked.name) or is_recorded_name(asked.name)):
+        raise ConfigError(f"{asked.name} has its own pooling and prompt", "leave out --pooling and --prompt")
+    doing = {"list": _list, "fetch": _fetch, "use": _use, "add": _add, "rollback": _rollback, "drop": _drop}
+    return {**doing, "rerank": _rerank}[asked.action](asked)
 
 
-# -- what there is -----------------------------------------------------------------------------------------------------
+# -- listing -----------------------------------------------------------------------------------------------------------
 
 
 def _list(asked: argparse.Namespace) -> int:
@@ -47,22 +54,25 @@ def _list(asked: argparse.Namespace) -> int:
     vectors = {state.name: state.vectors for state in states}
     known = models(config.models, served_card(config))
     in_use = _in_use(config, states, known)
+    reranker = config["reranker.model"]
     if asked.json:
-        data = shapes.models(known, in_use, vectors, str(config.models))
-        output.say_json({**data, "spaces": space_shapes.spaces(states)})
+        data = serialize.models(known, {in_use, reranker}, vectors, str(config.models))
+        output.say_json({**data, "spaces": serialize.spaces(states)})
         return OK
     for found in known:
-        output.say(f"{'*' if found.name == in_use else ' '} {output.bold(found.name):12}  {found.about}")
+        mark = "*" if found.name == (in_use if found.kind == "embedding" else reranker) else " "
+        output.say(f"{mark} {output.bold(found.name):12}  {found.about}")
         output.say("    " + output.dim(" · ".join(_particulars(found, vectors.get(found.space, 0)))))
     named, origin = config.values["embedding"]
     by = origin if named == in_use else f"the store's own account ({origin} names {named})"
     output.say(f"* in use, by {by}; fetched models are kept in {config.models}")
+    output.say("any other in ONNX: `whyrank model use hf:ORG/MODEL` or a folder; a reranker: `whyrank model rerank …`")
     output.show_spaces(states)
     return OK
 
 
 def _in_use(config: settings.Config, states: list[SpaceState], known: tuple[Model, ...]) -> str:
-    """Return the model that answers: the store's own, or the one the settings name; words alone if they name none."""
+    """Return the model in use: `none` if configured so, else the store's serving one, else the configured."""
     named = str(config["embedding"])
     serving = next((state for state in states if state.role == "serving"), None)
     if named == "none" or serving is None:
@@ -78,13 +88,15 @@ def _particulars(found: Model, vectors: int) -> list[str]:
         told.append(f"knows {', '.join(found.languages)}")
     if found.space:
         told.append(f"{counted(vectors, 'vector')} here")
-    if found.bytes:
-        told.append(f"{found.bytes / _MEGABYTE:.0f} MB")
+    if size := found.bytes or found.fetched_bytes:
+        told.append(f"{size / _MEGABYTE:.0f} MB{'' if found.bytes else ' to fetch'}")
+    if found.licence:
+        told.append(found.licence)
     return [*told, "ready" if found.installed else f"not here yet: {found.needs}"]
 
 
 def _states(config: settings.Config) -> list[SpaceState]:
-    """Return every space in the store, if there is one; no model is loaded for that."""
+    """Return every space of the store, if it exists, without loading a model."""
     if not config.store.is_file():
         return []
     with open_engine(config.store, workspace=config.workspace, embedding="none") as engine:
@@ -96,11 +108,11 @@ def _states(config: settings.Config) -> list[SpaceState]:
 
 def _fetch(asked: argparse.Namespace) -> int:
     config = settings_of(asked)
-    fetched = not asked.dry_run and _fetched(asked, config)
-    found = _card(asked.name, config)
+    fetched = not asked.dry_run and _fetched(asked, config).is_new
+    found = model_named(asked.name, config.models, served_card(config))
     if asked.json:
         state = {"installed": found.installed, "needs": found.needs or None, "folder": str(config.models)}
-        output.say_json({"model": found.name, "fetched": fetched, **state, "format": shapes.FORMAT})
+        output.say_json({"model": found.name, "fetched": fetched, **state, "format": serialize.FORMAT})
     elif asked.dry_run and not found.installed:
         output.say(f"{found.name} would be fetched into {config.models}")
     else:
@@ -108,20 +120,16 @@ def _fetch(asked: argparse.Namespace) -> int:
     return OK
 
 
-def _fetched(asked: argparse.Namespace, config: settings.Config) -> bool:
+def _fetched(asked: argparse.Namespace, config: settings.Config, kind: Kind = "embedding") -> FetchedModel:
     with output.progress(asked.name, quiet=asked.json, unit="B") as tick:
-        return fetch(asked.name, config.models, tick)
-
-
-def _card(name: str, config: settings.Config) -> Model:
-    return next(found for found in models(config.models, served_card(config)) if found.name == name)
+        return fetch(asked.name, config.models, tick, kind=kind, pooling=asked.pooling, prompt=asked.prompt)
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
-class Change(NamedTuple):
-    """What changing to a model did, or would do; the JSON has the same fields."""
+class ModelReport(NamedTuple):
+    """Result of a model change or of its dry run; the JSON has the same fields."""
 
     model: str
     dry_run: bool
@@ -139,35 +147,35 @@ class Change(NamedTuple):
 
 
 def _use(asked: argparse.Namespace) -> int:
-    """Fetch, embed what the store holds, switch, and write the setting: till then the model before it serves."""
+    """Fetch a model, embed the store, switch, and write the setting; the old model serves until then."""
     config = settings_of(asked)
     served = served_card(config)
     if asked.name == served.name and served.needs:
         raise ConfigError(f"nobody said where {asked.name} is served", served.needs)
     if asked.background:
-        return _use_in_background(asked, config)
+        return _in_background(asked, config)
     change = _would_change(asked, config) if asked.dry_run else _changed(asked, config)
     _tell(asked, change)
     return OK if change.dry_run or change.switched else PINS_LOST.exit_status
 
 
-def _would_change(asked: argparse.Namespace, config: settings.Config) -> Change:
-    found, waiting = _card(asked.name, config), 0
+def _would_change(asked: argparse.Namespace, config: settings.Config) -> ModelReport:
+    found, waiting = model_named(asked.name, config.models, served_card(config)), 0
     if config.store.is_file() and found.space:
         with open_engine(config.store, workspace=config.workspace, embedding="none") as engine:
             waiting = engine.status(found.space).without_vector
     file = str(config.workspace / settings.WORKSPACE_FILE)
     used, origin = config.values["embedding"]
-    return Change(found.name, True, not found.installed, found.space, waiting, 0, 0, file, used, origin)
+    return ModelReport(found.name, True, not found.installed, found.space, waiting, 0, 0, file, used, origin)
 
 
-def _changed(asked: argparse.Namespace, config: settings.Config) -> Change:
-    fetched = _fetched(asked, config)
-    done = ModelChange("", asked.name, "", True, 0, 0)
-    if config.store.is_file() and asked.name != "none":
+def _changed(asked: argparse.Namespace, config: settings.Config) -> ModelReport:
+    name, is_new = _fetched(asked, config)
+    done = ModelChange("", name, "", True, 0, 0)
+    if config.store.is_file() and name != "none":
         with _opened(config) as engine, output.progress("embedding", quiet=asked.json) as tick:
-            done = engine.change_model(asked.name, check=asked.check, force=asked.force, progress=tick)
-    return _written(asked, config, done, fetched=fetched)
+            done = engine.change_model(name, check=asked.check, force=asked.force, progress=tick)
+    return _written(asked, config, done, fetched=is_new)
 
 
 def _opened(config: settings.Config) -> Engine:
@@ -175,13 +183,13 @@ def _opened(config: settings.Config) -> Engine:
     return open_engine(config.store, workspace=config.workspace, embedding=named)
 
 
-def _written(asked: argparse.Namespace, config: settings.Config, done: ModelChange, *, fetched: bool) -> Change:
-    """Write the setting after a switch; say what is in use now."""
+def _written(asked: argparse.Namespace, config: settings.Config, done: ModelChange, *, fetched: bool) -> ModelReport:
+    """Write the setting after a switch; return the change with the model now in use."""
     file = str(config.workspace / settings.WORKSPACE_FILE)
-    if done.switched and done.provider in NAMES:
+    if done.switched and (done.provider in NAMES or is_recorded_name(done.provider)):
         file = str(settings.save(config, "embedding", done.provider))
     used, origin = settings_of(asked).values["embedding"]
-    return Change(
+    return ModelReport(
         model=done.provider or done.space,
         dry_run=False,
         fetched=fetched,
@@ -194,13 +202,13 @@ def _written(asked: argparse.Namespace, config: settings.Config, done: ModelChan
         decided_by=origin,
         switched=done.switched,
         before=done.before,
-        check=space_shapes.agreement(done.agreement),
+        check=serialize.agreement(done.agreement),
     )
 
 
-def _tell(asked: argparse.Namespace, change: Change) -> None:
+def _tell(asked: argparse.Namespace, change: ModelReport) -> None:
     if asked.json:
-        output.say_json({**change._asdict(), "format": shapes.FORMAT})
+        output.say_json({**change._asdict(), "format": serialize.FORMAT})
         return
     if change.dry_run:
         output.say(f"{change.model} {'would be fetched first' if change.fetched else 'is ready'}")
@@ -231,30 +239,64 @@ def _say_check(check: dict[str, Any]) -> None:
         output.say(f"  {one['query']!r} → {on_one_line(one['path'] or one['id'])}: {one['why']}")
 
 
-def _use_in_background(asked: argparse.Namespace, config: settings.Config) -> int:
-    """Have another process do it, which goes on when this one has ended; `model list` shows how far it is."""
+def _in_background(asked: argparse.Namespace, config: settings.Config) -> int:
+    """Run the change in a detached process; `model list` shows its progress."""
     import subprocess
     import sys
 
     if asked.dry_run or asked.check:
         raise ConfigError("--background shows nothing", "leave out --dry-run and --check, or --background")
     if not config.store.is_file():
-        raise StoreError(f"there is no store at {config.store}", "without one, `model use` takes a moment")
-    command = [sys.executable, "-m", "whyrank", "model", "use", asked.name, "--store", str(config.store)]
+        raise StoreError(f"there is no store at {config.store}", "`whyrank ingest PATH` makes it")
+    command = [sys.executable, "-m", "whyrank", "model", asked.action, asked.name, "--store", str(config.store)]
     command += ["--workspace", str(config.workspace)]
+    command += [f"--{option}={given}" for option in ("pooling", "prompt") if (given := getattr(asked, option))]
     silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(command, start_new_session=True, **silent)  # type: ignore[call-overload]
     if asked.json:
-        output.say_json({"model": asked.name, "process": process.pid, "format": shapes.FORMAT})
+        output.say_json({"model": asked.name, "process": process.pid, "format": serialize.FORMAT})
     else:
-        output.say(f"process {process.pid} changes to {asked.name}; `whyrank model list` shows how far it is")
+        does = "changes to" if asked.action == "use" else "adds"
+        output.say(f"process {process.pid} {does} {asked.name}; `whyrank model list` shows how far it is")
+    return OK
+
+
+def _add(asked: argparse.Namespace) -> int:
+    """Fetch a second model and embed the store; it votes from the first stored vector on."""
+    config = settings_of(asked)
+    if asked.background:
+        return _in_background(asked, config)
+    if asked.dry_run:
+        found = _would_change(asked, config)
+        name, fetched, space, waiting, embedded, lacking = (
+            found.model,
+            found.fetched,
+            found.space,
+            found.waiting,
+            0,
+            0,
+        )
+    else:
+        name, fetched = _fetched(asked, config)
+        with open_existing(asked) as engine, output.progress("embedding", quiet=asked.json) as tick:
+            done = engine.add_model(name, progress=tick)
+        space, waiting, embedded, lacking = done.space, 0, done.embedded, done.without_vector
+    if asked.json:
+        told = {"model": name, "dry_run": asked.dry_run, "fetched": fetched, "space": space, "waiting": waiting}
+        output.say_json({**told, "embedded": embedded, "without_vector": lacking, "format": serialize.FORMAT})
+    elif asked.dry_run:
+        output.say(f"{name} {'would be fetched first' if fetched else 'is ready'}")
+        output.say(f"{counted(waiting, 'text')} would be embedded")
+    else:
+        output.say(f"{counted(embedded, 'text was', 'texts were')} embedded")
+        output.say(f"{name} votes for notes in another language than the question")
     return OK
 
 
 def _rollback(asked: argparse.Namespace) -> int:
     config = settings_of(asked)
     with open_existing(asked) as engine, output.progress("embedding", quiet=asked.json) as tick:
-        # Words answer alone since `model use none`, which left the space that answered as it was.
+        # Since `model use none` keyword search answers alone; the serving space was left unchanged.
         left = next((one for one in engine.spaces() if one.role == "serving"), None) if engine.space == "" else None
         done = engine.change_model(left.provider, progress=tick) if left else engine.rollback_model(progress=tick)
     change = _written(asked, config, done, fetched=False)
@@ -268,9 +310,35 @@ def _drop(asked: argparse.Namespace) -> int:
     with open_existing(asked) as engine:
         dropped = engine.drop_model(asked.name)
     if asked.json:
-        output.say_json({"model": asked.name, "dropped": dropped, "format": shapes.FORMAT})
+        output.say_json({"model": asked.name, "dropped": dropped, "format": serialize.FORMAT})
     else:
         output.say(f"{counted(dropped, 'vector')} of {asked.name} {which(dropped, 'was', 'were')} deleted")
+    return OK
+
+
+# -- the reranker ------------------------------------------------------------------------------------------------------
+
+
+def _rerank(asked: argparse.Namespace) -> int:
+    """Fetch a cross-encoder and write it into the settings, or remove it from them."""
+    config = settings_of(asked)
+    is_off = asked.name == "none"
+    if not (is_off or is_path(asked.name) or is_recorded_name(asked.name)):
+        raise ConfigError(f"there is no reranker {asked.name!r}", f"the rerankers are {_RERANKERS}")
+    done = FetchedModel(asked.name, False) if is_off or asked.dry_run else _fetched(asked, config, "reranker")
+    file = str(config.workspace / settings.WORKSPACE_FILE)
+    if not asked.dry_run:
+        file = str(settings.save(config, "reranker.model", done.name))
+    used, origin = settings_of(asked).values["reranker.model"]
+    if asked.json:
+        told = {"reranker": done.name, "dry_run": asked.dry_run, "fetched": done.is_new, "file": file}
+        output.say_json({**told, "in_use": used, "decided_by": origin, "format": serialize.FORMAT})
+    elif asked.dry_run:
+        output.say(f"{file} would name {done.name}")
+    else:
+        output.say(f"written to {file}" + ("" if is_off else f": the first {config['reranker.top']} hits are reranked"))
+        if used != (None if is_off else done.name):
+            output.complain(f"notice: {used} stays in use, because of {origin}")
     return OK
 
 
@@ -278,14 +346,16 @@ def _drop(asked: argparse.Namespace) -> int:
 
 
 def embed(asked: argparse.Namespace) -> int:
-    """Give a vector to whatever waits for one."""
+    """Embed the memories that wait for a vector."""
     with open_existing(asked) as engine, output.progress("embedding", quiet=asked.json) as tick:
         done = engine.embed(tick)
         behind = engine.backlog()
     if asked.json:
-        told = {"space": done.space or None, "embedded": done.embedded, **space_shapes.backlog(behind)}
-        output.say_json({**told, "format": shapes.FORMAT})
+        told = {"space": done.space or None, "embedded": done.embedded, **serialize.backlog(behind)}
+        output.say_json({**told, "format": serialize.FORMAT})
     else:
         output.say(f"{counted(done.embedded, 'text was', 'texts were')} embedded")
         output.show_backlog(behind)
-    return WAITING.exit_status if behind.error else OK
+        if done.error and not behind.error:
+            output.complain(f"the model that was added failed: {done.error}")
+    return WAITING.exit_status if behind.error or done.error else OK

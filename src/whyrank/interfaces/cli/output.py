@@ -1,4 +1,4 @@
-"""What people see on a terminal: colour where it helps, none where NO_COLOR or a pipe says so."""
+"""Output of the verbs."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...analysis.snippets import snippet
-from ...hits import Hit, Results
+from ...engine.spaces import Backlog, SpaceState
+from ...formatting import counted, on_one_line
 from ...search.calibration import Calibration
-from ...spaces import Backlog, SpaceState
-from ...types import Memory, Notice
-from ...wording import counted, on_one_line
-from ..characters import visible, visible_json
-from ..shapes import UNREMARKABLE, moment
+from ...types.memory import Memory, Notice
+from ...types.results import Hit, Results
+from ..sanitize import visible, visible_json
+from ..serialize import UNREMARKABLE, moment
 
 _DROPPED_SHOWN = 10
 _CALIBRATIONS_SHOWN = 10
-_GLIMPSE = 60  # characters of a text, behind what it is called
-_UNDERLINES = ({"="}, {"-"})  # of the other way to write a heading
+_GLIMPSE = 60  # characters of a text, printed after its title
+_UNDERLINES = ({"="}, {"-"})  # of setext headings
 _BOLD, _DIM, _YELLOW, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|33)m)")
 
 
 def coloured() -> bool:
-    """Tell whether the output may be coloured."""
+    """Return whether the output may be coloured."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def say(text: str = "") -> None:
-    """Print a line; what a terminal would obey is shown instead, but for our own few styles."""
+    """Print a line with control sequences made visible, except for whyrank's own styles."""
     print(_styled(text) if coloured() else visible(text))
 
 
 def say_json(data: dict[str, Any]) -> None:
-    """Print one JSON object; what a terminal would obey or hide is escaped as JSON escapes it."""
+    """Print one JSON object; control and hidden characters are written as JSON escapes."""
     print(visible_json(json.dumps(data, ensure_ascii=False, indent=2)))
 
 
 def complain(text: str) -> None:
-    """Print one line to standard error, whatever it names."""
+    """Print one line to standard error; line breaks and control characters in it are escaped."""
     print(visible(on_one_line(text)), file=sys.stderr)
 
 
@@ -54,7 +54,7 @@ def _styled(text: str) -> str:
 
 
 def style(text: str, code: str) -> str:
-    """Colour text if colours are wanted."""
+    """Style text if the output may be coloured."""
     return f"{code}{text}{_RESET}" if coloured() else text
 
 
@@ -69,7 +69,7 @@ def dim(text: str) -> str:
 
 
 def show_results(answer: Results, *, explain: bool, offset: int) -> None:
-    """Print an answer: verdict first where it is not plain, then the hits, then what the answer says about itself."""
+    """Print search results: the verdict unless it is `found`, then the hits, then the notices."""
     if answer.verdict == "nothing":
         say(style("Nothing relevant was found." + (" The nearest:" if answer.hits else ""), _YELLOW))
     elif answer.verdict == "weak":
@@ -104,14 +104,14 @@ def _show_hit(rank: int, hit: Hit, terms: tuple[str, ...], explain: bool) -> Non
 
 
 def heading(memory: Memory) -> str:
-    """Return what a memory is called: its title, and the heading it stands under."""
+    """Return the display name of a memory: its title and last heading, else the beginning of its text."""
     last = memory.headings[-1] if memory.headings else ""
     called = " › ".join(dict.fromkeys(part for part in (memory.title, last) if part)) or memory.text[:60]
-    return " ".join(visible(called).split())  # a name must not look like a line of ours
+    return " ".join(visible(called).split())  # a name must not imitate a line of whyrank's own
 
 
 def glimpse(memory: Memory) -> str:
-    """Return how a memory begins, but for the headings it opens with; nothing where that is what it is called."""
+    """Return the beginning of a memory after its headings; empty if that is already its display name."""
     if not (memory.title or memory.headings):
         return ""
     said = [line.strip() for line in memory.text.splitlines() if line.strip()]
@@ -124,21 +124,21 @@ def glimpse(memory: Memory) -> str:
 
 
 def place(memory: Memory) -> str:
-    """Return where a memory comes from, on one line whatever its file is called."""
+    """Return the source of a memory on one line, whatever characters its path has."""
     if not memory.source or not memory.source.path:
         return f"{memory.kind} in {memory.scope}"
     return on_one_line(str(memory.source))
 
 
 def show_notices(notices: tuple[Notice, ...]) -> None:
-    """Print what the answer says about itself to standard error, so that pipes get the answer alone."""
+    """Print the notices to standard error, so that a pipe gets the answer alone."""
     for notice in notices:
         if notice.code not in UNREMARKABLE:
             complain(f"notice: {notice.message}")
 
 
 def show_calibrations(calibrations: Sequence[Calibration], now: float) -> None:
-    """Print what confidence rests on, scope by scope."""
+    """Print the calibrations, scope by scope."""
     if not calibrations:
         say("calibration: – (default thresholds; `whyrank calibrate` measures this store's own)")
     for made in calibrations[:_CALIBRATIONS_SHOWN]:
@@ -151,7 +151,7 @@ def show_calibrations(calibrations: Sequence[Calibration], now: float) -> None:
 
 
 def show_spaces(states: Sequence[SpaceState]) -> None:
-    """Print the spaces of a store, each with what it is for and how far it is."""
+    """Print the spaces of a store, each with its role and progress."""
     if not states:
         say("space: –")
     for state in states:
@@ -163,7 +163,7 @@ def show_spaces(states: Sequence[SpaceState]) -> None:
 
 
 def show_backlog(behind: Backlog) -> None:
-    """Print what waits for a vector, and why; and what never gets one."""
+    """Print the embedding backlog with its error, and the memories that never get a vector."""
     if behind.nowhere:
         told = f"{counted(behind.nowhere, 'memory', 'memories')} the model knows no part of"
         say(f"without a vector: {told} (words find {'it' if behind.nowhere == 1 else 'them'})")
@@ -176,7 +176,7 @@ def show_backlog(behind: Backlog) -> None:
 
 
 def _age(seconds: float) -> str:
-    """Say how long ago something was, roughly."""
+    """Format an age roughly."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit} ago"

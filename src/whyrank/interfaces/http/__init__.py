@@ -1,1 +1,1 @@
-"""The door for programs and people: HTTP, and the page it serves."""
+"""The HTTP interface, and the page it serves."""

@@ -1,15 +1,18 @@
-"""The application: who comes in, which route answers, and what is written down about it."""
+"""ASGI application: authentication, routing, refusals and the request log."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
+import math
 import re
 import secrets
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -20,91 +23,158 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from ...errors import ConfigError, Conflict, WhyrankError
-from ..connections import fault_in
-from ..door import Door, Values
-from ..failures import AT_HTTP, notices_at
-from ..forgiving import Argument
-from ..gate import Gate, Receive, Refusal, Send
-from ..shapes import FORMAT
-from . import metrics
-from .answers import Answer, LongCall
-from .bodies import Left, Refused, read_body, read_json
-from .fields import TEXT, parameters, strictly
-from .ingesting import News, until
-from .logs import Log
+from ...errors import ConfigError, Conflict, NotFound, ProviderUnavailable, StoreLocked, WhyrankError
+from ..arguments import Argument
+from ..asgi_server import check_head
+from ..auth import AuthPolicy, Receive, Refusal, Send
+from ..engine_pool import Access, Values
+from ..errors import AT_HTTP, failure_of, hint_at, notices_at
+from ..serialize import FORMAT
+from . import observability
+from .handlers import JsonResult, LongCall, News, held_for, until
+from .observability import Log, Tracing
 from .openapi import document
-from .pagefiles import page_file
-from .refusals import JSON, RateLimit, refused, told
+from .request import TEXT, BadRequest, Left, drained, parameters, read_body, read_json, strictly
 from .routes import IDEMPOTENCY_KEY, Operation, by_path
-from .status import held_for
+from .static import page_file
 from .tickets import Ticket, is_good
-from .tracing import Tracing
+
+JSON = "application/json"
+_RETRY_SECONDS = 5  # Retry-After for a locked store or a stopping server
+_MESSAGE_CHARACTERS = 500
+_WHERE_IDS_ARE = "/v1/search and /v1/memories show the ids there are; it may have been forgotten, or be another's"
+
+
+class ErrorBody(NamedTuple):
+    """Error response: status and body."""
+
+    status: int
+    body: bytes
+
+
+def told(error: WhyrankError, identity: str) -> ErrorBody:
+    """Return status and body of an error; one schema for all errors."""
+    failure = failure_of(error)
+    status, code = (error.status, error.code) if isinstance(error, BadRequest) else (failure.http_status, failure.code)
+    hint = _WHERE_IDS_ARE if isinstance(error, NotFound) else hint_at(AT_HTTP, error.hint)
+    said = {"code": code, "message": error.message[:_MESSAGE_CHARACTERS], "hint": hint, "request_id": identity}
+    return ErrorBody(status, json.dumps({"error": said, "format": FORMAT}).encode())
+
+
+def refused(error: WhyrankError, identity: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the response to a failed request."""
+    status, body = told(error, identity)
+    more = {**(headers or {}), **_advice(error, status)}
+    if status in (408, 413, 431) or (isinstance(error, BadRequest) and error.code == "bad-http"):
+        return _Closing(body, status, {**more, "connection": "close"}, JSON)
+    return Response(body, status, more, JSON)
+
+
+def _advice(error: WhyrankError, status: int) -> dict[str, str]:
+    if status == 401:
+        return {"www-authenticate": "Bearer"}
+    if isinstance(error, ProviderUnavailable | BadRequest) and error.retry_after_s is not None:
+        return {"retry-after": str(max(1, math.ceil(error.retry_after_s)))}
+    is_passing = isinstance(error, StoreLocked) or (isinstance(error, BadRequest) and error.code == "stopping")
+    return {"retry-after": str(_RETRY_SECONDS)} if is_passing else {}
+
+
+class RateLimit:
+    """Sliding-window rate limit: at most so many requests in any span of so many seconds."""
+
+    def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._clock = clock
+        self._let_through: deque[float] = deque()
+
+    def check(self, what: str, hint: str) -> None:
+        """Count one request; raise 429 with the time to wait if there were too many."""
+        now = self._clock()
+        while self._let_through and self._let_through[0] <= now - self._seconds:
+            self._let_through.popleft()
+        if len(self._let_through) >= self._most:
+            message = f"there were {self._most} {what} within {self._seconds:.0f} seconds"
+            raise BadRequest(429, "too-many", message, hint, self._let_through[0] + self._seconds - now)
+        self._let_through.append(now)
+
+
+class _Closing(Response):
+    """Response to a client that is still sending: sent at once, closed after time to read it."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        await drained(receive)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 _PUBLIC = frozenset({"/", "/health", "/openapi.json", "/ticket"})
 _EVENTS = "text/event-stream"
-_HEALTH_SECONDS = 1.0  # that an answer about health is good for, because everybody may ask
-_LEFT = 499  # as proxies write down a client that has gone
-_NOWHERE = "none"  # the route of what no route answers
+_HEALTH_SECONDS = 1.0  # for which a health result is cached, because /health needs no token
+_LEFT = 499  # status proxies log for a client that disconnected
+_NOWHERE = "none"  # route label of requests without a route
 _GUARDED = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 _NOT_KEPT = (b"cache-control", b"no-store")
-# A purge holds the lock of writers for as long as it overwrites what it frees.
+# A purge holds the write lock for as long as it overwrites the freed pages.
 MOST_PURGES, PURGE_SECONDS = 10, 60.0  # of one tenant, in one process
 _PURGE_LATER = "wait, or purge on the command line with `whyrank forget --purge`; without purge it is forgotten at once"
 _TICKET = (Argument("ticket", TEXT, "What the browser was opened with", required=True),)
 _log = logging.getLogger(__name__)
 
 
-class Seat(NamedTuple):
-    """One whom a server serves: who it is, what lets them in, and what they are let in to."""
+class Principal(NamedTuple):
+    """One authenticated party of a server: name, auth policy and access."""
 
     name: str
-    gate: Gate
-    door: Door
+    policy: AuthPolicy
+    access: Access
 
 
 @dataclass
-class Visit:
-    """One request on its way: its id, whose it is, if it said so, and what is found out about it."""
+class RequestContext:
+    """State of one request: id, principal if authenticated, route, status and answer."""
 
     id: str
-    seat: Seat | None = None
+    principal: Principal | None = None
     route: str = _NOWHERE
     status: int = 0
     began_ns: int = 0
     answer: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def door(self) -> Door:
-        """Return what it was let in to; only what is open to all is reached without."""
-        if self.seat is None:
-            raise Refused(401, "token", "the token is missing or wrong", "send Authorization: Bearer TOKEN")
-        return self.seat.door
+    def access(self) -> Access:
+        """Return the access of the principal; raise 401 without one, as only public routes work without."""
+        if self.principal is None:
+            raise BadRequest(401, "token", "the token is missing or wrong", "send Authorization: Bearer TOKEN")
+        return self.principal.access
 
 
-class Site:
-    """Everything a server shows, to each of its seats what is theirs."""
+class Application:
+    """The ASGI application of a server, for one or several principals."""
 
     def __init__(
         self,
-        seats: Sequence[Seat],
+        principals: Sequence[Principal],
         log: Log,
         leaving: threading.Event,
         tracing: Tracing | None = None,
         ticket: Ticket | None = None,
+        close: Callable[[], None] = lambda: None,
     ) -> None:
-        self._seats = seats
+        self._principals = principals
         self._log = log
         self._leaving = leaving
         self._tracing = tracing
         self._ticket = ticket
-        self._metrics = metrics.Metrics()
-        self._purges = {seat.name: RateLimit(MOST_PURGES, PURGE_SECONDS) for seat in seats}
+        self._close = close
+        self._metrics = observability.Metrics()
+        self._purges = {principal.name: RateLimit(MOST_PURGES, PURGE_SECONDS) for principal in principals}
         self._healthy: tuple[float, bool] = (0.0, False)
         self._checking: asyncio.Task[bool] | None = None
-        multi_scope = any(seat.door.is_multi_scope for seat in seats)
-        has_token = any(seat.gate.token is not None for seat in seats)
+        multi_scope = any(principal.access.is_multi_scope for principal in principals)
+        has_token = any(principal.policy.token is not None for principal in principals)
         self._document = json.dumps(document(multi_scope=multi_scope, has_token=has_token)).encode()
         self._inside = self._routed()
 
@@ -119,9 +189,15 @@ class Site:
             self._simple("/page/{name:path}", _page),
         ]
         handlers: Mapping[Any, Any] = {HTTPException: _not_here}
-        app = Starlette(routes=routes, exception_handlers=handlers)
+        app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)
         app.router.redirect_slashes = False
         return app
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[dict[str, object]]:
+        yield {"stopping": self._leaving}
+        self._leaving.set()
+        self._close()
 
     def _route(self, path: str, operations: Mapping[str, Operation]) -> Route:
         async def answer(request: Request) -> Response:
@@ -134,11 +210,11 @@ class Site:
         return self._caught(path, endpoint, ["GET"])
 
     def _caught(self, path: str, endpoint: Callable[[Request], Awaitable[Response]], methods: list[str]) -> Route:
-        """Return a route whose failures are answers too, that say what to do."""
+        """Return a route whose exceptions become error responses with a hint."""
 
         async def answer(request: Request) -> Response:
-            visit: Visit = request.scope["whyrank"]
-            visit.route = path
+            context: RequestContext = request.scope["whyrank"]
+            context.route = path
             if request.method == "OPTIONS":
                 heads = ["HEAD"] if "GET" in methods else []
                 return Response(status_code=204, headers={"allow": ", ".join([*methods, *heads, "OPTIONS"])})
@@ -147,110 +223,118 @@ class Site:
             except Left:
                 return Response(status_code=_LEFT)
             except Exception as error:
-                return refused(_known(error, visit), visit.id)
+                return refused(_known(error, context), context.id)
 
         return Route(path, answer, methods=[*methods, "OPTIONS"])
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Answer one request; nobody gets past the gate, and nothing goes out without its id."""
+        """Answer one request, authenticated first; every response has the request's id."""
+        if scope["type"] == "lifespan":
+            await self._inside(scope, receive, send)
+            return
         began = time.perf_counter()
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         sent_id = headers.get("x-request-id", "")
-        visit = Visit(sent_id if _SANE_ID.fullmatch(sent_id) else secrets.token_hex(8))
+        context = RequestContext(sent_id if _SANE_ID.fullmatch(sent_id) else secrets.token_hex(8))
         span = self._tracing.begin(scope["method"], headers) if self._tracing else None
 
         async def answer(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                visit.status = message["status"]
-                message["headers"] = _with_headers(message["headers"], visit.id)
+                context.status = message["status"]
+                message["headers"] = _with_headers(message["headers"], context.id)
             await send(message)
 
         try:
-            await self._let_in(visit, headers)(scope, receive, answer)
+            await self._let_in(context, headers)(scope, receive, answer)
         finally:
-            self._written_down(scope, visit, time.perf_counter() - began)
+            self._written_down(scope, context, time.perf_counter() - began)
             if self._tracing and span is not None:
-                if found := metrics.counted(visit.answer):
-                    self._tracing.stages(span, visit.began_ns, found[1])
-                self._tracing.end(span, visit.route, visit.status, visit.id)
+                if found := observability.counted(context.answer):
+                    self._tracing.stages(span, context.began_ns, found[1])
+                self._tracing.end(span, context.route, context.status, context.id)
 
-    def _let_in(self, visit: Visit, headers: Mapping[str, str]) -> Callable[..., Awaitable[None]]:
-        """Return what answers a request: the routes, or a refusal."""
+    def _let_in(self, context: RequestContext, headers: Mapping[str, str]) -> Callable[..., Awaitable[None]]:
+        """Return the ASGI application for a request: the routes, or a refusal."""
 
         async def go_on(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-            # What the server made out about the head; one that is ambiguous is shown to no gate.
-            admitted = fault_in(scope) or self._admitted(scope["path"], headers)
+            # An ambiguous head is refused before any policy reads it.
+            admitted = check_head(scope) or self._admitted(scope["path"], headers)
             if isinstance(admitted, Refusal):
-                await refused(Refused(*admitted), visit.id)(scope, receive, send)
+                await refused(BadRequest(*admitted), context.id)(scope, receive, send)
                 return
-            visit.seat = admitted
-            scope["whyrank"] = visit
+            context.principal = admitted
+            scope["whyrank"] = context
             await self._inside(scope, receive, send)
 
         return go_on
 
-    def _admitted(self, path: str, headers: Mapping[str, str]) -> Seat | Refusal | None:
-        """Return whose request it is; nobody's, if it asks for what is open to all; or why it is refused."""
-        foreign = self._seats[0].gate.foreign(headers.get("host"), headers.get("origin"))
+    def _admitted(self, path: str, headers: Mapping[str, str]) -> Principal | Refusal | None:
+        """Return the principal of a request, None for a public route without one, or the refusal."""
+        foreign = self._principals[0].policy.foreign(headers.get("host"), headers.get("origin"))
         if foreign is not None:
             return foreign
-        # Every gate is asked, so that the time it takes does not tell which of the tokens is nearly right.
-        refusals = [seat.gate.stranger(headers.get("authorization")) for seat in self._seats]
+        # Every policy is checked, so that the response time does not reveal which of the tokens is nearly right.
+        refusals = [principal.policy.stranger(headers.get("authorization")) for principal in self._principals]
         if None in refusals:
-            return self._seats[refusals.index(None)]
+            return self._principals[refusals.index(None)]
         return None if path in _PUBLIC or path.startswith("/page/") else refusals[0]
 
-    def _written_down(self, scope: MutableMapping[str, Any], visit: Visit, seconds: float) -> None:
-        """Count a request and write it to the log; what was asked stands in neither."""
-        whose = visit.seat.name if visit.seat else ""
-        self._metrics.request(whose, visit.route, visit.status, seconds)
-        if found := metrics.counted(visit.answer):
+    def _written_down(self, scope: MutableMapping[str, Any], context: RequestContext, seconds: float) -> None:
+        """Count and log a request; neither holds the query."""
+        whose = context.principal.name if context.principal else ""
+        self._metrics.request(whose, context.route, context.status, seconds)
+        if found := observability.counted(context.answer):
             self._metrics.searched(whose, *found)
-        self._log.request(scope["method"], scope["raw_path"], visit.status, seconds, visit.id)
+        self._log.request(scope["method"], scope["raw_path"], context.status, seconds, context.id)
 
     async def _answered(self, operation: Operation, request: Request) -> Response:
-        visit: Visit = request.scope["whyrank"]
-        door = visit.door
-        if operation.writes and door.is_read_only:
-            raise Refused(403, "read-only", "this server only reads", "ask whoever looks after it")
-        values = operation.read(door, await _given(operation, request)) | request.path_params
-        if values.get("purge") and visit.seat is not None:
-            self._purges[visit.seat.name].check("purges", _PURGE_LATER)
+        context: RequestContext = request.scope["whyrank"]
+        access = context.access
+        if operation.writes and access.is_read_only:
+            raise BadRequest(403, "read-only", "this server only reads", "ask whoever looks after it")
+        values = operation.read(access, await _given(operation, request)) | request.path_params
+        if values.get("purge") and context.principal is not None:
+            self._purges[context.principal.name].check("purges", _PURGE_LATER)
         if operation.takes_long:
             return await self._streamed(operation, request, values)
-        work = partial(_rendered, partial(operation.call, door, values), visit)
-        status, body = await door.desk.task(work, writes=operation.writes)
+        work = partial(_rendered, partial(operation.call, access, values), context)
+        status, body = await access.pooled.task(work, writes=operation.writes)
         return Response(body, status, media_type=JSON)
 
     async def _streamed(self, operation: Operation, request: Request, values: Values) -> Response:
-        """Answer what takes long: with news on the way, if whoever asks listens to events."""
-        visit: Visit = request.scope["whyrank"]
+        """Run a long operation; with progress events, if the client accepts an event stream."""
+        context: RequestContext = request.scope["whyrank"]
         listens = _EVENTS in request.headers.get("accept", "")
         news = News()
         tick = until(self._leaving, news.tell if listens else lambda *_: None)
-        call = partial(cast(LongCall, operation.call), visit.door, values, tick)
-        task = visit.door.desk.task(lambda: _rendered(call, visit)[1], takes_long=True)
+        call = partial(cast(LongCall, operation.call), context.access, values, tick)
+        task = context.access.pooled.task(lambda: _rendered(call, context)[1], takes_long=True)
         if not listens:
             return Response(await task, media_type=JSON)
-        events = news.events(task, lambda error: told(_known(error, visit), visit.id).body)
+        events = news.events(task, lambda error: told(_known(error, context), context.id).body)
         return StreamingResponse(events, media_type=_EVENTS)
 
     async def _health(self, _: Request) -> Response:
-        """Tell how a real query fares; all who ask while one runs, or soon after, are told of the same one."""
+        """Report whether a real query works; concurrent and recent requests share one result."""
         checked, well = self._healthy
         if self._checking is not None or time.monotonic() - checked > _HEALTH_SECONDS:
             self._checking = self._checking or asyncio.create_task(self._checked())
-            well = await asyncio.shield(self._checking)  # whoever goes takes it away from nobody
+            well = await asyncio.shield(self._checking)  # a disconnect must not cancel the shared check
         data = {"status": "ok" if well else "failing", "memories_searchable": well, "format": FORMAT}
         return Response(json.dumps(data), 200 if well else 503, media_type=JSON)
 
     async def _checked(self) -> bool:
-        """Run a real query at every door whose store is open or failed to open; to open those of all tenants would
-        close what is in use.
+        """Run a real query on every store that is open or failed to open.
+
+        Opening the stores of all tenants would close stores that are in use.
         """
         try:
-            doors = [seat.door for seat in self._seats if len(self._seats) == 1 or not seat.door.desk.is_resting]
-            asked = [door.desk.task(partial(_searchable, door)) for door in doors]
+            accesses = [
+                principal.access
+                for principal in self._principals
+                if len(self._principals) == 1 or not principal.access.pooled.is_resting
+            ]
+            asked = [access.pooled.task(partial(_searchable, access)) for access in accesses]
             well = all(done is True for done in await asyncio.gather(*asked, return_exceptions=True))
             self._healthy = (time.monotonic(), well)
             return well
@@ -258,46 +342,46 @@ class Site:
             self._checking = None
 
     async def _figures(self, request: Request) -> Response:
-        visit: Visit = request.scope["whyrank"]
-        stock = await visit.door.desk.task(partial(_stock, visit.door))
-        name = visit.seat.name if visit.seat else ""
-        return Response(self._metrics.text(name, stock), headers={"content-type": metrics.CONTENT_TYPE})
+        context: RequestContext = request.scope["whyrank"]
+        stock = await context.access.pooled.task(partial(_stock, context.access))
+        name = context.principal.name if context.principal else ""
+        return Response(self._metrics.text(name, stock), headers={"content-type": observability.CONTENT_TYPE})
 
     async def _let_in_by_ticket(self, request: Request) -> Response:
-        """Tell the token to the browser that was opened with the server, once."""
+        """Exchange the ticket of the opened browser for the token, once."""
         given = strictly("POST /ticket", _TICKET, await _sent(request))
         if not is_good(self._ticket, given["ticket"]):
             hint = "give the token, or open the page again by the address that `whyrank serve` printed"
-            raise Refused(403, "ticket", "this ticket is used up, too old, or none", hint)
-        return Response(json.dumps({"token": self._seats[0].gate.token, "format": FORMAT}), media_type=JSON)
+            raise BadRequest(403, "ticket", "this ticket is used up, too old, or none", hint)
+        return Response(json.dumps({"token": self._principals[0].policy.token, "format": FORMAT}), media_type=JSON)
 
     async def _described(self, _: Request) -> Response:
         return Response(self._document, media_type=JSON)
 
 
-def _known(error: BaseException, visit: Visit) -> WhyrankError:
-    """Return an error as one of ours; another one is a defect, of which the log has more."""
+def _known(error: BaseException, context: RequestContext) -> WhyrankError:
+    """Return an error as a WhyrankError; any other exception is a defect and is logged with its trace."""
     if isinstance(error, WhyrankError):
         return error
-    _log.error("%s failed (%s)", visit.route, visit.id, exc_info=error)
+    _log.error("%s failed (%s)", context.route, context.id, exc_info=error)
     said = f"this failed inside whyrank: {type(error).__name__}"
     return WhyrankError(said, "the server's log has more, under this request id")
 
 
-def _searchable(door: Door) -> bool:
-    door.desk.probe("health", limit=1)
+def _searchable(access: Access) -> bool:
+    access.pooled.probe("health", limit=1)
     return True
 
 
-def _stock(door: Door) -> metrics.Stock:
-    held = held_for(door, {})
-    return metrics.Stock(held.memories, held.bytes, held.without_vector, held.caches)
+def _stock(access: Access) -> observability.Stock:
+    held = held_for(access, {})
+    return observability.Stock(held.memories, held.bytes, held.without_vector, held.caches)
 
 
 async def _given(operation: Operation, request: Request) -> Mapping[str, object]:
-    """Return what a request says, from where its kind of request says it."""
+    """Return the fields of a request, from the query string or the body."""
     if not operation.has_body:
-        return parameters(operation.fields_at(request.scope["whyrank"].door), request.scope["query_string"])
+        return parameters(operation.fields_at(request.scope["whyrank"].access), request.scope["query_string"])
     given, headers = await _sent(request), request.headers
     if "idempotency-key" not in headers or not any(field.name == "key" for field in operation.fields):
         return given
@@ -309,7 +393,7 @@ async def _given(operation: Operation, request: Request) -> Mapping[str, object]
 
 
 async def _sent(request: Request) -> dict[str, Any]:
-    """Return what the body of a request says."""
+    """Return the JSON body of a request."""
     if request.scope["query_string"]:
         raise ConfigError("the address has parameters", "put them into the body")
     headers = request.headers
@@ -317,36 +401,36 @@ async def _sent(request: Request) -> dict[str, Any]:
     return read_json(headers.get("content-type"), headers.get("content-encoding"), body)
 
 
-def _rendered(call: Callable[[], Answer], visit: Visit) -> tuple[int, bytes]:
-    """Do the work of a route in its thread, up to the bytes that are sent."""
-    visit.began_ns = time.time_ns()
+def _rendered(call: Callable[[], JsonResult], context: RequestContext) -> tuple[int, bytes]:
+    """Run a handler in its thread and encode the response."""
+    context.began_ns = time.time_ns()
     answer = call()
-    visit.answer = answer.data
+    context.answer = answer.data
     text = json.dumps(notices_at(AT_HTTP, answer.data), ensure_ascii=False, separators=(",", ":"))
-    # What no encoding has, half of a pair in a question, becomes what JSON calls it.
+    # A lone surrogate of a query, which UTF-8 cannot encode, becomes its JSON escape.
     return answer.status, text.encode("utf-8", "backslashreplace")
 
 
 async def _page(request: Request) -> Response:
     found = page_file(request.path_params.get("name", ""), packed="gzip" in request.headers.get("accept-encoding", ""))
     if found is None:
-        raise Refused(404, "not-found", "the page has no such file", "begin at /")
+        raise BadRequest(404, "not-found", "the page has no such file", "begin at /")
     if request.headers.get("if-none-match") == found.headers["etag"]:
         return Response(status_code=304, headers={"etag": found.headers["etag"]})
     return Response(found.content, headers=found.headers)
 
 
 async def _not_here(request: Request, error: HTTPException) -> Response:
-    """Answer what no route does."""
+    """Return the error response for an unknown path or method."""
     identity = request.scope["whyrank"].id
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "")
-        asked = Refused(405, "method", f"{request.method[:20]} is not done here", f"ask by one of {allowed}")
+        asked = BadRequest(405, "method", f"{request.method[:20]} is not done here", f"ask by one of {allowed}")
         return refused(asked, identity, {"allow": allowed})
-    return refused(Refused(404, "not-found", "there is nothing here", "/openapi.json says what there is"), identity)
+    return refused(BadRequest(404, "not-found", "there is nothing here", "/openapi.json says what there is"), identity)
 
 
 def _with_headers(headers: Sequence[tuple[bytes, bytes]], identity: str) -> list[tuple[bytes, bytes]]:
-    """Return headers with the id, and with what keeps answers from being stored, sniffed or told of."""
+    """Add the request id, and headers against caching, MIME sniffing and referrers."""
     kept = any(name == b"cache-control" for name, _ in headers)
     return [*headers, (b"x-request-id", identity.encode()), *_GUARDED, *([] if kept else [_NOT_KEPT])]

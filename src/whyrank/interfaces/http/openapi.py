@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of the routes and of the schemas of their answers."""
+"""OpenAPI document, generated from the routes and the schemas of their responses."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from http import HTTPStatus
 from typing import Any
 
 from ... import __version__
-from ..forgiving import Argument, schema_of
-from . import sliding
-from .bodies import MAX_BODY_BYTES
-from .examples import ANSWERS
-from .fields import parameter_schema
+from ..arguments import Argument, schema_of
+from .request import MAX_BODY_BYTES, parameter_schema
 from .routes import IDEMPOTENCY_KEY, OPERATIONS, Operation
-from .schemas import SCHEMAS, named
+from .schemas import ANSWERS, SCHEMAS, named
 
 _ABOUT = """Memory search that can say why. Every answer is what the library and the command line give.
 
@@ -22,7 +19,7 @@ refused. Every answer has an `X-Request-Id`, taken over from the request if it b
 
 
 def document(*, multi_scope: bool, has_token: bool = True) -> dict[str, Any]:
-    """Return the document of a server; callers are shown `scope` if they may choose it."""
+    """Return the OpenAPI document of a server; `scope` is included if callers may choose it."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, multi_scope)
@@ -34,7 +31,7 @@ def document(*, multi_scope: bool, has_token: bool = True) -> dict[str, Any]:
         "security": [{"token": []}] if has_token else [],
         "paths": paths,
         "components": {
-            "schemas": {**SCHEMAS, **sliding.SCHEMAS},
+            "schemas": SCHEMAS,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}} if has_token else {},
         },
     }

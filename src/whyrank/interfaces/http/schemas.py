@@ -1,10 +1,30 @@
-"""JSON schemas of what is answered: the shapes of all doors, as the OpenAPI document shows them."""
+"""JSON schemas of answers, with an example of each."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from ...types import CATEGORIES, KINDS, TRUSTS
+from ... import __version__
+from ...analysis.query import analyse
+from ...engine.facts import Added, Changed
+from ...engine.memories import Forgotten
+from ...engine.spaces import Backlog, SpaceState
+from ...ingest.pipeline import Report
+from ...protocols import StoreStatus
+from ...ranking.counterfactuals import Pool
+from ...ranking.parameters import Adjustments, honoured
+from ...ranking.recipes import RECIPES
+from ...search.candidates import Pooled
+from ...search.confidence import Weighing
+from ...search.explain import Why
+from ...types.columns import Candidate
+from ...types.memory import CATEGORIES, KINDS, TRUSTS, Memory, Scope
+from ...types.query import Query, Run, Signal
+from ...types.results import Context, Hit, Results
+from ...types.trail import Part, Step, TermValue
+from .. import serialize, serialize_candidates
 
 Schema = dict[str, Any]
 
@@ -19,22 +39,22 @@ IDENTITY: Schema = {"type": "string", "description": "The id of a memory"}
 
 
 def record(**properties: Schema) -> Schema:
-    """Return an object that has all these."""
+    """Return the schema of an object that has all these fields."""
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def listing(items: Schema) -> Schema:
-    """Return a list of these."""
+    """Return the schema of a list of these items."""
     return {"type": "array", "items": items}
 
 
 def table(values: Schema) -> Schema:
-    """Return an object of any keys with these values."""
+    """Return the schema of an object with arbitrary keys and these values."""
     return {"type": "object", "additionalProperties": values}
 
 
 def or_null(schema: Schema) -> Schema:
-    """Return the same, or null."""
+    """Return the same schema, or null."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
@@ -68,7 +88,8 @@ TERM_KEY = {
 _TERM = record(**TERM_KEY, value=NUMBER)
 _PART = record(
     signal=TEXT, value=NUMBER, weight=or_null(NUMBER), normalised=or_null(NUMBER), raw=or_null(NUMBER),
-    rank=or_null(WHOLE), best=or_null(NUMBER), coverage=or_null(NUMBER), terms=listing(named("Term")),
+    rank=or_null(WHOLE), best=or_null(NUMBER), floor=or_null(NUMBER), reference=or_null(NUMBER),
+    coverage=or_null(NUMBER), terms=listing(named("Term")),
 )  # fmt: skip
 _STEP = record(
     stage=TEXT, op=_name_of("set", "add", "scale", "lift", "note", "drop"), value=NUMBER, why=TEXT,
@@ -127,6 +148,33 @@ _REPORT = record(
     remarks=listing(record(path=TEXT, remark=TEXT)), format=FORMAT,
 )  # fmt: skip
 
+_NORMALISER: Schema = {"type": "object", "properties": {"kind": TEXT}, "required": ["kind"]}
+_VOTE = record(signal=TEXT, weight=or_null(NUMBER), normaliser=_NORMALISER)
+_FUSION = record(
+    votes=listing(_VOTE), others=or_null(_VOTE), proposing=listing(TEXT),
+    absent={"type": "string", "enum": ["shared", "kept", "zero"]}, strength=or_null(NUMBER), declared=NUMBER,
+    shares=table(table(NUMBER)), why=TEXT,
+)  # fmt: skip
+_STAGE: Schema = {"type": "object", "properties": {"kind": TEXT}, "required": ["kind"]}
+_SIGNAL = record(
+    name=TEXT, raw=listing(or_null(NUMBER)), rank=listing(or_null(WHOLE)),
+    coverage=or_null(listing(or_null(NUMBER))), is_evidence=YES_OR_NO,
+    terms=record(
+        keys=listing(record(**TERM_KEY)),
+        added={**listing(listing(NUMBER)), "description": "key, value, key, value, … of each candidate"},
+    ),
+)  # fmt: skip
+_CANDIDATE = record(
+    id=IDENTITY, title=TEXT, headings=listing(TEXT), path=or_null(TEXT), start_line=or_null(WHOLE),
+    end_line=or_null(WHOLE), kind=TEXT, scope=TEXT, tags=listing(TEXT), date=or_null(TEXT), trust=TEXT,
+    snippet={**listing(TEXT), "description": "text, match, text, match, …: every second piece matches"},
+    confidence=or_null(NUMBER), age_days=or_null(NUMBER),
+    origin={"type": "integer", "description": "equal for chunks of one file"},
+)  # fmt: skip
+_KNOB = record(
+    key=TEXT, setting=TEXT, label=TEXT, meaning=TEXT, low=NUMBER, high=NUMBER, step=NUMBER, value=NUMBER,
+    given=or_null(NUMBER), unit=TEXT, idle=or_null(TEXT), needs=or_null(TEXT),
+)  # fmt: skip
 SCHEMAS: dict[str, Schema] = {
     "Error": record(
         error=record(
@@ -159,4 +207,110 @@ SCHEMAS: dict[str, Schema] = {
     "Recipes": record(recipes=table(record(value=TEXT, settings=listing(TEXT))), format=FORMAT),
     "Report": _REPORT,
     "Health": record(status=_name_of("ok", "failing"), memories_searchable=YES_OR_NO, format=FORMAT),
+    "Candidates": record(
+        query=TEXT, verdict=TEXT, evidence=NUMBER, notices=listing(named("Notice")), recipe=TEXT, limit=WHOLE,
+        offset=WHOLE, settings=table({}), knobs=listing(_KNOB), runs=listing(TEXT), fusion=_FUSION,
+        stages=listing(_STAGE), importance=or_null(_STAGE), last=listing(_STAGE), least=table(NUMBER),
+        weighing=record(coverage_counts=NUMBER, rest=NUMBER, least=NUMBER),
+        signals=listing(_SIGNAL),
+        candidates={**listing(_CANDIDATE), "description": "in the order that breaks ties"},
+        timings=table(NUMBER), format=FORMAT,
+    ),
+    "Likeness": record(
+        ids=listing(IDENTITY),
+        likeness={**listing(listing(NUMBER)), "description": "of each to each of those that stand before it"},
+        format=FORMAT,
+    ),
+}  # fmt: skip
+
+_CREATED = datetime(2026, 3, 14, 9, 30, tzinfo=UTC).timestamp()
+_QUERY = "which tea does Robin prefer?"
+_EXAMPLE_SPACE = "wordllama/l2_supercat@0.4.0.post1/256/plain-words"
+MEMORY = Memory(
+    "m_tcvp3fagya7erbvs",
+    "Robin prefers green tea",
+    scope=Scope("user", "42"),
+    tags=("drinks",),
+    importance=4,
+    created=_CREATED,
+    date=_CREATED,
+)
+_TERMS = (TermValue("tea", "words", "own", 2.1), TermValue("robin", "words", "own", 1.1))
+_KEYWORD = Part("keyword", 0.4, 0.4, 1.0, 3.2, 1, terms=_TERMS)
+_EXAMPLE_STEP = Step("fusion", "set", 1.0, "", (Part("vector", 0.6, 0.6, 1.0, 0.71, 1), _KEYWORD))
+_EXAMPLE_HIT = Hit(MEMORY, 0, 1.0, (_EXAMPLE_STEP,), confidence=0.99)
+
+
+def _results() -> dict[str, Any]:
+    return serialize.results(
+        Results(_QUERY, (_EXAMPLE_HIT,), "found", "default", analyse(_QUERY), timings={"total": 2.1})
+    )
+
+
+def _status() -> dict[str, Any]:
+    store = StoreStatus(
+        "/srv/notes/.whyrank/memory.db", 3, "postings", 412, 87, {"global": 411, "user:42": 1}, {_EXAMPLE_SPACE: 412},
+        0, 3_200_000, "SQLite 3.51.3, a compiled kernel", 81_000_000_000, 8_388_608,
+        {"vectors": 426_000, "lists": 51_200, "pages": 310_000},
+    )  # fmt: skip
+    return {
+        **serialize.status(store, _EXAMPLE_SPACE),
+        "roles": serialize.spaces([SpaceState(_EXAMPLE_SPACE, "wordllama", "serving", 412, 0)]),
+        "backlog": serialize.backlog(Backlog()),
+        "old_words": 0,
+        "notices": [],
+        "evaluation": None,
+        "version": __version__,
+        "multi_scope": False,
+        "read_only": False,
+    }
+
+
+def _report() -> dict[str, Any]:
+    return serialize.report(
+        Report(files={"new": 1}, unchanged=86, chunks=3, embedded=3, plans=[("notes/tea.md", "new")])
+    )
+
+
+def _candidates(memory: Memory, terms: Sequence[TermValue]) -> dict[str, dict[str, Any]]:
+    """Return example answers for a pool of one memory."""
+    text, recipe = _QUERY, RECIPES["default"]
+    runs = (Run("keyword", (Candidate(memory.id, 3.2),)), Run("vector", (Candidate(memory.id, 0.71),)))
+    signals = {
+        "keyword": Signal("keyword", {memory.id: 3.2}, {memory.id: 0.8}, {memory.id: terms}),
+        "vector": Signal("vector", {memory.id: 0.71}),
+    }
+    context = Context(Query(text), analyse(text), {memory.id: memory}, signals)
+    results = Results(text, (), "found", recipe.name, context.analysis, timings={"total": 2.1}, evidence=1.67)
+    settled = Pool(runs, context, recipe)
+    found = Pooled(results, settled, recipe, Adjustments(), (), 0.6, {}, {memory.id: 0.99}, Weighing.of(context, 0.35))
+    return {"Candidates": serialize_candidates.pool(found), "Likeness": serialize_candidates.likeness(found)}
+
+
+ANSWERS: dict[str, dict[str, Any]] = {
+    "Results": _results(),
+    "WhyOrContrast": serialize.why(Why(_QUERY, MEMORY, "found", "it is result 1", rank=1, hit=_EXAMPLE_HIT)),
+    "Page": {"memories": [serialize.memory(MEMORY)], "next": None, "notices": [], "format": serialize.FORMAT},
+    "Added": serialize.added(Added(MEMORY, "stored")),
+    "Shown": serialize.shown(MEMORY, [], []),
+    "Changed": serialize.changed(Changed(MEMORY), [], []),
+    "Forgotten": serialize.forgotten([MEMORY.id], None, Forgotten(1)),
+    "Recalled": {"recalled": [MEMORY.id], "format": serialize.FORMAT},
+    "Status": _status(),
+    "Recipes": {
+        "recipes": {"rrf": {"value": repr(RECIPES["rrf"]), "settings": list(honoured(RECIPES["rrf"]))}},
+        "format": serialize.FORMAT,
+    },
+    **_candidates(MEMORY, _TERMS),
+    "Report": _report(),
+    "Health": {"status": "ok", "memories_searchable": True, "format": serialize.FORMAT},
+    "Error": {
+        "error": {
+            "code": "config",
+            "message": "POST /v1/search does not know 'limitt'",
+            "hint": "did you mean 'limit'?",
+            "request_id": "5f0c1d2e3a4b5c6d",
+        },
+        "format": serialize.FORMAT,
+    },
 }

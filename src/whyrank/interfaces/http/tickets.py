@@ -1,7 +1,8 @@
-"""How a browser that we open ourselves is let in: by a ticket, good once and for a minute, in a file that only we read.
+"""One-time tickets that authenticate the browser opened by `whyrank serve`, valid for a minute.
 
-A command line is shown to everybody on the machine, so neither the token nor the ticket may stand there. Browsers keep
-addresses and copy them to other machines, so the token may not stand in one: of a ticket they keep what is used up.
+The ticket is in a file that only the user can read. Command lines are visible to every user of the machine, so neither
+the token nor the ticket may be in one. Browsers keep URLs and sync them to other machines, so the token may not be in
+one: the ticket they keep is used up.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _PAGE = """<!doctype html>
 
 
 class Ticket(NamedTuple):
-    """What lets one browser in: good until then, and as long as its file is there, which whoever uses it removes."""
+    """One-time ticket of a browser, valid until `until` and while its file exists; use removes the file."""
 
     text: str
     file: str
@@ -39,14 +40,14 @@ class Ticket(NamedTuple):
 
 @contextmanager
 def issued(page: str) -> Iterator[Ticket]:
-    """Write a file that leads to the page with a new ticket; it goes when it is used, too old, or no longer wanted."""
+    """Write a file that redirects to the page with a new ticket; remove it after use, timeout or exit."""
     folder = _folder()
     ticket = Ticket(secrets.token_urlsafe(_BYTES), str(folder / "whyrank.html"), time.time() + _SECONDS)
     address = html.escape(f"{page}#ticket={ticket.text}")
     end = threading.Timer(_SECONDS, _remove, [ticket])
     end.daemon = True
     try:
-        # Nobody else could look into the folder; nobody else can read the file either.
+        # Other users can neither list the folder nor read the file.
         number = os.open(ticket.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(number, "w", encoding="utf-8") as file:
             file.write(_PAGE.format(address=address))
@@ -58,21 +59,21 @@ def issued(page: str) -> Iterator[Ticket]:
 
 
 def is_good(ticket: Ticket | None, given: str) -> bool:
-    """Tell whether somebody is let in by what was given, and use the ticket up: of several processes one can."""
+    """Redeem a ticket and return whether it was valid: of several processes only one can redeem it."""
     if ticket is None or not hmac.compare_digest(given.encode("utf-8", "replace"), ticket.text.encode()):
         return False
     return _remove(ticket) and time.time() < ticket.until
 
 
 def _folder() -> Path:
-    """Return a new folder that nobody else looks into, where browsers that are kept apart from the system may read."""
+    """Return a new private folder, in the home folder if possible: sandboxed browsers may read there."""
     with suppress(OSError, RuntimeError):
         return Path(tempfile.mkdtemp(prefix="whyrank-", dir=Path.home()))
     return Path(tempfile.mkdtemp(prefix="whyrank-"))
 
 
 def _remove(ticket: Ticket) -> bool:
-    """Remove the file and its folder; tell whether it was there."""
+    """Remove the file and its folder; return whether the file existed."""
     try:
         os.unlink(ticket.file)
     except OSError:

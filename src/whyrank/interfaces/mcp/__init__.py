@@ -1,1 +1,1 @@
-"""The door for agents: five tools and a few resources, by the Model Context Protocol."""
+"""The Model Context Protocol interface: five tools and a few resources for agents."""

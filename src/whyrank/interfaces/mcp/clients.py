@@ -1,4 +1,4 @@
-"""What clients want to be told to start this server, each in its own words."""
+"""Configuration snippets for MCP clients, in the format of each client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...config import TOKEN_VARIABLE
+from ...config.load import TOKEN_VARIABLE
 from ...errors import ConfigError
 
 NAME = "whyrank"
@@ -17,7 +17,7 @@ NAME = "whyrank"
 
 @dataclass(frozen=True)
 class Start:
-    """How the server is to be started, or where it is to be asked for if it runs already."""
+    """Start command of the server, or its URL if it already runs."""
 
     store: str
     workspace: str
@@ -28,8 +28,8 @@ class Start:
     url: str | None = None
 
     def command(self) -> list[str]:
-        """Return the command with its arguments; clients start it anywhere, so every path is absolute."""
-        script = Path(sys.executable).with_name(NAME)  # of this installation, not of another that may be on the path
+        """Return the command with its arguments; clients start it in any folder, so every path is absolute."""
+        script = Path(sys.executable).with_name(NAME)  # of this installation; another one may be first in PATH
         options = {"--store": self.store, "--workspace": self.workspace, "--embedding": self.embedding}
         return [
             *([str(script)] if script.is_file() else [sys.executable, "-m", NAME]),
@@ -41,56 +41,56 @@ class Start:
         ]
 
 
-class Snippet(NamedTuple):
-    """What to put into which file."""
+class ConfigSnippet(NamedTuple):
+    """Configuration of a client, and the file it belongs in."""
 
     file: str
     config: dict[str, Any]
     remark: str = ""
 
 
-def snippet(client: str, start: Start) -> Snippet:
-    """Return what a client wants to be told."""
+def snippet(client: str, start: Start) -> ConfigSnippet:
+    """Return the configuration snippet of a client."""
     return SNIPPETS[client](start)
 
 
-def _claude_code(start: Start) -> Snippet:
+def _claude_code(start: Start) -> ConfigSnippet:
     server = _started(start) if start.url is None else _asked(start.url, f"${{{TOKEN_VARIABLE}}}", type="http")
     command = f"claude mcp add {NAME} -- {shlex.join(start.command())}"
-    return Snippet(".mcp.json in the project", _servers(server), f"or: {command}" if start.url is None else "")
+    return ConfigSnippet(".mcp.json in the project", _servers(server), f"or: {command}" if start.url is None else "")
 
 
-def _claude_desktop(start: Start) -> Snippet:
+def _claude_desktop(start: Start) -> ConfigSnippet:
     if start.url is not None:
         raise ConfigError("Claude Desktop starts local servers itself", "leave --http out")
     place = "claude_desktop_config.json (Settings › Developer › Edit Config)"
-    return Snippet(place, _servers(_started(start)), "then quit Claude Desktop and start it again")
+    return ConfigSnippet(place, _servers(_started(start)), "then quit Claude Desktop and start it again")
 
 
-def _cursor(start: Start) -> Snippet:
+def _cursor(start: Start) -> ConfigSnippet:
     server = _started(start) if start.url is None else _asked(start.url, f"${{env:{TOKEN_VARIABLE}}}")
-    return Snippet(".cursor/mcp.json in the project, or ~/.cursor/mcp.json for all", _servers(server))
+    return ConfigSnippet(".cursor/mcp.json in the project, or ~/.cursor/mcp.json for all", _servers(server))
 
 
-def _openclaw(start: Start) -> Snippet:
+def _openclaw(start: Start) -> ConfigSnippet:
     server = _started(start)
     if start.url is not None:
         server = _asked(start.url, f"${{{TOKEN_VARIABLE}}}", transport="streamable-http")
     remark = f"then: openclaw mcp doctor {NAME} --probe"
-    return Snippet("~/.openclaw/openclaw.json", {"mcp": {"servers": {NAME: server}}}, remark)
+    return ConfigSnippet("~/.openclaw/openclaw.json", {"mcp": {"servers": {NAME: server}}}, remark)
 
 
-def _vscode(start: Start) -> Snippet:
+def _vscode(start: Start) -> ConfigSnippet:
     place = ".vscode/mcp.json in the workspace"
     if start.url is None:
-        return Snippet(place, {"servers": {NAME: {"type": "stdio", **_started(start)}}})
+        return ConfigSnippet(place, {"servers": {NAME: {"type": "stdio", **_started(start)}}})
     secret = f"{NAME}-token"
     asked = {"type": "promptString", "id": secret, "description": "Token of whyrank mcp", "password": True}
     server = _asked(start.url, f"${{input:{secret}}}", type="http")
-    return Snippet(place, {"inputs": [asked], "servers": {NAME: server}})
+    return ConfigSnippet(place, {"inputs": [asked], "servers": {NAME: server}})
 
 
-SNIPPETS: dict[str, Callable[[Start], Snippet]] = {
+SNIPPETS: dict[str, Callable[[Start], ConfigSnippet]] = {
     "claude-code": _claude_code,
     "claude-desktop": _claude_desktop,
     "cursor": _cursor,

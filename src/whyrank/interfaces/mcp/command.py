@@ -1,4 +1,4 @@
-"""`whyrank mcp`: starts the server, or prints what a client needs to start it."""
+"""`whyrank mcp`: start the server, or print the configuration of a client."""
 
 from __future__ import annotations
 
@@ -10,40 +10,37 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from ...arguments import scope_of
+from ...engine.arguments import scope_of
+from ...engine.open import open_engine
 from ...errors import ConfigError, MissingExtra
-from ...opening import open_engine
-from ...wording import which
-from ..desk import Desk, OpenStores, most_open_stores
-from ..door import Door
-from ..failures import OK
-from ..gate import gate_for
-from ..listening import address_of, listen
-from ..shapes import FORMAT
-from ..tenants import check_stores, served_to, settings_of
+from ...formatting import which
+from ..auth import auth_policy, check_stores, served_to, settings_of
+from ..engine_pool import Access, EnginePool, PooledEngine, max_open_stores
+from ..errors import OK
+from ..serialize import FORMAT
 from .clients import Start, snippet
-
-_NEEDED = {"mcp": "the MCP SDK", "httptools": "httptools"}
 
 
 def serve(asked: argparse.Namespace) -> int:
-    """Serve agents until the client leaves or the process is told to end."""
+    """Serve agents until the client disconnects or the process is stopped."""
     scopes = tuple(str(scope_of(scope)) for scope in asked.scope or ())
     _check_place(asked)
     if asked.print_config:
         return _print_config(asked, scopes)
-    for name, called in _NEEDED.items():
-        if importlib.util.find_spec(name) is None:
-            raise MissingExtra(f"`whyrank mcp` needs {called}, which is not installed", "pip install 'whyrank[mcp]'")
+    if importlib.util.find_spec("mcp") is None:
+        hint = "pip install 'whyrank[mcp]', or '.[mcp]' in a clone"
+        raise MissingExtra("`whyrank mcp` needs the MCP SDK, which is not installed", hint)
     with ExitStack() as stack:
         if asked.http:
             return _served_over_http(asked, stack)
-        door = Door(_desk(asked, settings_of(asked).store, stack), scopes, asked.multi_scope, asked.read_only)
-        return _served_over_stdio(door)
+        access = Access(
+            _pooled_engine(asked, settings_of(asked).store, stack), scopes, asked.multi_scope, asked.read_only
+        )
+        return _served_over_stdio(access)
 
 
 def _check_place(asked: argparse.Namespace) -> None:
-    """Refuse what says where and to whom to listen, if nothing listens; what is unsaid is as usual."""
+    """Refuse options of a listening server without --http; fill in default host and port."""
     given = {
         "--host": asked.host,
         "--port": asked.port,
@@ -58,27 +55,29 @@ def _check_place(asked: argparse.Namespace) -> None:
     asked.host, asked.port = host if asked.host is None else asked.host, port if asked.port is None else asked.port
 
 
-def _desk(asked: argparse.Namespace, store: Path, stack: ExitStack, among: OpenStores | None = None) -> Desk:
-    desk = Desk(store, partial(open_engine, workspace=asked.workspace, embedding=asked.embedding), among)
-    stack.callback(desk.close)
-    return desk
+def _pooled_engine(
+    asked: argparse.Namespace, store: Path, stack: ExitStack, pool: EnginePool | None = None
+) -> PooledEngine:
+    pooled = PooledEngine(store, partial(open_engine, workspace=asked.workspace, embedding=asked.embedding), pool)
+    stack.callback(pooled.close)
+    return pooled
 
 
-def _served_over_stdio(door: Door) -> int:
+def _served_over_stdio(access: Access) -> int:
     from . import transports
     from .server import server_for
 
     transports.log_to_stderr()
-    door.desk.warm()
+    access.pooled.warm()
     if sys.stdin.isatty():
         print("whyrank: waiting for a client; --print-config says how to tell one of this server", file=sys.stderr)
-    transports.over_stdio(server_for(door), door.desk.leave)
+    transports.over_stdio(server_for(access), access.pooled.leave)
     return OK
 
 
 def _served_over_http(asked: argparse.Namespace, stack: ExitStack) -> int:
-    """Serve each tenant from a store of its own; which one it is, its token says."""
-    from ..connections import allow_many_files, ending_in_order
+    """Serve each tenant from its own store, selected by token."""
+    from ..asgi_server import listen, raise_file_limit, url_of
     from . import transports
     from .server import server_for
 
@@ -87,7 +86,7 @@ def _served_over_http(asked: argparse.Namespace, stack: ExitStack) -> int:
     tenants, is_new_token = whom
     transports.log_to_stderr()
     listening = listen(asked.host, asked.port)
-    url = address_of(listening, asked.host, transports.PATH)
+    url = url_of(listening, asked.host, transports.PATH)
     token = tenants[0].token if is_new_token else None
 
     def ready() -> None:
@@ -97,22 +96,21 @@ def _served_over_http(asked: argparse.Namespace, stack: ExitStack) -> int:
         if asked.json:
             print(json.dumps({"url": url, "token": token, "format": FORMAT}), flush=True)
 
-    stack.enter_context(ending_in_order())
-    allow_many_files()
-    servers, among = [], OpenStores(most_open_stores())
+    raise_file_limit()
+    servers, pool = [], EnginePool(max_open_stores())
     for one in tenants:
-        desk = _desk(asked, one.store, stack, among)
+        pooled = _pooled_engine(asked, one.store, stack, pool)
         if asked.tenants is None:
-            desk.warm()
-        door = Door(desk, one.scopes, one.is_multi_scope, one.is_read_only)
-        servers.append((gate_for(asked.host, asked.allow_host, one.token), server_for(door)))
+            pooled.warm()
+        access = Access(pooled, one.scopes, one.is_multi_scope, one.is_read_only)
+        servers.append((auth_policy(asked.host, asked.allow_host, one.token), server_for(access)))
     with listening:
         transports.over_http(servers, listening, ready)
     return OK
 
 
 def _print_config(asked: argparse.Namespace, scopes: tuple[str, ...]) -> int:
-    """Print what to put where."""
+    """Print the configuration of a client, and the file it belongs in."""
     config = settings_of(asked)
     start = Start(
         store=str(config.store),

@@ -1,39 +1,36 @@
-"""What comes in and is no message: refused in our words, over HTTP before a session sees it, over stdio in its turn."""
+"""JSON-RPC messages as the SDK can parse them; invalid ones are refused under their id, if readable."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import MutableMapping
-from typing import Any, Protocol, Self
 
-import anyio
-from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, RequestId, jsonrpc_message_adapter
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    RequestId,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
-from ..characters import whole_characters
-from ..gate import App, Receive, Refusal, Send, refuse
-from ..shapes import FORMAT
-from .unanswered import Closing, Unanswered, Writing
+from ..sanitize import whole_characters
+from ..serialize import FORMAT
 
-MAX_BODY_BYTES = 4 * 1_048_576  # as the SDK has it
-_TOO_LONG = Refusal(
-    413, "too-long", f"the body is longer than {MAX_BODY_BYTES:,} bytes", "send less; long texts are files to ingest"
-)
-_NO_JSON = Refusal(415, "content-type", "the body is not sent as JSON", "send Content-Type: application/json")
 _ONE_MESSAGE = 'send one JSON-RPC message: {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
-_SAID = 200  # characters of what a parser complains of
+_SAID = 200  # characters quoted of a parser's message
 MAX_NESTING = 100  # levels of a message; the SDK's parser refuses 200 under no id
-REPAIRED = "whyrank/repaired"  # in `_meta` of a call: its text is not what the client meant to send
+REPAIRED = "whyrank/repaired"  # in `_meta` of a call: its text was repaired and differs from what the client meant
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)  # one that is not closed ends with the text
-_IDENTITY = re.compile(r'\s*:\s*("(?:[^"\\]|\\.)*"|-?\d{1,18}(?![\d.eE]))')
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # an unterminated string ends with the text
+_IDENTITY = re.compile(r'\s*:\s*("(?:[^"\\]++|\\.)*+"|-?\d{1,18}(?![\d.eE]))')
 
 
 class Slip(Exception):
-    """What came is no message of the protocol: the number the protocol has for that, our own code, and why."""
+    """Invalid message: the JSON-RPC error number, whyrank's code, and the reason."""
 
     def __init__(self, number: int, code: str, message: str, identity: RequestId | None = None) -> None:
         super().__init__(message)
@@ -45,12 +42,15 @@ class Slip(Exception):
         )
 
     def answer(self) -> JSONRPCError:
-        """Return the answer, under the id of the request where one can be read: its client waits for that id."""
+        """Return the error response, under the request id if it is readable: the client waits for that id."""
         return JSONRPCError(jsonrpc="2.0", id=self.identity, error=self.error)
 
 
 def message_in(body: str | bytes) -> bytes | Slip:
-    """Return a message as the SDK can parse it: lone surrogates as U+FFFD, a call that held one marked in `_meta`."""
+    """Return a message the SDK can parse; lone surrogates become U+FFFD.
+
+    A call that held a lone surrogate is marked in `_meta`.
+    """
     try:
         text = body if isinstance(body, str) else body.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
@@ -68,8 +68,17 @@ def message_in(body: str | bytes) -> bytes | Slip:
     return json.dumps(mended).encode()
 
 
+def parsed(message: bytes) -> JSONRPCMessage | Slip:
+    """Parse a message into the SDK's type."""
+    try:
+        return jsonrpc_message_adapter.validate_json(message, by_name=False)
+    except ValidationError:
+        told = "this is no message that can be read"
+        return Slip(INVALID_REQUEST, "no-message", told, identity_in(message.decode()))
+
+
 def _slip_in(text: str) -> Slip | None:
-    """Say what keeps a text from being a message, if something does."""
+    """Return the reason why a text is not a valid message; None if it is."""
     if _nesting(text) > MAX_NESTING:
         return Slip(PARSE_ERROR, "bad-json", f"it is nested deeper than {MAX_NESTING} levels", identity_in(text))
     try:
@@ -119,140 +128,3 @@ def _nesting(text: str) -> int:
         depth += (token[0] in ("{", "[")) - (token[0] in ("}", "]"))
         deepest = max(deepest, depth)
     return deepest
-
-
-# -- over HTTP -------------------------------------------------------------------------------------------------------
-
-
-def understood(app: App) -> App:
-    """Refuse bodies that are no message before they are passed on; others are passed on whole."""
-
-    async def ask(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        if scope["method"] != "POST":
-            await app(scope, receive, send)
-            return
-        headers = {name.lower(): value for name, value in scope["headers"]}
-        if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
-            await refuse(_NO_JSON, send)
-            return
-        declared = headers.get(b"content-length", b"")
-        is_long = declared.isdigit() and int(declared[:20]) > MAX_BODY_BYTES
-        body = None if is_long else await _whole(receive)
-        if body is None:
-            await refuse(_TOO_LONG, send)
-        elif isinstance(read := message_in(body), Slip):
-            await _answer(read, send)
-        else:
-            await app(scope, _again(read, receive), send)
-
-    return ask
-
-
-async def _whole(receive: Receive) -> bytes | None:
-    """Return the body; None if it is too long. Of somebody who has left, what came."""
-    body, more = b"", True
-    while more:
-        message = await receive()
-        body += message.get("body", b"")
-        if len(body) > MAX_BODY_BYTES:
-            return None
-        more = message["type"] == "http.request" and message.get("more_body", False)
-    return body
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Give a body out once more, and then what comes after it."""
-    waiting = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def next_message() -> Any:
-        return waiting.pop() if waiting else await receive()
-
-    return next_message
-
-
-async def _answer(slip: Slip, send: Send) -> None:
-    body = slip.answer().model_dump_json(by_alias=True, exclude_unset=True).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 400, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-# -- over stdio ------------------------------------------------------------------------------------------------------
-
-
-class Reading(Protocol):
-    """The messages of a client, and what is none as the error that came of it."""
-
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next."""
-
-    async def aclose(self) -> None:
-        """Read no more."""
-
-
-class Understood(Closing):
-    """The messages of a client; a line that is none is refused at once, under its id where one can be read.
-
-    Their end comes when what was asked is answered: whoever runs the session drops what is open when it comes.
-    """
-
-    def __init__(self, reading: Reading, writing: Writing, unanswered: Unanswered) -> None:
-        self._reading = reading
-        self._writing = writing
-        self._unanswered = unanswered
-
-    @property
-    def last_context(self) -> Any:
-        """Return the context in which the last message was sent."""
-        return getattr(self._reading, "last_context", None)
-
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next message."""
-        try:
-            while isinstance(item := await self._reading.receive(), Exception):
-                read = _read_again(item)
-                if isinstance(read, SessionMessage):
-                    item = read
-                    break
-                if read is not None:
-                    await self._writing.send(SessionMessage(read.answer()))
-        except anyio.EndOfStream:
-            await self._unanswered.settled()
-            raise
-        self._unanswered.came(item.message)
-        return item
-
-    async def aclose(self) -> None:
-        """Read no more."""
-        await self._reading.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-
-def _read_again(error: Exception) -> SessionMessage | Slip | None:
-    """Read a line the SDK could not, by the error that holds it: as a mended message, or what is wrong with it."""
-    unread = Slip(INVALID_REQUEST, "no-message", "this is no message that can be read")
-    if not isinstance(error, ValidationError):
-        return unread
-    told = error.errors(include_url=False)
-    given = told[0]["input"]
-    if told[0]["type"] != "json_invalid":
-        # An error about one field holds that field alone; the kinds of message that miss one hold all of it.
-        given = json.dumps(next((one["input"] for one in told if one["type"] == "missing"), given), default=str)
-    elif not given.strip():
-        return None  # an empty line
-    read = message_in(given)
-    if isinstance(read, Slip):
-        return read
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(read, by_name=False))
-    except ValidationError:
-        unread.identity = identity_in(read.decode())
-        return unread

@@ -1,1 +1,1 @@
-"""The default store: one SQLite file, one truth."""
+"""The default store: one SQLite file."""

@@ -1,9 +1,9 @@
-"""Backups of a store: verified copies of one moment, and their restoration into a file that others have open.
+"""Backups of a store: verified copies of a snapshot, and their restoration into a file that is in use.
 
 A restore replaces the content of the store inside SQLite, in one transaction under the writer lock: the file itself
 stays, so that processes which have it open read the restored content with their next snapshot, and a kill leaves the
-store wholly old or wholly new. What such processes keep in memory is keyed by generation, scope counters and row
-numbers; the restored content gets counters that are above all that the store ever had.
+store wholly old or wholly new. The caches of such processes are keyed by generation, scope counters and row numbers;
+the restored content gets counters above all that the store ever had.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import ConfigError, SchemaTooNew, StoreDamaged, StoreError, StoreLocked
-from ...wording import counted
+from ...formatting import counted
+from .check import check_database
 from .connection import Connection, SqlError, connect, lenient, translated, untouched_address
-from .copying import Tick, back_up, copy_into, free_name, staged, sweep
+from .copies import Tick, back_up, copy_into, free_name, staged, sweep
 from .database import LOCK_SECONDS, Database
-from .examining import examine
 from .indexes import DEFAULT, index_in
 from .notes import RESTORED, is_generation
-from .salvaging import UNREADABLE, known_of
+from .recovery import UNREADABLE, select_readable
 from .schema import prepare, version_of
 from .store import SqliteStore
 
@@ -35,13 +35,13 @@ _BEFORE = "before-restore"
 _SIDE_FILES = ("", "-wal", "-shm", ".lock")
 _HIGHEST = 2**53  # of numbers that were given out: one that is higher was damaged
 _UNKNOWN_JUMP = 10**9  # generations: more than a store whose own number is damaged can have had
-_LEFT_SECONDS = 86_400.0  # after which what an unfinished restore has left is nobody's any more
+_LEFT_SECONDS = 86_400.0  # after which the leftovers of an unfinished restore are deleted
 _BUSY = (5, 6)  # SQLITE_BUSY and SQLITE_LOCKED
 _NAME_A_BACKUP = "name a file that `whyrank backup` wrote, or another whyrank store"
 
 
 class Backup(NamedTuple):
-    """A verified copy of a store: where it is, of when, what it holds."""
+    """A verified copy of a store: its path, time, schema, number of memories and size."""
 
     path: str
     created: float
@@ -51,11 +51,11 @@ class Backup(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """What a restore has put into a store, and where the content before it is kept (empty: it was not)."""
+    """Result of a restore: the restored memories, and the path of the previous content (empty: not kept)."""
 
     memories: int
     schema: int  # of the backup; the store has the newest
-    created: float | None  # when the backup was made, if it says so
+    created: float | None  # when the backup was made, if it records that
     kept: str
 
 
@@ -86,7 +86,7 @@ def write_backup(store: Path, target: Path, tick: Tick) -> Backup:
 
 
 def _check_target(store: Path, target: Path) -> None:
-    """Refuse a path that cannot be written, is the store's own, or holds what is no backup of ours."""
+    """Refuse a path that is not writable, belongs to the store, or holds a file that is no backup of ours."""
     own = {Path(f"{store.resolve()}{end}") for end in _SIDE_FILES}
     if target in own or (target.exists() and store.exists() and target.samefile(store)):
         raise ConfigError(f"{target} belongs to the store itself", "name another file")
@@ -100,13 +100,13 @@ def _check_target(store: Path, target: Path) -> None:
 
 
 def is_replaceable(file: Path) -> bool:
-    """Tell whether a file is a backup of ours, which no store has become since, or is empty."""
+    """Check that a file is empty, or a backup of ours that was not opened as a store since."""
     if not file.is_file():
         return False
     if not file.stat().st_size:
         return True
     if any(Path(f"{file}{end}").exists() for end in _SIDE_FILES if end):
-        return False  # somebody opened it as a store, and may have written to it
+        return False  # it was opened as a store, and may have been written to
     try:
         version_of(Database(file))
         with closing(connect(untouched_address(file), uri=True)) as connection:
@@ -117,7 +117,7 @@ def is_replaceable(file: Path) -> bool:
 
 @contextmanager
 def _as_config_error(target: Path) -> Iterator[None]:
-    """Say of a target that cannot be written what the system said of it."""
+    """Convert an OSError while writing the target into a ConfigError with the system's message."""
     try:
         yield
     except OSError as error:
@@ -128,7 +128,7 @@ def _row_counts(connection: Connection) -> dict[str, int]:
     tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
     names = [name for (name,) in connection.execute(tables).fetchall()]
     counts = {name: connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}
-    return {"memories": 0, "arrivals": 0, **counts}  # what an earlier schema lacks it holds none of
+    return {"memories": 0, "arrivals": 0, **counts}  # tables that an earlier schema lacks count as empty
 
 
 def _write_mark(copy: Connection, created: float, memories: int) -> None:
@@ -137,7 +137,7 @@ def _write_mark(copy: Connection, created: float, memories: int) -> None:
 
 
 def _mark(connection: Connection) -> Mapping[str, float] | None:
-    """Return what a backup says of itself; None of a file that is none."""
+    """Return the metadata that a backup carries; None for a file that is no backup."""
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (_MARK,)).fetchone()
     try:
         mark = json.loads(found[0]) if found else None
@@ -147,11 +147,11 @@ def _mark(connection: Connection) -> Mapping[str, float] | None:
 
 
 def _verify(place: Path, tick: Tick, what: str, hint: str) -> int:
-    """Look at all of a copy, as `doctor` does, and at what it says it holds; return its schema."""
+    """Check a copy as `doctor` does, and its count of memories against its metadata; return its schema."""
     with closing(Database(place, forgiving=True)) as database:
         schema = version_of(database)
-        # What was set aside as unreadable is known to be lost, and named by every look at the store.
-        found = [finding.message for finding in examine(database, tick) if finding.code != "aside"]
+        # Memories set aside as unreadable are known to be lost, and are reported by every check of the store.
+        found = [finding.message for finding in check_database(database, tick) if finding.code != "aside"]
         if found:
             more = f", and {counted(len(found) - 1, 'thing')} more" if len(found) > 1 else ""
             raise StoreDamaged(f"{what}: {found[0]}{more}", hint)
@@ -166,7 +166,7 @@ def _verify(place: Path, tick: Tick, what: str, hint: str) -> int:
 
 
 def restore_backup(store: Path, file: Path, *, keep: bool, tick: Tick) -> Restored:
-    """Put the content of a backup into a store, in place of its own, while others have it open.
+    """Replace the content of a store by that of a backup, while other processes have the store open.
 
     The backup is copied, verified and brought to the newest schema before the store is touched.
     """
@@ -185,7 +185,7 @@ def restore_backup(store: Path, file: Path, *, keep: bool, tick: Tick) -> Restor
 
 
 def check_source(store: Path, file: Path) -> None:
-    """Refuse what cannot be a backup, untouched: nothing, the store itself, another program's file, a newer schema."""
+    """Refuse, without writing, a missing file, the store itself, another program's file or a newer schema."""
     if not file.is_file():
         raise ConfigError(f"{file} is a folder" if file.is_dir() else f"there is no file {file}", _NAME_A_BACKUP)
     if store.exists() and file.samefile(store):
@@ -201,7 +201,7 @@ def check_source(store: Path, file: Path) -> None:
 
 
 def _check_store(database: Database) -> None:
-    """Refuse to write into a file that is no store of ours, or one too damaged for SQLite to write to."""
+    """Refuse a file that is no store of ours, or that is too damaged for SQLite to write to."""
     try:
         version_of(database)
     except SchemaTooNew:
@@ -213,17 +213,17 @@ def _check_store(database: Database) -> None:
 
 @contextmanager
 def _scratch(store: Path) -> Iterator[Path]:
-    """Give a place for a copy on the disk of the store; what a restore that was killed has left is deleted in time."""
+    """Yield a path for a copy on the disk of the store; delete leftovers of killed restores after a day."""
     prefix = f".{store.name}-restore-"
     for left in store.parent.glob(f"{escape(prefix)}*"):
-        if left.stat().st_mtime < time.time() - _LEFT_SECONDS:  # younger, somebody may be at it
+        if left.stat().st_mtime < time.time() - _LEFT_SECONDS:  # a younger one may be in use
             shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=prefix, dir=store.parent) as folder:
         yield Path(folder) / "memory.db"
 
 
 def _bring_forward(place: Path) -> None:
-    """Upgrade a copy, and do what is done when a store is opened: those who have the other one open do not open it."""
+    """Migrate a copy and open it once, as processes that have the store open do not open it again."""
     with closing(Database(place)) as fresh, translated(place):
         prepare(fresh, keep=False)
         index = (index_in(fresh.reader()) or (DEFAULT,))[0]
@@ -231,22 +231,22 @@ def _bring_forward(place: Path) -> None:
 
 
 def _replace(database: Database, fresh: Database, keep: bool) -> str:
-    """Lay a prepared copy over the store, in one transaction; return where the content before it is kept."""
+    """Overwrite the store with a prepared copy, in one transaction; return the path of the old content."""
     with database.alone() as live:
         lenient(live)
         with fresh.writing() as connection:
             _renumber(connection, live)
         kept = free_name(database.file, _BEFORE) if keep and _holds_anything(live) else None
         if kept is not None:
-            sweep(database.file.with_name(f"{database.file.name}.{_BEFORE}"))  # nobody else restores: we have the lock
+            sweep(database.file.with_name(f"{database.file.name}.{_BEFORE}"))  # no other restore runs: we have the lock
             back_up(live, kept)
         _lay_over(fresh.reader(), live, database.path)
-        live.execute("PRAGMA wal_checkpoint(PASSIVE)")  # a reader of the old content keeps it from nothing
+        live.execute("PRAGMA wal_checkpoint(PASSIVE)")  # a reader of the old content does not block it
     return str(kept or "")
 
 
 def _holds_anything(live: Connection) -> bool:
-    """Tell whether a store holds any row of its own; one whose tables cannot be read may."""
+    """Check that any table besides `meta` has a row; unreadable tables count as having one."""
     try:
         rows = _row_counts(live)
     except UNREADABLE:
@@ -255,7 +255,7 @@ def _holds_anything(live: Connection) -> bool:
 
 
 def _renumber(connection: Connection, live: Connection) -> None:
-    """Give restored content counters that nobody can have seen, for whoever keeps something in memory by them."""
+    """Raise the counters of restored content above all earlier ones: other processes key caches by them."""
     generations = [_generation(connection), _generation(live)]
     generation = 1 + (max(generations) if min(generations) >= 0 else max(generations) + _UNKNOWN_JUMP)
     epoch = 1 + max(_numbers(connection, "SELECT epoch FROM scopes") + _numbers(live, "SELECT epoch FROM scopes"))
@@ -266,8 +266,8 @@ def _renumber(connection: Connection, live: Connection) -> None:
             "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, str(generation))
         )
     connection.execute("DELETE FROM meta WHERE key = ?", (_MARK,))
-    # Rows that were given out are not given again: what is read late goes by them.
-    for name, last in known_of(live, "SELECT name, seq FROM sqlite_sequence"):
+    # Row numbers that were given out are not given again: lazy reads go by them.
+    for name, last in select_readable(live, "SELECT name, seq FROM sqlite_sequence"):
         if isinstance(name, str) and isinstance(last, int) and last < _HIGHEST:
             changed = connection.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, name))
             if not changed.rowcount:
@@ -275,21 +275,21 @@ def _renumber(connection: Connection, live: Connection) -> None:
 
 
 def _generation(connection: Connection) -> int:
-    """Return the generation of a store: 0 of one that has no tables, −1 of one that cannot say it."""
-    tables = known_of(connection, "SELECT count(*) FROM sqlite_schema")
-    found = [value for (value,) in known_of(connection, "SELECT value FROM meta WHERE key = 'generation'")]
+    """Return the generation of a store: 0 without tables, −1 if it is missing or damaged."""
+    tables = select_readable(connection, "SELECT count(*) FROM sqlite_schema")
+    found = [value for (value,) in select_readable(connection, "SELECT value FROM meta WHERE key = 'generation'")]
     if found and is_generation(found[0]):
         return int(found[0])
     return 0 if tables == [(0,)] else -1
 
 
 def _numbers(connection: Connection, query: str) -> list[int]:
-    found = (value for (value,) in known_of(connection, query))
+    found = (value for (value,) in select_readable(connection, query))
     return [0, *(value for value in found if isinstance(value, int) and value < _HIGHEST)]
 
 
 def _lay_over(fresh: Connection, live: Connection, path: Path) -> None:
-    """Write every page of one database over another; whoever holds SQLite's own lock is waited for, not for ever."""
+    """Overwrite all pages of a database with another's; wait at most LOCK_SECONDS for SQLite's own lock."""
     deadline = time.monotonic() + LOCK_SECONDS
 
     def told(status: int, remaining: int, total: int) -> None:

@@ -1,14 +1,15 @@
-"""The one place that opens SQLite: one library per process, one way to configure it, its errors in our words."""
+"""SQLite connections: the only module that opens them, with one configuration and translated errors."""
 
 from __future__ import annotations
 
 import os
 import stat
 import weakref
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import StoreDamaged, StoreError, StoreFull, StoreLocked, StoreTimeout
 from .disk import is_full
@@ -22,8 +23,8 @@ else:
     except ImportError:
         import sqlite3
     else:
-        # Of what it knows no adapter for it asks every value for one, which takes a microsecond: these are as they are.
-        # In the stdlib's module, which others use as well, it takes a third of that, and is left alone.
+        # For a type without an adapter, pysqlite3 searches one for every value, which takes a microsecond: register
+        # identities. In the stdlib's module, which others use as well, it takes a third of that, and is left alone.
         sqlite3.register_adapter(type(None), {None: None}.get)
         sqlite3.register_adapter(bytes, bytes)
 
@@ -36,7 +37,7 @@ SAVE = (
     "(`whyrank doctor --repair` saves it)"
 )
 
-_DAMAGE = (  # what SQLite says of files that are none of its own, or lack a part of ours
+_DAMAGE = (  # SQLite's messages for files that are no databases, or that lack a part of our schema
     "not a database", "malformed", "encrypted", "vtable constructor", "no such table", "no such column",
     "no such index", "has no column", "already exists", "duplicate column", "on conflict clause does not match",
 )  # fmt: skip
@@ -45,7 +46,7 @@ Connection = sqlite3.Connection
 
 
 class _Tracked(Connection):
-    """A connection that is known as long as it is open: none may be when the process forks."""
+    """A connection registered while it is open: none may be when the process forks."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -61,7 +62,7 @@ _OPEN: weakref.WeakSet[_Tracked] = weakref.WeakSet()
 
 
 def is_any_open() -> bool:
-    """Tell whether a connection of this process is open."""
+    """Return whether a connection of this process is open."""
     return bool(_OPEN)
 
 
@@ -78,7 +79,7 @@ Row = tuple[Any, ...]
 
 
 def run_script(connection: Connection, script: str) -> None:
-    """Run statements one by one inside the transaction at hand; executescript() would commit first."""
+    """Run statements one by one in the current transaction; executescript() would commit first."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -89,7 +90,7 @@ def run_script(connection: Connection, script: str) -> None:
 
 @contextmanager
 def undoable(connection: Connection) -> Iterator[None]:
-    """Undo what is done inside the block, and no more of the transaction at hand, where it ends with an error."""
+    """Roll back the block alone, not the whole transaction, if it ends with an error."""
     connection.execute("SAVEPOINT undoable")
     try:
         yield
@@ -103,12 +104,12 @@ def undoable(connection: Connection) -> Iterator[None]:
 
 
 def is_writable(path: Path) -> bool:
-    """Tell whether we may write a file, and beside it."""
+    """Check write permission on a file and its folder."""
     return os.access(path if path.exists() else path.parent, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def connected_to_read(path: Path, forgiving: bool) -> Connection:
-    """Open a file we may not write: shared with those who may, or as it lies where SQLite cannot even read along."""
+    """Open a read-only file: shared with its writers, or as immutable where the WAL cannot be shared."""
     try:
         connection = _connect(f"{path.absolute().as_uri()}?mode=ro", forgiving)
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -119,13 +120,13 @@ def connected_to_read(path: Path, forgiving: bool) -> Connection:
 
 
 def make_private(path: Path) -> None:
-    """Make a file, if there is none, that only its owner may read; SQLite gives its log the same permissions."""
-    with suppress(FileExistsError, PermissionError, FileNotFoundError):  # who opens it says what is wrong
+    """Create a missing file that only its owner may read; SQLite gives its log the same permissions."""
+    with suppress(FileExistsError, PermissionError, FileNotFoundError):  # opening the file raises the precise error
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
 
 
 def tighten(path: Path, mode: int) -> None:
-    """Take permissions to read away from others, if the file is ours and nobody else was given leave to write it."""
+    """Remove read permission for others, if the file is ours and no other user may write it."""
     with suppress(OSError):
         known = path.stat(follow_symlinks=False)
         is_ours = hasattr(os, "getuid") and known.st_uid == os.getuid() and not stat.S_ISLNK(known.st_mode)
@@ -134,7 +135,7 @@ def tighten(path: Path, mode: int) -> None:
 
 
 def connected(path: Path, forgiving: bool) -> Connection:
-    """Open a file that we may write."""
+    """Open a writable file."""
     make_private(path)
     return _connect(path.absolute().as_uri(), forgiving)
 
@@ -149,7 +150,7 @@ def _connect(address: str, forgiving: bool) -> Connection:
         "foreign_keys=ON",
         "secure_delete=ON",
         "trusted_schema=OFF",
-        # Where one row of a page is damaged, the others are wanted all the more.
+        # With one damaged row on a page, the other rows are still wanted.
         f"cell_size_check={'OFF' if forgiving else 'ON'}",
         "temp_store=MEMORY",
         "mmap_size=0",
@@ -160,19 +161,19 @@ def _connect(address: str, forgiving: bool) -> Connection:
 
 
 def forgive(connection: Connection) -> None:
-    """Let a connection read a file that is shorter than it says, or whose tables are not all told."""
+    """Let a connection read a file that is shorter than its header states, or whose schema is incomplete."""
     connection.execute("PRAGMA writable_schema=ON")
 
 
 def untouched_address(path: Path) -> str:
-    """Return an address that reads a file and leaves nothing behind; with a live WAL beside it, it must be shared."""
+    """Return a read-only URI that leaves no files behind; with a live WAL beside the file, it is shared."""
     wal = path.with_name(path.name + "-wal")
     is_shared = wal.exists() and wal.stat().st_size > 0
     return path.absolute().as_uri() + ("?mode=ro" if is_shared else "?mode=ro&immutable=1")
 
 
 def lenient(connection: Connection) -> None:
-    """Let a connection give texts that are no text any more as the bytes they are."""
+    """Let a connection return texts that are invalid UTF-8 as bytes."""
     connection.text_factory = _text
 
 
@@ -185,7 +186,7 @@ def _text(stored: bytes) -> str | bytes:
 
 @contextmanager
 def leniently(connection: Connection) -> Iterator[Connection]:
-    """Do the same for as long as something is read that cannot be begun again."""
+    """Make a connection lenient for the block, around reads that cannot be repeated."""
     before = connection.text_factory
     lenient(connection)
     try:
@@ -197,9 +198,9 @@ def leniently(connection: Connection) -> Iterator[Connection]:
 def rows_of(
     connection: Connection, statement: str, parameters: Sequence[object] | Mapping[str, object] = ()
 ) -> list[Row]:
-    """Return all rows of a statement; where a text was damaged, it and all later ones are given as bytes.
+    """Return all rows of a statement; after a damaged text, the connection returns damaged texts as bytes.
 
-    Few files are damaged, and to look at every text takes as long as to read it.
+    Damage is rare, and checking every text takes as long as reading it.
     """
     try:
         return connection.execute(statement, parameters).fetchall()
@@ -212,7 +213,7 @@ def rows_of(
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours, which say what to do."""
+    """Translate SQLite's errors into ours, which carry a remedy."""
     try:
         yield
     except sqlite3.Error as error:
@@ -220,7 +221,7 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def told(path: Path, error: sqlite3.Error) -> StoreError:
-    """Return what an error of SQLite's means, and what to do about it."""
+    """Return our error for an error of SQLite, with a remedy."""
     text = str(error).lower()
     if "interrupted" in text:
         return StoreTimeout(f"reading {path} was aborted", "give a larger timeout_ms")
@@ -244,3 +245,23 @@ def told(path: Path, error: sqlite3.Error) -> StoreError:
             "drive), then try again; nothing that was acknowledged is lost, and `whyrank doctor` looks at the store",
         )
     return StoreError(f"{path}: {error}")
+
+
+# Parsing a statement takes as long as fetching some dozen rows by it; binding a value twice costs next to nothing.
+LENGTHS = (1, 8, 32, 64, 500)
+_MARKS = {length: ", ".join("?" * length) for length in LENGTHS}
+
+
+class Portion(NamedTuple):
+    """The parameters of one statement and their placeholders."""
+
+    values: Sequence[int | str]
+    marks: str
+
+
+def portions(values: Sequence[int] | Sequence[str]) -> Iterator[Portion]:
+    """Yield all values, as many at a time as one statement takes; the last is repeated up to a known length."""
+    for start in range(0, len(values), LENGTHS[-1]):
+        part = values[start : start + LENGTHS[-1]]
+        length = LENGTHS[bisect_left(LENGTHS, len(part))]
+        yield Portion([*part, *[part[-1]] * (length - len(part))], _MARKS[length])

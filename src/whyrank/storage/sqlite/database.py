@@ -1,8 +1,8 @@
-"""One SQLite file: a reading connection per thread, one writing connection, one lock in front of writers.
+"""One SQLite file: a reading connection per thread, one writing connection, and a writer lock.
 
-Connections are closed around a fork: SQLite believes that a child holds the locks its parent holds, and a child that
-opens the file beside an inherited connection loses what it writes. Every use of the file checks that the file under its
-name is the one that is open: what is written into a file that was deleted or replaced is lost.
+Connections are closed around a fork: SQLite assumes that a child holds the locks of its parent, and a child that
+opens the file beside an inherited connection loses its writes. Every use of the file checks that the file under its
+name is the one that is open: writes into a file that was deleted or replaced are lost.
 """
 
 from __future__ import annotations
@@ -17,23 +17,14 @@ from pathlib import Path
 from types import TracebackType
 
 from ...errors import StoreError, StoreLocked, StoreUnavailable
-from .connection import (
-    Connection,
-    SqlError,
-    connected,
-    connected_to_read,
-    is_any_open,
-    is_writable,
-    told,
-    translated,
-)
-from .locking import set_log_aside, side_lock
+from .connection import Connection, SqlError, connected, connected_to_read, is_any_open, is_writable, told, translated
+from .lock import set_log_aside, side_lock
 from .notes import generation_unknown, is_generation
-from .restating import IS_SET_ASIDE
+from .pending import IS_SET_ASIDE
 
 LOCK_SECONDS = 30.0
 WRITER_CACHE_KILOBYTES = 65_536  # ids and hashes fall anywhere in their indexes; SQLite's two megabytes would thrash
-FORK_SECONDS = 5.0  # how long a fork waits for searches and writes of other threads to end
+FORK_SECONDS = 5.0  # a fork waits this long for searches and writes of other threads to end
 
 _MOMENT = (
     f"SELECT value, EXISTS (SELECT 1 FROM arrivals WHERE entry < 0) OR {IS_SET_ASIDE} FROM meta "
@@ -50,8 +41,8 @@ class Database:
 
     def __init__(self, path: Path, *, forgiving: bool = False) -> None:
         self.path = path
-        self.file = Path(os.path.realpath(path))  # one, by whatever name it is opened; so its lock is one too
-        self.forgiving = forgiving  # of damage: what can be read of the file is read
+        self.file = Path(os.path.realpath(path))  # the same for every name of the file, and so is its lock
+        self.forgiving = forgiving  # of damage: reads as much of the file as is readable
         self.read_only = not is_writable(path)
         self._side_file = f"{self.file}.lock"
         self._lock = side_lock(self._side_file)
@@ -91,8 +82,8 @@ class Database:
         return connected(self.path, self.forgiving)
 
     def _opened(self, connect: Callable[[], Connection]) -> Connection:
-        """Open a connection and learn which file it reads; all connections of a database read one."""
-        self.check_identity()  # SQLite would make a file that was deleted anew
+        """Open a connection and record which file it reads; all connections of a database read one."""
+        self.check_identity()  # SQLite would create a deleted file again
         if self._identity is None and not self.read_only and identity_of(self.path) is None:
             self._make_way()
         connection = connect()
@@ -105,7 +96,7 @@ class Database:
         return connection
 
     def _make_way(self) -> None:
-        """Set the log of a file that was deleted aside before another is made; not while somebody has it open."""
+        """Set the log of a deleted file aside before a new one is made; refuse while a process has it open."""
         if not set_log_aside(self.path):
             raise StoreUnavailable(
                 f"{self.path} was deleted, and another process has it open still",
@@ -114,11 +105,11 @@ class Database:
 
     @property
     def is_current(self) -> bool:
-        """Tell whether the file that is open is the one under its name."""
+        """Return whether the open file is still the one under its name."""
         return self._identity in (None, identity_of(self.path))
 
     def check_identity(self) -> None:
-        """Refuse to go on if the file that is open is no longer the one under its name."""
+        """Raise if the open file is no longer the one under its name."""
         if self.is_current:
             return
         if identity_of(self.path) is None:
@@ -133,7 +124,7 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """Hold this thread's reading connection, in no transaction of its own."""
+        """Hold this thread's reading connection, outside a transaction."""
         held = self._take_turn()
         try:
             yield held.connection
@@ -142,11 +133,11 @@ class Database:
 
     def reading(self) -> AbstractContextManager[None]:
         """Hold one snapshot for all reads of this thread inside the block; blocks may nest."""
-        # A search opens dozens of blocks inside its own: those must cost nothing.
+        # A search opens dozens of nested blocks: those must cost nothing.
         return _NESTED if self.reader().in_transaction else _Snapshot(self)
 
     def enter_snapshot(self) -> _Held:
-        """Take the turn of this thread's connection and begin a snapshot."""
+        """Lock this thread's connection and begin a snapshot."""
         held = self._take_turn()
         try:
             self.check_identity()
@@ -157,7 +148,7 @@ class Database:
         return held
 
     def _take_turn(self) -> _Held:
-        """Hold this thread's connection; a fork, or `close`, may have closed it before."""
+        """Lock this thread's connection, and open another if a fork or `close` has closed it."""
         while True:
             self.reader()
             held: _Held = self._local.held
@@ -167,13 +158,13 @@ class Database:
             held.turn.release()
 
     def generation(self) -> int:
-        """Return which generation this thread is reading; only inside `reading`."""
+        """Return the generation of this thread's snapshot; only inside `reading`."""
         held: _Held = self._local.held
         return held.generation
 
     @property
     def has_lost(self) -> bool:
-        """Tell whether a fact could not be read any more and was set aside, in the moment this thread reads."""
+        """Return whether this thread's snapshot has facts that were set aside as unreadable."""
         held: _Held = self._local.held
         return held.has_lost
 
@@ -182,7 +173,7 @@ class Database:
         return _Transaction(self)
 
     def begin(self) -> Connection:
-        """Become the only writer and begin a transaction; whoever does so leaves when it has ended."""
+        """Take the writer lock and begin a transaction; the caller must `leave` when it has ended."""
         self._enter()
         try:
             connection = self._writer or self._write_connection()
@@ -196,23 +187,23 @@ class Database:
         return connection
 
     def _undo(self) -> None:
-        """Undo what an interrupted writer has left open: what others then write would be part of it, and never kept."""
+        """Roll back the open transaction of an interrupted writer: later writes would join it and be lost."""
         if self._writer is not None and self._writer.in_transaction:
             self._writer.execute("ROLLBACK")
 
     def end(self, connection: Connection, is_well: bool) -> None:
-        """Make a transaction durable, or undo it."""
+        """Commit a transaction, or roll it back."""
         try:
             if is_well:
                 connection.execute("COMMIT")
-                self.check_identity()  # of a file that was replaced meanwhile nobody is told that it has kept anything
+                self.check_identity()  # no write is acknowledged for a file that was replaced meanwhile
         finally:
             # On a full disk SQLite has rolled back already.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
     def _enter(self) -> None:
-        """Become the only writer of this file, over all threads and processes."""
+        """Take the writer lock of this file, over all threads and processes."""
         self._check_usable()
         if self.read_only:
             raise StoreError(f"{self.path} cannot be written to", "check the permissions of the file and its folder")
@@ -235,7 +226,7 @@ class Database:
             raise
 
     def leave(self) -> None:
-        """Let others write."""
+        """Release the writer lock."""
         try:
             self._writing.release()
             self._lock.give_back()
@@ -244,7 +235,7 @@ class Database:
 
     @contextmanager
     def alone(self) -> Iterator[Connection]:
-        """Be the only writer, in no transaction yet."""
+        """Hold the writer lock, outside a transaction."""
         self._enter()
         try:
             with translated(self.path):
@@ -253,7 +244,7 @@ class Database:
             self.leave()
 
     def _kept_out(self, error: OSError, seconds: float) -> StoreError:
-        """Say why the lock was not to be had."""
+        """Return the error for a writer lock that could not be taken."""
         if isinstance(error, TimeoutError):
             return self._locked_out(seconds)
         if isinstance(error, PermissionError):
@@ -284,7 +275,7 @@ class Database:
             )
 
     def close(self) -> None:
-        """Close every connection of every thread, each when what it is doing is done."""
+        """Close every connection of every thread, each when its current block has ended."""
         self._is_closed = True
         for held in self._all_held():
             with held.turn:
@@ -303,7 +294,7 @@ class Database:
     def descriptor(self) -> int:
         """Return a descriptor of the file itself, which stays open as long as connections are.
 
-        Closing one drops the locks that connections of this process hold on the file, as POSIX has it.
+        Closing one drops the locks that connections of this process hold on the file (POSIX).
         """
         with self._opening:
             if not self._descriptors:
@@ -311,7 +302,7 @@ class Database:
             return self._descriptors[0]
 
     def _close_descriptors(self, alike: Sequence[Database]) -> None:
-        """Close the descriptors of the file, or leave them to somebody whose locks that would drop."""
+        """Close the descriptors of the file, or hand them to another database whose locks that would drop."""
         if alike:
             alike[0]._descriptors.extend(self._descriptors)
         else:
@@ -320,7 +311,7 @@ class Database:
         self._descriptors.clear()
 
     def _alike(self) -> list[Database]:
-        """Return the others of this process that have a file by this name open."""
+        """Return the other databases of this process that have a file by this name open."""
         return [one for one in _databases() if one is not self and one.file == self.file and not one._is_closed]
 
     def _all_held(self) -> list[_Held]:
@@ -328,9 +319,9 @@ class Database:
             return list(self._held)
 
     def suspend(self, deadline: float) -> None:
-        """Close every connection before a fork, each when what it is doing is done, and let nobody open one.
+        """Close every connection before a fork, each when its current block has ended, and block new ones.
 
-        What this very thread is in the middle of stays open, and so does what others do not end in time.
+        Connections in use by this thread stay open, and so do those that other threads do not release in time.
         """
         for held in self._all_held():
             self._suspend_reader(held, deadline)
@@ -353,19 +344,19 @@ class Database:
         return bool(is_held)
 
     def resume(self) -> None:
-        """Let connections be opened again after a fork, by the parent and by the child."""
+        """Allow connections to be opened again after a fork, in the parent and in the child."""
         while self._suspended:
             self._suspended.pop().release()
 
     def resume_in_child(self) -> None:
-        """Do the same in the child, where a thread that waited for the lock file does not exist."""
+        """Resume in the child, where a thread that waited for the lock file does not exist."""
         self._turn = threading.RLock()
         self._close_descriptors(())  # no connection is open here
         self.resume()
 
 
 class _Snapshot:
-    """One moment as a block: a class, because every search holds one, and a generator costs as much as looking does."""
+    """A snapshot as a context manager: a class, as the cost of a generator would show in every search."""
 
     __slots__ = ("_database", "_held")
 
@@ -390,7 +381,7 @@ class _Snapshot:
 
 
 class _Transaction:
-    """One transaction as a block: a class, because a fact is stored in the time a few generators take."""
+    """A transaction as a context manager: a class, as a fact is stored in the time of a few generators."""
 
     __slots__ = ("_connection", "_database")
 
@@ -415,17 +406,17 @@ class _Transaction:
 
 
 class _Held:
-    """A thread's connection, closed with the thread that held it."""
+    """A thread's connection, closed when the thread ends."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.turn = threading.RLock()
-        self.is_closed = False  # before a fork; whoever reads next opens another
+        self.is_closed = False  # set before a fork; the next read opens another
         self.generation = 0
         self.has_lost = False
 
     def begin(self) -> None:
-        """Begin a snapshot, and read which generation it is."""
+        """Begin a snapshot, and read its generation."""
         self.connection.execute("BEGIN")
         moment = self.connection.execute(_MOMENT).fetchone()
         if moment is None or not is_generation(moment[0]):
@@ -433,10 +424,10 @@ class _Held:
         self.generation, self.has_lost = int(moment[0]), bool(moment[1])
 
     def end(self) -> None:
-        """End a snapshot, and let others use the connection."""
+        """End a snapshot, and unlock the connection."""
         try:
             if self.connection.in_transaction:
-                self.connection.execute("ROLLBACK")  # of what was only read; of a damaged page no COMMIT gets rid
+                self.connection.execute("ROLLBACK")  # nothing was written, and a COMMIT fails on a damaged page
         finally:
             self.turn.release()
 
@@ -445,7 +436,7 @@ class _Held:
 
 
 def identity_of(path: Path) -> Identity | None:
-    """Return the device and inode of the file under a name; None where there is none."""
+    """Return the device and inode of the file under a name; None if it does not exist."""
     try:
         found = os.stat(path)
     except OSError:
@@ -453,7 +444,7 @@ def identity_of(path: Path) -> Identity | None:
     return found.st_dev, found.st_ino
 
 
-# By their identity: whoever looks at all of them takes a list of the values at once, while threads open others.
+# By object id: readers copy the values into a list at once, as threads open others meanwhile.
 _DATABASES: dict[int, weakref.ref[Database]] = {}
 
 
@@ -462,7 +453,7 @@ def _databases() -> list[Database]:
 
 
 class _Fork:
-    """The fork under way, and what it means for this process."""
+    """State of a fork in progress, and of this process if it was forked."""
 
     suspended: tuple[Database, ...] = ()
     is_unsafe = False  # a connection was open when this process was forked off: SQLite would trust locks it has not
@@ -477,19 +468,19 @@ class _Fork:
 
     @classmethod
     def end_in_parent(cls) -> None:
-        """Go on as before; whoever reads or writes next opens a connection."""
+        """Resume the databases; the next read or write opens a connection."""
         for database in cls.suspended:
             database.resume()
         cls.suspended = ()
 
     @classmethod
     def end_in_child(cls) -> None:
-        """Go on with connections of the child's own, unless the parent's were in use."""
+        """Resume with connections of the child's own, unless the parent's were in use."""
         cls.is_unsafe = cls.is_unsafe or is_any_open()
         for database in cls.suspended:
             database.resume_in_child()
         cls.suspended = ()
 
 
-if hasattr(os, "register_at_fork"):  # where it is not, nobody forks
+if hasattr(os, "register_at_fork"):  # absent on platforms without fork
     os.register_at_fork(before=_Fork.begin, after_in_parent=_Fork.end_in_parent, after_in_child=_Fork.end_in_child)

@@ -1,8 +1,8 @@
-"""Room on the disk of a store: how much is left, and a ballast that is given up so that deletes go through.
+"""Free space on the disk of a store, and a ballast file that is removed so that deletes go through.
 
 A delete writes before it frees anything, so on a full disk it fails like every other write. The ballast is a file of
 allocated blocks beside the store; when a delete, or opening the store, meets a full disk, it is removed and the delete
-is tried again. It is made again, as large as half of the room that is left, when the store is opened or written to.
+is tried again. It is made again, as large as half of the free space, when the store is opened or written to.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from ...checkups import Finding
-
 MEGABYTE = 1024 * 1024
 BALLAST_MEGABYTES = 8  # a delete writes some hundred kilobytes; a purge rewrites up to four megabytes of postings
-SMALLEST_STORE = MEGABYTE  # one that is smaller is not what fills a disk, and is spared a file beside it
-FULL_BYTES = MEGABYTE // 4  # with less room than that, an I/O error is one of a full disk
-LOW_BYTES = 64 * MEGABYTE  # with less, `doctor` says so: a log may grow to that size
-_LEAST_BYTES = MEGABYTE // 4  # a smaller ballast would help nobody
+SMALLEST_STORE = MEGABYTE  # a smaller store does not fill a disk, and gets no ballast
+FULL_BYTES = MEGABYTE // 4  # with less free space than that, an I/O error counts as a full disk
+LOW_BYTES = 64 * MEGABYTE  # with less, `doctor` reports it: a log may grow to that size
+_LEAST_BYTES = MEGABYTE // 4  # a smaller ballast would not help
 
 
 def free_bytes(path: Path) -> int | None:
-    """Return how many bytes are left on the disk that a file is on, or would be; None where that cannot be told."""
+    """Return the free bytes on the disk that a file is on, or would be; None if they are unknown."""
     try:
         return shutil.disk_usage(path.parent).free
     except OSError:
@@ -31,25 +29,13 @@ def free_bytes(path: Path) -> int | None:
 
 
 def is_full(path: Path) -> bool:
-    """Tell whether next to nothing is left on the disk of a file."""
+    """Check that the free space on the disk of a file is below FULL_BYTES."""
     free = free_bytes(path)
     return free is not None and free < FULL_BYTES
 
 
-def findings(path: Path) -> list[Finding]:
-    """Say that little room is left on the disk of a store, if so."""
-    free = free_bytes(path)
-    if free is None or free >= LOW_BYTES:
-        return []
-    told = f"{free / MEGABYTE:,.1f} MB are free on the disk of {path}, less than {LOW_BYTES // MEGABYTE} MB"
-    hint = (
-        "free space on the disk; `whyrank forget` and `whyrank prune` work on a full disk as long as a ballast is left"
-    )
-    return [Finding("disk", told, hint, derived=False)]
-
-
 class Ballast:
-    """A file of allocated blocks beside a store, as large as the store is and at most as large as it may be."""
+    """A file of allocated blocks beside a store, as large as the store, up to a maximum."""
 
     def __init__(self, store: Path, most_bytes: int) -> None:
         self._store = store
@@ -58,15 +44,15 @@ class Ballast:
 
     @property
     def size(self) -> int:
-        """Return how many bytes it holds."""
+        """Return the size of the file in bytes, 0 without one."""
         try:
             return self.path.stat(follow_symlinks=False).st_size
         except OSError:
             return 0
 
     def keep(self) -> None:
-        """Make it, or let it grow, into at most half of the room that is left; remove what is not wanted any more."""
-        with suppress(OSError):  # nothing that was asked for depends on it
+        """Create or grow the file within half of the free space; remove it if the maximum is 0."""
+        with suppress(OSError):  # best effort: the caller's operation does not depend on it
             size, stored = self.size, self._store.stat().st_size
             wanted = min(self._most_bytes, stored) if stored >= SMALLEST_STORE else 0
             if not self._most_bytes and size:
@@ -77,7 +63,7 @@ class Ballast:
                 self._allocate(size, grown)
 
     def _allocate(self, size: int, grown: int) -> None:
-        """Let the file grow by blocks that are really there; a hole would give no room back."""
+        """Grow the file by allocated blocks; a sparse file would free no space."""
         flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         file = os.open(self.path, flags | getattr(os, "O_BINARY", 0), 0o600)
         try:
@@ -93,7 +79,7 @@ class Ballast:
             os.close(file)
 
     def release(self) -> bool:
-        """Remove it; tell whether that gave room."""
+        """Remove the file; return whether that freed space."""
         size = self.size
         with suppress(OSError):
             self.path.unlink()

@@ -1,34 +1,101 @@
-"""The keyword index on SQLite's own FTS5, over tokens we analysed ourselves.
+"""Keyword index on SQLite's own FTS5, over tokens of our own analyzer.
 
-FTS5 finds and pre-selects; the word score is computed exactly afterwards, with the statistics of the scope.
+FTS5 matches and preselects; the word score is computed exactly afterwards, with the statistics of the scope.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
-from ...analysis.datewords import is_mark
-from ...analysis.spellings import accented_in, by_plain_spelling, typed_beginning
-from ...columns import MemoryId
-from ...expressions import meant
-from ...types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
-from ..lexical import TermScores, occurrences, padded, term_scores, word_score
+from ...analysis.accents import accented_in, by_plain_spelling, typed_beginning
+from ...analysis.caches import ByteBoundedCache
+from ...analysis.dates import is_mark
+from ...types.columns import MemoryId
+from ...types.expressions import meant
+from ...types.memory import Notice, Scope
+from ...types.query import ONCE, Join, Repeats, Signal, Statistics, Where
+from ..bm25 import TermScores, occurrences, padded, term_scores, word_score
 from ..pools import Scored, best, cut
-from .catalogue import NOWHERE, Integers, Shelf
 from .connection import Connection, version
-from .counts import ScopeCounts
-from .filters import Clause, in_scopes
-from .keyword import Found, Placed, View
-from .records import code
+from .doc_values import NOWHERE, Integers, ScopeDocValues, code
+from .filters import MARKED, Clause, in_scopes
+from .keyword import KeywordRun, NumberedMemory, View
 from .rows import CONTENT_KEY
-from .selection import Rows
+from .top_k import Rows
 
-# FTS5 selects by its own bm25(), whose idf is that of the whole file; twice the pool leaves room for the exact order.
+_SCOPES_KEPT = 64
+_TERM_BYTES = 256 * 1024  # of the frequencies of one set of scopes, some five hundred terms
+_INTEGER_BYTES = 32
+
+
+@dataclass
+class Counts:
+    """Cached counts of one set of scopes at one generation."""
+
+    generation: int
+    _size: tuple[int, int] | None = None
+    _accented: Mapping[str, tuple[str, ...]] | None = None
+    _frequencies: ByteBoundedCache[str, int] = field(
+        default_factory=lambda: ByteBoundedCache(_TERM_BYTES, lambda term, _: len(term) + _INTEGER_BYTES)
+    )
+
+    @property
+    def nbytes(self) -> int:
+        """Return the approximate memory of the counts, in bytes."""
+        return self._frequencies.nbytes + sum(map(len, self._accented or ()))
+
+    def size(self, count: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+        """Return the number of memories and of their tokens."""
+        size = self._size or count()
+        self._size = size
+        return size
+
+    def accented(self, read: Callable[[], Mapping[str, tuple[str, ...]]]) -> Mapping[str, tuple[str, ...]]:
+        """Return the tokens with accents, by their spelling without."""
+        found = read() if self._accented is None else self._accented
+        self._accented = found
+        return found
+
+    def frequency(self, term: str, count: Callable[[], int]) -> int:
+        """Return the document frequency of a term."""
+        known = self._frequencies.get(term)
+        if known is None:
+            known = count()
+            self._frequencies.put(term, known)
+        return known
+
+
+class ScopeCounts:
+    """Counts by set of scopes; a new generation discards them."""
+
+    def __init__(self) -> None:
+        self._counts: dict[frozenset[Scope], Counts] = {}
+        self._turn = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Return the approximate memory of the counts of all scopes, in bytes."""
+        return sum(counts.nbytes for counts in [*self._counts.values()])
+
+    def of(self, generation: int, scopes: frozenset[Scope]) -> Counts:
+        """Return the counts of these scopes at a generation, empty if it is a new one."""
+        with self._turn:
+            counts = self._counts.get(scopes)
+            if counts is None or counts.generation != generation:
+                if len(self._counts) >= _SCOPES_KEPT:
+                    self._counts.clear()
+                counts = self._counts[scopes] = Counts(generation)
+            return counts
+
+
+# FTS5 selects by its own bm25(), whose idf is that of the whole file; twice the pool leaves a margin for exact scores.
 SELECTION_MARGIN = 2
 
 # The `ascii` tokenizer keeps everything beyond ASCII; these are the ASCII signs our own tokens may hold.
@@ -51,15 +118,15 @@ class Fts5Index:
         self._counts = ScopeCounts()
 
     def cache_bytes(self) -> Mapping[str, int]:
-        """Return how much memory each of its caches holds."""
+        """Return the memory of each cache, in bytes."""
         return {"counts": self._counts.nbytes}
 
     def exists(self, connection: Connection) -> bool:
-        """Tell whether its table is there."""
+        """Return whether the table exists."""
         return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'words'").fetchone() is not None
 
     def create(self, connection: Connection) -> None:
-        """Make the table."""
+        """Create the table."""
         connection.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5("
             f"tokens, tokenize=\"ascii tokenchars '{_TOKEN_SIGNS}'\")"
@@ -73,41 +140,41 @@ class Fts5Index:
         return stored[0].split() if stored else []
 
     def drop(self, connection: Connection) -> None:
-        """Remove the table."""
+        """Drop the table."""
         connection.execute("DROP TABLE words")
 
-    def put(self, connection: Connection, placed: Sequence[Placed]) -> None:
+    def put(self, connection: Connection, placed: Sequence[NumberedMemory]) -> None:
         """Index the tokens of memories."""
         connection.executemany(
             "INSERT INTO words (rowid, tokens) VALUES (?, ?)", ((one.row, padded(one.entry.tokens)) for one in placed)
         )
 
     def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
-        """Take a memory out."""
+        """Delete the tokens of a memory."""
         connection.execute("DELETE FROM words WHERE rowid = ?", (row,))
 
-    def close(self, connection: Connection, numbers: Mapping[str, int], newest: Sequence[Placed] = ()) -> None:
-        """FTS5 has written everything already."""
+    def close(self, connection: Connection, numbers: Mapping[str, int], newest: Sequence[NumberedMemory] = ()) -> None:
+        """Do nothing: FTS5 has written everything already."""
 
     def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
-        """FTS5 goes by rows."""
+        """Do nothing: FTS5 is keyed by rows."""
 
-    def settle(self, connection: Connection, scope: str) -> None:
-        """Leave it to SQLite, which merges as it writes."""
+    def compact(self, connection: Connection, scope: str) -> None:
+        """Do nothing: FTS5 merges as it writes."""
 
     def is_due(self, connection: Connection) -> bool:
-        """FTS5 keeps its own house."""
+        """Return False: FTS5 merges by itself."""
         return False
 
     def tidy(self, connection: Connection) -> bool:
-        """FTS5 keeps its own house."""
+        """Return False: FTS5 merges by itself."""
         return False
 
     def abandon_merge(self, connection: Connection, scope: str) -> None:
-        """FTS5 merges inside its own transactions."""
+        """Do nothing: FTS5 merges inside its own transactions."""
 
     def scrub(self, connection: Connection, scope: str) -> bool:
-        """Merge everything into one segment, without what was removed, unless FTS5 deletes securely by itself."""
+        """Merge everything into one segment without deleted rows, unless FTS5 deletes securely by itself."""
         secure = connection.execute("SELECT 1 FROM words_config WHERE k = 'secure-delete' AND v = 1").fetchone()
         if secure is None:
             connection.execute("INSERT INTO words (words) VALUES ('optimize')")
@@ -117,7 +184,7 @@ class Fts5Index:
         self, connection: Connection, terms: Sequence[str], where: Clause, join: Join, limit: int | None
     ) -> dict[int, Scored]:
         """Return the rows worth scoring, best first by FTS5's own measure."""
-        # bm25() is negative, the best match the most so: this minus is where its sign is turned, once.
+        # bm25() is negative, the best match the lowest: this minus is the only place where its sign is reversed.
         cursor = connection.execute(
             f"SELECT -bm25(words) AS score, m.row, m.grouping, {CONTENT_KEY} "
             "FROM words JOIN memories AS m ON m.row = words.rowid "
@@ -134,21 +201,26 @@ class Fts5Index:
         pool = None if limit is None else limit * SELECTION_MARGIN
         return {rows[found.id]: found for found in cut(scored(), pool)}
 
-    def holders(self, view: View, shelf: Shelf, term: str) -> Integers:
-        """Return the places of a shelf that hold a term; FTS5 finds them, our own tokens decide."""
+    def holders(self, view: View, shelf: ScopeDocValues, term: str) -> Integers:
+        """Return the places of a scope that hold a term; FTS5 preselects, our own tokens decide."""
         if not meant(term):
             return np.zeros(0, np.int64)
-        found = view.connection.execute(
-            "SELECT m.row, words.tokens FROM words JOIN memories AS m ON m.row = words.rowid "
-            "WHERE words MATCH ? AND m.scope = ?",
-            (match_expression([term], "or"), shelf.scope),
-        )
-        places = shelf.places_of(np.array([row for row, tokens in found if occurrences(tokens, term)], np.int64))
+        if is_mark(term):
+            sql = f"SELECT m.row FROM memories AS m WHERE m.scope = ? AND {MARKED.format('?')}"
+            rows = [row for (row,) in view.connection.execute(sql, (shelf.scope, term))]
+        else:
+            found = view.connection.execute(
+                "SELECT m.row, words.tokens FROM words JOIN memories AS m ON m.row = words.rowid "
+                "WHERE words MATCH ? AND m.scope = ?",
+                (match_expression([term], "or"), shelf.scope),
+            )
+            rows = [row for row, tokens in found if occurrences(tokens, term)]
+        places = shelf.places_of(np.array(rows, np.int64))
         inside: Integers = places[places != NOWHERE]
         return inside
 
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the terms that begin so as typed, read off the texts FTS5 finds, and how many memories hold each."""
+        """Return the visible terms with a prefix, as typed, and their document frequencies, from the texts."""
         wall, typed = in_scopes(scopes), typed_beginning(self._accented(view, scopes), beginning)
         found = view.connection.execute(
             "SELECT words.tokens FROM words JOIN memories AS m ON m.row = words.rowid "
@@ -159,7 +231,7 @@ class Fts5Index:
         return Counter(token for token in words if token in typed or token.startswith(beginning))
 
     def spelled(self, view: View, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
-        """Return terms of what the scopes may see that are these without accents, read off the texts once."""
+        """Return the visible terms that equal these without accents, from the texts, cached per generation."""
         known = self._accented(view, scopes)
         return {word: known[word] for word in plain if word in known}
 
@@ -168,25 +240,25 @@ class Fts5Index:
 
     def run(
         self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE
-    ) -> Found:
+    ) -> KeywordRun:
         """Return the rows FTS5 selects, with exact scores."""
         terms = [term for term in terms if not is_mark(term) and meant(term)]
         if not terms:
-            return Found(Rows(), (WORDS_ALONE,))
+            return KeywordRun(Rows(), (WORDS_ALONE,))
         # Its bm25() adds up the phrases of a query one by one, so a term written twice counts twice there, too.
         written = [term for term in terms for _ in range(repeats.get(term, 1))] if repeats else terms
         selected = self.select(view.connection, written, view.clause(where), join, limit)
         scores = self._term_scores(view, selected, terms, where.scopes, repeats)
-        # The tokenizer may split what our tokens keep whole; only what truly matches stays.
+        # The tokenizer may split tokens that ours keeps whole; only rows with a true match stay.
         exact = (
             Scored(word_score(scores[row]), found.tie, found.group) for row, found in selected.items() if scores[row]
         )
         chosen = best(exact, limit)
         rows = {found.id: (row, code(found.group)) for row, found in selected.items()}
         numbers, origins = zip(*(rows[candidate.id] for candidate in chosen), strict=True) if chosen else ((), ())
-        # Whose they are is left to be looked up.
+        # Their scopes are left blank, to be read later.
         ids, values = [candidate.id for candidate in chosen], [candidate.score for candidate in chosen]
-        return Found(Rows(numbers, values, ids, [""] * len(ids), origins), (WORDS_ALONE,))
+        return KeywordRun(Rows(numbers, values, ids, [""] * len(ids), origins), (WORDS_ALONE,))
 
     def score(
         self,
@@ -208,8 +280,30 @@ class Fts5Index:
         coverage = {owners[row]: word_score(scores) / bound if bound else 0.0 for row, scores in once.items()}
         return Signal("keyword", values, coverage, details)
 
+    def marked(
+        self, view: View, rows: Sequence[int], marks: Sequence[str], scopes: frozenset[Scope]
+    ) -> Mapping[int, str]:
+        """Return the mark of each row that has one of these and is visible, from the rows themselves."""
+        wall = in_scopes(scopes)
+        found = view.connection.execute(
+            "SELECT m.row, mark.value FROM memories AS m, json_each(?) AS mark "
+            f"WHERE m.row IN (SELECT value FROM json_each(?)) AND {MARKED.format('mark.value')} AND {wall.sql}",
+            (json.dumps(list(marks)), json.dumps(list(rows)), *wall.parameters),
+        )
+        return dict(found.fetchall())
+
+    def count_marks(self, view: View, marks: Sequence[str], scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Count the visible memories by mark, from the rows themselves."""
+        wall = in_scopes(scopes)
+        found = view.connection.execute(
+            "SELECT mark.value, count(*) FROM memories AS m, json_each(?) AS mark "
+            f"WHERE {MARKED.format('mark.value')} AND {wall.sql} GROUP BY mark.value",
+            (json.dumps(list(marks)), *wall.parameters),
+        )
+        return dict(found.fetchall())
+
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
-        """Return the term statistics of what the scopes may see, counted once per generation."""
+        """Return the term statistics of the visible memories, counted once per generation."""
         wall = in_scopes(scopes)
         counted = self._counts.of(view.generation, scopes)
         total, length = counted.size(partial(_size, view.connection, wall))
@@ -234,7 +328,7 @@ class Fts5Index:
 
 
 def _accented(connection: Connection, wall: Clause) -> Mapping[str, tuple[str, ...]]:
-    """Return the tokens with accents, by how they are typed without."""
+    """Return the tokens with accents, by their spelling without."""
     texts = connection.execute(
         f"SELECT words.tokens FROM words JOIN memories AS m ON m.row = words.rowid WHERE {wall.sql}", wall.parameters
     )

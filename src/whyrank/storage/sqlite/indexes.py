@@ -1,4 +1,4 @@
-"""Keyword indexes by the names users type, and the way from one to another in place, step by step."""
+"""Keyword indexes by the names users type, and the stepwise move from one to another in place."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Callable
 
 from ...errors import StoreDamaged
 from ...kernel import Kernel
-from ...ports import Entry
+from ...protocols import Entry
 from .connection import SAVE, Connection
 from .database import Database
 from .fts5 import Fts5Index
-from .keyword import KeywordIndex, Placed
+from .keyword import KeywordIndex, NumberedMemory
 from .postings.index import PostingsIndex
 from .rows import SELECT, to_memory
 
-# Each is made with the number of bytes it may keep in memory and the compiled loops it may use to search.
+# Factories; they take the size of the caches in bytes and the compiled kernel to search with.
 INDEXES: dict[str, Callable[[int, Kernel | None], KeywordIndex]] = {
     "postings": lambda cache_bytes, kernel: PostingsIndex(cache_bytes, kernel=kernel),
     "fts5": lambda *_: Fts5Index(),  # SQLite has a cache of its own
 }
 DEFAULT = "postings"
-IndexName = tuple[str, str]  # what it is called, and the generation it answers since
+IndexName = tuple[str, str]  # its name, and the generation since which it is the live one
 ROWS_PER_STEP = 500  # moved in one transaction; a kill loses no more than that
 
 
 def prepare_index(database: Database, name: str) -> str:
-    """Make the index asked for, and fill it if the file has another one; return the name of the one that answers."""
+    """Make the given index, and fill it if the file has another one; return the name of the live one."""
     with database.connection() as connection:
         current = _meta(connection, "keyword")
     if current is not None and current not in INDEXES:
         raise _index_unknown()
     if current == name or (current is not None and database.read_only):
-        # What cannot be made serves as it is.
+        # A read-only store keeps the index it has.
         return current
     if not database.read_only:
         _begin(database, name)
@@ -41,13 +41,13 @@ def prepare_index(database: Database, name: str) -> str:
 
 
 def index_in(connection: Connection) -> IndexName | None:
-    """Return the name of the index that answers in a file, and since when, if it has one."""
+    """Return the name of the live index of a file and the generation it is live since; None without one."""
     said = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('keyword', 'keyword-since')").fetchall())
     return (said["keyword"], said.get("keyword-since", "0")) if "keyword" in said else None
 
 
 def answering(connection: Connection) -> IndexName:
-    """Return the same of a store that was opened, and so has one."""
+    """Return the live index of an opened store; raise StoreDamaged without a known one."""
     named = index_in(connection)
     if named is None or named[0] not in INDEXES:
         raise _index_unknown()
@@ -59,12 +59,12 @@ def _index_unknown() -> StoreDamaged:
 
 
 def index_to_come(connection: Connection) -> str | None:
-    """Return the name of the index that is being made in a file, if one is."""
+    """Return the name of the index that is being built, if there is one."""
     return _meta(connection, "keyword-to-come")
 
 
 def _begin(database: Database, name: str) -> None:
-    """Make the new index, empty; one that was begun and is not wanted any more goes."""
+    """Create the new index, empty; drop an unfinished one of another name."""
     with database.writing() as connection:
         current, to_come = _meta(connection, "keyword"), index_to_come(connection)
         if current is None:
@@ -81,7 +81,7 @@ def _begin(database: Database, name: str) -> None:
 
 
 def _step(database: Database, name: str) -> bool:
-    """Move some memories from the index that answers to the one to come; tell whether there are more."""
+    """Move some memories from the live index to the new one; return whether there are more."""
     with database.writing() as connection:
         current = _meta(connection, "keyword")
         if current is None or current == name:
@@ -93,13 +93,13 @@ def _step(database: Database, name: str) -> bool:
             "WHERE m.row > ? ORDER BY m.row LIMIT ?",
             (after, ROWS_PER_STEP),
         ).fetchall()
-        placed: list[Placed] = []
+        placed: list[NumberedMemory] = []
         numbers: dict[str, int] = {}
         for row, number, letters, dates, *columns in rows:
             memory = to_memory(tuple(columns))
             tokens = tuple(old.stored_tokens(connection, row))
             entry = Entry(memory, tokens, (), "", "", bool(letters), tuple(dates.split()))
-            placed.append(Placed(row, number, entry))
+            placed.append(NumberedMemory(row, number, entry))
             numbers[str(memory.scope)] = number + 1
         new.put(connection, placed)
         new.close(connection, numbers)
@@ -110,13 +110,13 @@ def _step(database: Database, name: str) -> bool:
         _set(connection, "keyword", name)
         connection.execute("DELETE FROM meta WHERE key IN ('keyword-to-come', 'keyword-moved')")
         connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
-        # Numbers of segments begin anew with their table: what is kept of an index must not outlive it.
+        # Numbers of segments restart with their table: caches of an index must not outlive it.
         _set(connection, "keyword-since", _meta(connection, "generation") or "0")
         return False
 
 
 def _made(name: str) -> KeywordIndex:
-    """Return an index for moving memories, which needs to keep nothing."""
+    """Return an index without caches, for moving memories."""
     return INDEXES[name](0, None)
 
 

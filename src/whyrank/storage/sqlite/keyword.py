@@ -1,4 +1,4 @@
-"""The seam of the keyword index: what the store asks of any implementation of it."""
+"""Interface of the keyword index: the protocol of all implementations, and their view of the file."""
 
 from __future__ import annotations
 
@@ -10,47 +10,46 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ...columns import MemoryId
-from ...ports import UNREADABLE, Entry
-from ...types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
-from ...wording import counted, which
-from .catalogue import Catalogue, Flags, Integers, Shelf
+from ...formatting import counted, which
+from ...protocols import UNREADABLE, Entry
+from ...types.columns import MemoryId
+from ...types.memory import Notice, Scope
+from ...types.query import ONCE, Join, Repeats, Signal, Statistics, Where
 from .connection import Connection
-from .filters import Clause, clause_for
-from .masks import Masks
-from .matching import Said, lists_wanted, matching
-from .selection import Rows
+from .doc_values import DocValues, Flags, Integers, ScopeDocValues
+from .filters import Clause, Masks, Said, clause_for, lists_wanted, matching
+from .top_k import Rows
 
 
 class View(NamedTuple):
-    """One consistent moment of the file: a connection inside a read transaction, and what is kept in memory of it."""
+    """A snapshot of the file: a connection inside a read transaction, and the caches that belong to it."""
 
     connection: Connection
     generation: int
     keyword: KeywordIndex
-    catalogue: Catalogue
+    catalogue: DocValues
     masks: Masks
 
-    def shelves(self, scopes: frozenset[Scope]) -> list[Shelf]:
-        """Return what the scopes hold."""
+    def shelves(self, scopes: frozenset[Scope]) -> list[ScopeDocValues]:
+        """Return the doc values of the scopes."""
         return self.catalogue.shelves(self.connection, self.generation, scopes)
 
-    def allowed(self, shelves: Sequence[Shelf], where: Where) -> list[Flags | None]:
-        """Tell which places of some shelves may answer, by every filter; None where all may."""
+    def allowed(self, shelves: Sequence[ScopeDocValues], where: Where) -> list[Flags | None]:
+        """Return the masks of places that pass every filter, by scope; None where all do."""
         masks = [self.masks.allowed(self.connection, shelf, where) for shelf in shelves]
         if where.matching is None:
             return masks
         return [both(mask, self._matching(shelf, where)) for mask, shelf in zip(masks, shelves, strict=True)]
 
-    def _matching(self, shelf: Shelf, where: Where, besides: Flags | None = None) -> Flags:
-        """Tell of which places the expression of a filter is true; those `besides` say whatever they are asked for."""
+    def _matching(self, shelf: ScopeDocValues, where: Where, besides: Flags | None = None) -> Flags:
+        """Return the mask of places where the filter's expression is true; `besides` match every field."""
         assert where.matching is not None
         holders = partial(self.keyword.holders, self, shelf)
         said: Said = partial(self.masks.saying, self.connection, shelf)
         return matching(shelf, where.matching, holders, said if besides is None else lambda leaf: said(leaf) | besides)
 
     def unlisted(self, where: Where) -> tuple[Notice, ...]:
-        """Say what a filter leaves out because a list that it asks about was damaged, and maybe for nothing else."""
+        """Return a notice on the memories that a filter drops because a list it reads is damaged."""
         columns = lists_wanted(where.matching) | ({"tags"} if where.tags else set())
         if not columns:
             return ()
@@ -61,7 +60,7 @@ class View(NamedTuple):
         told = f"{said}, so nobody knows whether {which(left, 'it says', 'they say')} what is asked for"
         return (Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is damaged, and `--repair` mends it"),)
 
-    def _unlisted(self, shelf: Shelf, columns: Collection[str], where: Where) -> int:
+    def _unlisted(self, shelf: ScopeDocValues, columns: Collection[str], where: Where) -> int:
         broken = [self.masks.illegible(self.connection, shelf, column) for column in columns]
         known = [flags for flags in broken if flags is not None]
         if not known:
@@ -74,14 +73,14 @@ class View(NamedTuple):
         return int(np.count_nonzero(may & ~both(passing, may)))
 
     def rows_matching(self, where: Where) -> set[int] | None:
-        """Return the rows of which the expression of a filter is true; None without one."""
+        """Return the rows that match the expression of a filter; None without one."""
         if where.matching is None:
             return None
         rows = (shelf.rows[self._matching(shelf, where) & shelf.alive].tolist() for shelf in self.shelves(where.scopes))
         return {row for some in rows for row in some}
 
     def clause(self, where: Where) -> Clause:
-        """Return every filter in SQL."""
+        """Return the whole filter in SQL."""
         clause, rows = clause_for(where), self.rows_matching(where)
         if rows is None:
             return clause
@@ -90,19 +89,19 @@ class View(NamedTuple):
 
 
 def both(mask: Flags | None, other: Flags) -> Flags:
-    """Return what two masks allow; None allows everything."""
+    """Return the conjunction of two masks; None allows everything."""
     return other if mask is None else np.logical_and(mask, other)
 
 
-class Found(NamedTuple):
-    """Rows with their scores, best first, cut at the sources asked for; and what must be said of them."""
+class KeywordRun(NamedTuple):
+    """Rows with their scores, best first, cut at the requested number of sources; and notices on them."""
 
     rows: Rows
     notices: Sequence[Notice] = ()
 
 
-class Placed(NamedTuple):
-    """A memory that is put, under its row and its number in its scope."""
+class NumberedMemory(NamedTuple):
+    """A memory to be indexed, with its row and its number in its scope."""
 
     row: int
     number: int
@@ -117,62 +116,62 @@ class KeywordIndex(Protocol):
         """Return the name users choose it by."""
 
     def cache_bytes(self) -> Mapping[str, int]:
-        """Return how much memory each of its caches holds."""
+        """Return the memory of each cache, in bytes."""
 
     def exists(self, connection: Connection) -> bool:
-        """Tell whether its tables are there."""
+        """Return whether its tables exist."""
 
     def create(self, connection: Connection) -> None:
-        """Make its tables."""
+        """Create its tables."""
 
     def stored_tokens(self, connection: Connection, row: int) -> list[str]:
         """Return the tokens of a memory, so that another index can take over."""
 
     def drop(self, connection: Connection) -> None:
-        """Remove its tables."""
+        """Drop its tables."""
 
-    def put(self, connection: Connection, placed: Sequence[Placed]) -> None:
+    def put(self, connection: Connection, placed: Sequence[NumberedMemory]) -> None:
         """Index memories, in each scope by ascending number."""
 
     def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
-        """Take a memory out."""
+        """Remove a memory."""
 
-    def close(self, connection: Connection, numbers: Mapping[str, int], newest: Sequence[Placed] = ()) -> None:
-        """End a transaction that put memories; `numbers` says where each scope's numbers end now.
+    def close(self, connection: Connection, numbers: Mapping[str, int], newest: Sequence[NumberedMemory] = ()) -> None:
+        """End a transaction that put memories; `numbers` holds the new end of each scope's numbers.
 
-        The newest need not be read again: from the first of them on they are all there are of their scope.
+        The newest need not be read again: they are all memories of their scope from the first of them on.
         """
 
     def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
-        """Follow memories of a scope to new numbers (new, scope, old), below `numbers` and in the same order."""
+        """Move memories of a scope to new numbers (new, scope, old), below `numbers` and in the same order."""
 
     def is_due(self, connection: Connection) -> bool:
-        """Tell whether there is housekeeping to be done."""
+        """Return whether maintenance is due: a merge, or the rebuild of a damaged segment."""
 
     def tidy(self, connection: Connection) -> bool:
-        """Do a bounded piece of housekeeping in a transaction of its own; tell whether more is due."""
+        """Run a bounded piece of maintenance in a transaction of its own; return whether more is due."""
 
-    def settle(self, connection: Connection, scope: str) -> None:
-        """Make housekeeping due that is worth it once many memories of a scope were put and no more are to come."""
+    def compact(self, connection: Connection, scope: str) -> None:
+        """Schedule the merges that pay off after a bulk write to a scope."""
 
     def abandon_merge(self, connection: Connection, scope: str) -> None:
-        """Drop what a merge has written so far: it may hold postings of memories that are being purged."""
+        """Drop the partial result of a merge: it may hold postings of memories that are being purged."""
 
     def scrub(self, connection: Connection, scope: str) -> bool:
-        """Take what is left of removed memories out of a scope, a bounded piece of it; tell whether more is left."""
+        """Remove a bounded part of the remains of deleted memories from a scope; return whether more is left."""
 
-    def holders(self, view: View, shelf: Shelf, term: str) -> Integers:
-        """Return the places of a shelf whose own texts hold a term."""
+    def holders(self, view: View, shelf: ScopeDocValues, term: str) -> Integers:
+        """Return the places of a scope whose own texts hold a term, or which have a mark."""
 
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the terms of what the scopes may see that begin so as typed, and how many memories hold each."""
+        """Return the visible terms with a prefix, as typed, and their document frequencies."""
 
     def spelled(self, view: View, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
-        """Return terms of what the scopes may see, or saw, that are these without accents."""
+        """Return the terms that equal these without accents; they may include those of removed memories."""
 
     def run(
         self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE
-    ) -> Found:
+    ) -> KeywordRun:
         """Return the best `limit` distinct sources with exact scores; None for all."""
 
     def score(
@@ -186,5 +185,13 @@ class KeywordIndex(Protocol):
     ) -> Signal:
         """Score the given memories in their rows, whether a run would list them or not."""
 
+    def marked(
+        self, view: View, rows: Sequence[int], marks: Sequence[str], scopes: frozenset[Scope]
+    ) -> Mapping[int, str]:
+        """Return the mark of each row that has one of these and is visible."""
+
+    def count_marks(self, view: View, marks: Sequence[str], scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Count the visible memories by mark."""
+
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
-        """Return the term statistics of what the scopes may see."""
+        """Return the term statistics of the visible memories."""

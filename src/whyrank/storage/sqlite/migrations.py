@@ -1,14 +1,13 @@
-"""The tables, as numbered migrations: what each adds to a file or changes in it."""
+"""Database schema as numbered migrations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...analysis.text import text_key
+from ...analysis.normalize import text_key
 from .connection import Connection, run_script
-from .postings.filing import write_directory
-from .postings.spans import Segment
+from .postings.directory import Segment, write_directory
 
 
 class Migration(NamedTuple):
@@ -16,7 +15,7 @@ class Migration(NamedTuple):
 
     version: int
     statements: str
-    then: Callable[[Connection], None] = lambda connection: None  # what SQL alone cannot say
+    then: Callable[[Connection], None] = lambda connection: None  # for changes that SQL alone cannot express
 
 
 def _key_facts_by_text(connection: Connection) -> None:
@@ -77,7 +76,7 @@ def _has_table(connection: Connection, name: str) -> bool:
 
 
 def list_pages(connection: Connection) -> None:
-    """Let every segment list its pages, so that one that is lost is missed."""
+    """Write the list of pages of every segment, by which a lost page is detected."""
     if not _has_table(connection, "posting_segments"):
         return
     connection.execute("ALTER TABLE posting_segments ADD COLUMN directory BLOB")
@@ -281,7 +280,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         );
         """,
     ),
-    # Every index of a table is written for each of its rows: these are the ones that are asked for something.
+    # Every index of a table is written for each of its rows: only indexes that some query uses are kept.
     Migration(
         5,
         """
@@ -323,8 +322,8 @@ MIGRATIONS: tuple[Migration, ...] = (
         """,
         give_tokens_rows,
     ),
-    # What damage takes is missed: a scope counts its names, a segment lists its pages, a memory has a checksum. All are
-    # NULL where nobody has counted; whoever changes a memory takes its checksum away, and the next write makes it anew.
+    # Losses are detected: a scope counts its names, a segment lists its pages, a memory has a checksum. All are NULL
+    # where they were never counted; a change of a memory clears its checksum, and the next write computes it again.
     Migration(
         6,
         f"""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis.caches import STRING_BYTES, ByteBoundedCache
 from ...analysis.names import (
     PARTIAL_WORDS,
     edit_distance,
@@ -22,20 +23,19 @@ from ...analysis.names import (
     windows_by_key,
     words_key,
 )
-from ...caches import STRING_BYTES, ByteBoundedCache
-from ...matches import NameProbe
-from ...ports import UNREADABLE, Name
-from ...types import Notice, Where
-from ...wording import counted, which
+from ...formatting import counted, which
+from ...protocols import UNREADABLE, Name
+from ...types.memory import Notice
+from ...types.names import NameProbe
+from ...types.query import Where
 from ..pools import Scored
-from .connection import Connection, Row, rows_of
+from .connection import Connection, Row, portions, rows_of
 from .filters import Clause, clause_for
-from .portions import portions
 from .rows import COMPARED_KEY, legible_key
 
 _ORPHANS = tuple(f"FROM {table} WHERE memory NOT IN (SELECT row FROM memories)" for table in ("names", "name_words"))
 _LAST_CHARACTER = "\U0010ffff"
-# A scope that has other numbers of names than it says; one of an older store says nothing.
+# True of a scope whose names differ from its stored counts; scopes of older stores have no counts.
 MISCOUNTED = (
     "SELECT 1 FROM scopes AS s WHERE s.scope = ?1 AND (s.names <> (SELECT count(*) FROM names WHERE scope = ?1) "
     "OR s.name_words <> (SELECT count(*) FROM name_words WHERE scope = ?1))"
@@ -44,14 +44,14 @@ _LOST = Notice(
     UNREADABLE, "names that may answer are missing from the file; `whyrank doctor --repair` makes names anew"
 )
 
-Counted = tuple[str, int, int]  # a scope, and how many names and words of names it gains
+Counted = tuple[str, int, int]  # a scope, and the number of names and words of names it gains
 _SCOPES_KEPT = 4_096  # that are known to hold all their names
 NAME_BYTES = 10 * 1024 * 1024  # of keys in memory; those of seventy thousand names
 _KEY_BYTES = STRING_BYTES + 8 + 2 * 8  # a key, its place in a list, its length and its letters
 
 
 class Proposed(NamedTuple):
-    """Memories whose names are related to a query, and what is to be said of those whose names cannot be read."""
+    """Memories whose names are related to a query, and notices on names that cannot be read."""
 
     scored: list[Scored]
     notices: tuple[Notice, ...] = ()
@@ -71,33 +71,33 @@ class _Keys(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What was read of one scope's keys: those of all memories up to a row."""
+    """Cached keys of one scope: those of all memories up to a row."""
 
     last: int
     keys: _Keys
 
     @property
     def nbytes(self) -> int:
-        """Return about how much memory the keys hold."""
+        """Return the approximate memory of the keys, in bytes."""
         return _KEY_BYTES * len(self.keys.keys) + int(self.keys.lengths.sum())
 
 
 class NameIndex:
-    """Finds memories by what they are called."""
+    """Index of memories by their names, with a cache of keys for typos."""
 
     def __init__(self, max_bytes: int = NAME_BYTES) -> None:
         self._known: ByteBoundedCache[str, _Known] = ByteBoundedCache(max_bytes, lambda _, known: known.nbytes)
         self._whole: set[str] = set()
-        self._restored: str | None = None  # the restore that what is kept comes after
+        self._restored: str | None = None  # generation of the restore that the cache follows
         self._turn = threading.Lock()
 
     @property
     def nbytes(self) -> int:
-        """Return about how much memory the keys of all scopes hold."""
+        """Return the approximate memory of the keys of all scopes, in bytes."""
         return self._known.nbytes
 
     def put(self, connection: Connection, named: Sequence[tuple[int, str, Sequence[Name]]]) -> list[Counted]:
-        """Index the names of memories, each with its row and its scope; return how many rows each scope gains."""
+        """Index the names of memories, given with row and scope; return the rows each scope gains."""
         names, words = [*_rows_of_names(named)], [*_rows_of_words(named)]
         connection.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?)", names)
         connection.executemany("INSERT INTO name_words VALUES (?, ?, ?)", words)
@@ -105,9 +105,9 @@ class NameIndex:
         return [(scope, by_scope[scope], by_word[scope]) for scope in by_scope]
 
     def remove(self, connection: Connection, row: int, scope: str) -> Counted:
-        """Take the names of a memory out, and their words; where those cannot be read, all words are looked through.
+        """Delete the names of a memory and their words; if the names are damaged, all words are scanned.
 
-        Return how many rows the scope gains: none, or fewer.
+        Return the change of the scope's counts: zero or negative.
         """
         names = [words for (words,) in rows_of(connection, "SELECT words FROM names WHERE memory = ?", (row,))]
         if all(isinstance(words, str) for words in names):
@@ -121,7 +121,7 @@ class NameIndex:
         return scope, -connection.execute("DELETE FROM names WHERE memory = ?", (row,)).rowcount, -words_gone
 
     def follow(self, restored: str | None) -> None:
-        """Forget the names of before the last restore: rows are those of other memories since."""
+        """Clear the caches after a restore: rows belong to other memories since."""
         if restored != self._restored:
             with self._turn:
                 self._known.clear()
@@ -129,11 +129,11 @@ class NameIndex:
                 self._restored = restored
 
     def has_orphans(self, connection: Connection) -> bool:
-        """Tell whether some names or words belong to no memory: those that were damaged, or lost, before they went."""
+        """Return whether some names or words belong to no memory, left behind by damage."""
         return any(connection.execute(f"SELECT 1 {orphans} LIMIT 1").fetchone() for orphans in _ORPHANS)
 
     def scrub(self, connection: Connection) -> None:
-        """Take out what belongs to no memory."""
+        """Delete the names and words that belong to no memory."""
         for table, orphans in zip(("names", "name_words"), _ORPHANS, strict=True):
             gone = Counter(scope for (scope,) in connection.execute(f"DELETE {orphans} RETURNING scope").fetchall())
             connection.executemany(
@@ -142,9 +142,9 @@ class NameIndex:
             )
 
     def select(self, connection: Connection, probe: NameProbe, where: Where, only: set[int] | None = None) -> Proposed:
-        """Return the memories whose names are related to the query, if given of some rows only.
+        """Return the memories, or those of some rows, whose names are related to the query.
 
-        The score only orders the proposals. Names that were damaged are no names.
+        The score only orders the proposals. Damaged names are skipped.
         """
         found: set[int] = set()
         is_whole = True
@@ -167,7 +167,7 @@ class NameIndex:
         return Proposed(scored, (*_told(damaged), *(() if is_whole else (_LOST,))))
 
     def _is_whole(self, connection: Connection, scope: str) -> bool:
-        """Tell whether a scope has as many names as it says; looked at once, and again where it had not."""
+        """Check the number of names of a scope against its count; cached once it is right."""
         if scope not in self._whole and not connection.execute(MISCOUNTED, (scope,)).fetchall():
             if len(self._whole) >= _SCOPES_KEPT:
                 self._whole.clear()
@@ -191,7 +191,7 @@ class NameIndex:
         if not allowed:
             return set()
         known = self._all_keys(connection, scope)
-        # An edit adds or takes one letter, or does both: what differs in more letters is farther away.
+        # An edit adds or removes one letter, or does both: keys that differ in more letters are farther away.
         near = (np.abs(known.lengths - len(key)) <= allowed) & (
             np.bitwise_count(known.letters ^ _letters([key])[0]) <= 2 * allowed
         )
@@ -200,14 +200,14 @@ class NameIndex:
         return {other for other, _, _ in found}
 
     def _all_keys(self, connection: Connection, scope: str) -> _Keys:
-        """Return the keys of a scope; only new ones are read, and one that is gone finds nothing."""
+        """Return the keys of a scope; only new ones are read, and keys of deleted names find nothing."""
         with self._turn:
             before, keys = known = self._known.get(scope) or _Known(0, _measured(()))
             last = _last_named(connection)
             if last - before > len(keys.keys):  # more than are known, and most may be of other scopes
                 keys = _measured(connection.execute("SELECT key FROM names WHERE scope = ?", (scope,)))
             elif last > before:
-                # The sign keeps SQLite from the index by scope, which would have all of it looked through.
+                # The sign keeps SQLite from the index by scope, which would scan all of the scope.
                 new = "SELECT key FROM names WHERE memory > ? AND +scope = ?"
                 keys = keys.and_also(_measured(connection.execute(new, (before, scope))))
             if keys is not known.keys or last > before:
@@ -236,12 +236,12 @@ def _written(name: Name) -> Row:
 
 
 def _words_known(names: Iterable[Name]) -> set[str]:
-    """Return the words that names are found by in part."""
+    """Return the words by which names are found in part."""
     return {word for name in names if is_known_in_part(name) for word in name.words}
 
 
 def _last_named(connection: Connection) -> int:
-    """Return the last row that has names; values that were damaged may come behind all rows."""
+    """Return the last row that has names; damaged values may sort after all rows."""
     found = connection.execute(
         "SELECT memory FROM names WHERE memory <= (SELECT max(row) FROM memories) ORDER BY memory DESC LIMIT 1"
     ).fetchone()
@@ -266,7 +266,7 @@ def _letters(keys: Sequence[str]) -> NDArray[np.uint64]:
 def _called(connection: Connection, scope: str, keys: Sequence[str], words: str) -> set[int]:
     """Return the memories that have a name with one of these keys, or of these words in any order.
 
-    No name has an empty key, and one that is asked for twice is found once.
+    No name has an empty key, and a repeated key is found once.
     """
     rows: set[int] = set()
     for part, marks in portions(keys):
@@ -296,7 +296,7 @@ def _with_all_prefixes(connection: Connection, scope: str, words: tuple[str, ...
 def _named(
     connection: Connection, rows: set[int], where: Clause
 ) -> Iterable[tuple[str, tuple[str, int, str, str], list[Row]]]:
-    """Yield the visible ones of these rows with their names as they are stored."""
+    """Yield the visible rows among these with their names as stored."""
     for part, marks in portions(sorted(rows)):
         visible = rows_of(
             connection,
@@ -313,7 +313,7 @@ def _named(
 
 
 def _is_sound(name: Row) -> bool:
-    """Tell whether a stored name (text, key, words, specificity) has the types of one."""
+    """Check the types of a stored name (text, key, words, specificity)."""
     return tuple(map(type, name)) == (str, str, str, int)
 
 

@@ -1,4 +1,4 @@
-"""Texts kept by name in the table `meta`, and in memory for as long as the file does not change."""
+"""Texts by name in the table `meta`, cached for one generation of the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RESTORED = "restored"  # key of `meta`: the generation of the last restore; rows
 _PREFIX = "note:"
 _LAST = "\U0010ffff"  # sorts behind every other character
 _DIGITS = 15
-COUNTS = "rows of "  # with which the keys begin under which rows are counted
+COUNTS = "rows of "  # prefix of the keys with counts of rows
 _COUNTED = {"history": "history", "write_keys": "write_keys", "meta": "meta WHERE key >= 'note:' AND key < 'note;'"}
 _RAISE = (
     "UPDATE meta SET value = value + 1 WHERE key = 'generation' AND typeof(value) = 'text' "
@@ -20,31 +20,31 @@ _RAISE = (
 )
 
 
-@lru_cache(maxsize=16)  # every fact that is stored asks
+@lru_cache(maxsize=16)  # called for every fact that is stored
 def note_key(name: str) -> str:
-    """Return under which key of `meta` a note stands."""
+    """Return the key of `meta` for a note."""
     return _PREFIX + name
 
 
 def drop_notes(connection: Connection, names: Iterable[str]) -> None:
-    """Delete notes, inside the transaction at hand."""
+    """Delete notes, inside the current transaction."""
     for name in names:
         gone = connection.execute("DELETE FROM meta WHERE key = ?", (_PREFIX + name,))
         count_rows(connection, "meta", -gone.rowcount)
 
 
 class Notes:
-    """Texts by name: a search asks for one each time, so what was read stays until the next write."""
+    """Notes by name, cached until the next write, as every search reads one."""
 
     def __init__(self) -> None:
         self._read: tuple[int, dict[str, str | None]] = (-1, {})
 
     def get(self, connection: Connection, generation: int, name: str) -> str | None:
-        """Return the text under a name, if there is one."""
+        """Return the note under a name, if there is one."""
         return self.value(connection, generation, _PREFIX + name)
 
     def value(self, connection: Connection, generation: int, key: str) -> str | None:
-        """Return what the table holds under a key, a note or not."""
+        """Return the value of a key in `meta`, a note or not."""
         since, known = self._read
         if since != generation:
             known = {}
@@ -54,11 +54,11 @@ class Notes:
         return known[key]
 
     def stored(self, connection: Connection, name: str) -> str | None:
-        """Return the text under a name as it stands in the file."""
+        """Return the note under a name from the file, bypassing the cache."""
         return _value(connection, _PREFIX + name)
 
     def all(self, connection: Connection, prefix: str) -> dict[str, str]:
-        """Return all whose names begin so."""
+        """Return all notes whose names have a prefix."""
         first = _PREFIX + prefix
         rows = connection.execute(
             "SELECT substr(key, ?), value FROM meta WHERE key BETWEEN ? AND ? ORDER BY key",
@@ -73,13 +73,13 @@ def _value(connection: Connection, key: str) -> str | None:
 
 
 def check_note(connection: Connection, noted: tuple[str, str] | None) -> None:
-    """Refuse changes that were thought out over a note that says something else by now."""
+    """Refuse a change on a version conflict: the note it is based on has changed."""
     if noted is not None and _value(connection, note_key(noted[0])) != noted[1]:
         raise StoreChanged(f"the note {noted[0]!r} has changed meanwhile", "read it again; nothing was stored")
 
 
 def raise_generation(connection: Connection) -> int:
-    """Say that the file changes, inside the transaction at hand; return the number of the change."""
+    """Raise the generation of the file, inside the current transaction; return the new one."""
     raised = connection.execute(_RAISE).fetchone()
     if raised is None:
         raise generation_unknown()
@@ -87,17 +87,17 @@ def raise_generation(connection: Connection) -> int:
 
 
 def is_generation(value: object) -> bool:
-    """Tell whether a text can be the number of a change; higher ones were damaged, and leave no room for others."""
+    """Check the format of a generation; longer numbers were damaged, and leave no range for later ones."""
     return isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _DIGITS
 
 
 def generation_unknown() -> StoreDamaged:
-    """Return the error of a store whose caches nobody can trust."""
+    """Return the error of a store whose generation is damaged, so that no cache can be trusted."""
     return StoreDamaged("the store does not say which generation it is of", SAVE)
 
 
 def count_rows(connection: Connection, table: str, change: int) -> None:
-    """Count what a table gains, or loses; what cannot be made anew is missed where it is lost."""
+    """Add to the stored count of rows of a table, by which losses of underived rows are detected."""
     if change:
         connection.execute(
             "UPDATE meta SET value = CAST(CAST(value AS INTEGER) + ? AS TEXT) WHERE key = ?", (change, COUNTS + table)
@@ -105,7 +105,7 @@ def count_rows(connection: Connection, table: str, change: int) -> None:
 
 
 def miscounted(connection: Connection) -> dict[str, int]:
-    """Return how many rows are missing of each table that is counted; none of a table that nobody has counted."""
+    """Return the number of missing rows of each counted table; tables without a count are left out."""
     said = dict(connection.execute("SELECT key, value FROM meta WHERE key > ? AND key < ?", (COUNTS, COUNTS + _LAST)))
     found: dict[str, int] = {}
     for table, rows in _COUNTED.items():
@@ -117,7 +117,7 @@ def miscounted(connection: Connection) -> dict[str, int]:
 
 
 def recount(connection: Connection) -> None:
-    """Count anew, where what is missing was given up or could not be saved."""
+    """Recount the rows, after missing ones were given up or could not be saved."""
     for table, rows in _COUNTED.items():
         connection.execute(
             f"INSERT INTO meta VALUES (?, (SELECT CAST(count(*) AS TEXT) FROM {rows})) "
@@ -127,7 +127,7 @@ def recount(connection: Connection) -> None:
 
 
 def write_notes(connection: Connection, notes: Mapping[str, str]) -> None:
-    """Write texts by name, inside the transaction at hand."""
+    """Write notes by name, inside the current transaction."""
     count_rows(connection, "meta", sum(_value(connection, _PREFIX + name) is None for name in notes))
     for name, text in notes.items():
         connection.execute(

@@ -1,8 +1,8 @@
-"""The expensive look at a store: all that was made of its texts is made again and compared with what is stored.
+"""Deep check of a store: all data derived from its texts is derived again and compared.
 
-Checksums tell whether bytes are those that were written. This tells whether what was written is what this whyrank would
-write: tokens, marks and names of every memory, its record, the postings of every segment, the signs of every vector.
-Nothing is changed. Memories that an earlier reader has read, or that wait to be indexed, are left out.
+Checksums verify that bytes are those that were written. This verifies that they are what this whyrank would write:
+tokens, marks and names of every memory, its record, the postings of every segment, the signs of every vector. Nothing
+is changed. Memories that were indexed by an earlier analyzer, or that wait to be indexed, are left out.
 """
 
 from __future__ import annotations
@@ -17,40 +17,37 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...analysis.entries import READER_VERSION, entry_for
-from ...analysis.languages import LANGUAGES
-from ...checkups import Compared, Finding
+from ...analysis.document import READER_VERSION, entry_for
+from ...analysis.language import LANGUAGES
 from ...errors import StoreDamaged
-from ...ports import Entry
-from ...types import Memory
-from ...wording import counted
+from ...formatting import counted
+from ...protocols import Entry
+from ...types.memory import Memory
+from .analyzer_versions import KEY as READERS
+from .analyzer_versions import stretches_in
+from .check import Compared, Finding, Tick
+from .checksums import ChecksumError
 from .connection import Connection, Row, leniently, translated
 from .database import Database
-from .examining import Tick
-from .held import read_range, signs_in
+from .doc_values import BLOCK, RECORD, decoded, record_of
 from .indexes import INDEXES, answering
 from .keyword import KeywordIndex
-from .postings import vocabulary
-from .postings.filing import filed
-from .postings.inversion import INDEXED, Inverted, inverted, merged, only
-from .postings.pages import postings_of, read
-from .postings.spans import Segment, live_segments
-from .postings.texts import stored_texts
-from .readers import KEY as READERS
-from .readers import stretches_in
-from .records import BLOCK, RECORD, decoded, record_of
-from .restating import MARKED, SET_ASIDE
+from .pending import MARKED, SET_ASIDE
+from .postings import terms
+from .postings.directory import Segment, filed, live_segments
+from .postings.format import INDEXED, Inverted, inverted, merged, only, postings_of, read
+from .postings.segments import stored_texts
 from .rows import SELECT, to_memory
-from .sealed import BrokenSeal
-from .vectors import UNIT_TOLERANCE
+from .vectors.cache import read_range, signs_in
+from .vectors.index import UNIT_TOLERANCE
 
 _REPAIR = "`whyrank doctor --deep --repair` writes the store anew with all that can be read"
 _TICK_ROWS = 500
-_MISREAD = (BrokenSeal, ValueError, TypeError, LookupError)  # what the normal look has a finding for already
+_MISREAD = (ChecksumError, ValueError, TypeError, LookupError)  # damage that the normal check reports already
 
 
 def compare(path: Path, tick: Tick) -> tuple[list[Finding], Compared]:
-    """Make everything derived again, and return where it differs and how much was compared."""
+    """Derive everything again; return the differences, and the amount of data compared."""
     begun = time.monotonic()
     with (
         closing(Database(path, forgiving=True)) as database,
@@ -89,7 +86,7 @@ _TOLD = {
 
 
 class _Look:
-    """One look at one moment of a file: what was compared, and how much of it was wrong."""
+    """One deep check of one snapshot of a file: counts of what was compared, and of what differs."""
 
     def __init__(self, connection: Connection, tick: Tick) -> None:
         self._connection = connection
@@ -102,7 +99,7 @@ class _Look:
     # -- memories --------------------------------------------------------------------------------------------
 
     def memories(self) -> None:
-        """Analyse every memory again; compare its words, its names and its record."""
+        """Analyze every memory again; compare its words, its names and its record."""
         connection = self._connection
         language = (connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone() or ("en",))[0]
         total = connection.execute("SELECT count(*) FROM memories").fetchone()[0]
@@ -126,7 +123,7 @@ class _Look:
         self._records(blocks)
 
     def _rows(self) -> Iterator[Row]:
-        """Yield the memories that today's reader has read and that do not wait to be read anew."""
+        """Yield the memories indexed by the current analyzer that do not wait to be indexed again."""
         told = self._connection.execute("SELECT value FROM meta WHERE key = ?", (READERS,)).fetchone()
         last = stretches_in(told[0] if told else None)[-1]
         if last.reader == READER_VERSION:
@@ -162,7 +159,7 @@ class _Look:
         for (scope,) in self._connection.execute("SELECT scope FROM posting_scopes ORDER BY scope").fetchall():
             try:
                 live = live_segments(self._connection, scope)
-            except BrokenSeal:
+            except ChecksumError:
                 continue
             for segment in live:
                 self._tick(self.done["segments"], 0, "segments")
@@ -178,13 +175,13 @@ class _Look:
         try:
             directories = filed(connection, segment.segment)
             if directories is None:
-                return True  # the normal look has found it
+                return True  # the normal check has found it
             for field in INDEXED:
                 stored = self._stored(directories[field.number].numbers if field.number in directories else (), segment)
                 if not _are_equal(only(stored, living[stored.numbers - segment.first]), made[field]):
                     return False
-            is_listed = vocabulary.is_listed(connection, segment.segment)
-            return not is_listed or {*words} <= {*vocabulary.beginning(connection, segment.segment, "")}
+            is_listed = terms.is_listed(connection, segment.segment)
+            return not is_listed or {*words} <= {*terms.beginning(connection, segment.segment, "")}
         except _MISREAD:
             return True
 
@@ -199,7 +196,7 @@ class _Look:
     # -- vectors ---------------------------------------------------------------------------------------------
 
     def vectors(self) -> None:
-        """Read every vector again: each has the length 1, and signs that are its own."""
+        """Check every vector for unit length, and every block of signs against its vectors."""
         for (blob,) in self._connection.execute("SELECT vector FROM vectors WHERE typeof(vector) = 'blob'"):
             self.done["vectors"] += 1
             if len(blob) % 4 == 0:
@@ -214,14 +211,14 @@ class _Look:
                 continue
             made = read_range(self._connection, space, scope, first, first + BLOCK)
             self.done["sign_blocks"] += 1
-            there = made.entries != 0  # what was forgotten stays in its block until that is written again
+            there = made.entries != 0  # signs of deleted memories stay in their block until it is written again
             is_same = np.array_equal(block.entries[there], made.entries[there])
             is_same = is_same and (not there.any() or np.array_equal(block.signs[:, there], made.signs[:, there]))
             self.wrong["signs"] += not is_same and not len(made.damaged)
 
 
 def _like(memory: Memory, language: str, stored: tuple[object, ...]) -> Entry:
-    """Analyse a memory in the language that its stored words are of; that of the settings may have been another."""
+    """Analyze a memory in the language of its stored words, which may differ from that of the settings."""
     first = entry_for(memory, language)
     if (first.tokens, first.letters, first.marks) == stored:
         return first

@@ -1,4 +1,4 @@
-"""Memories to rows and back."""
+"""Conversion of memories to rows and back."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from ...analysis.documents import embedded_text
-from ...analysis.entries import content_hash
-from ...analysis.text import text_key
-from ...caches import text_cache
+from ...analysis.caches import text_cache
+from ...analysis.document import content_hash, embedded_text
+from ...analysis.normalize import text_key
 from ...errors import StoreDamaged
-from ...hits import ContentKey, Fetched
 from ...kernel import Kernel
-from ...making import Draft, finished
-from ...ports import Entry
-from ...types import GLOBAL, USUAL_IMPORTANCE, Memory, Order, Scope, Source
+from ...protocols import Entry
+from ...types.memory import GLOBAL, USUAL_IMPORTANCE, Memory, Order, Scope, Source
+from ...types.results import ContentKey, Fetched
 from .connection import Connection, Row, rows_of
 
 COLUMNS = (
@@ -28,7 +26,7 @@ COLUMNS = (
     "session", "speaker", "position", "decay", "recalls", "recalled", "expires_given",
 )  # fmt: skip
 _NOTHING = "[]"
-AS_IT_SAYS = ""  # what is kept of what was embedded where it can be made again: no memory says nothing
+AS_IT_SAYS = ""  # stored in place of an embedded text that can be derived again: no memory has an empty one
 _DAMAGED = "(its text was damaged; `whyrank doctor` says more)"
 _MEND = "`whyrank doctor --repair` restores what can be read of a fact; what it sets aside, ingest or store again"
 _as_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: `dumps` makes another for every text
@@ -42,36 +40,36 @@ _LISTS = ("aliases", "headings", "tags", "entities")
 _NO_LISTS = (_NOTHING,) * len(_LISTS)
 _lists = itemgetter(*(COLUMNS.index(name) for name in _LISTS))
 
-_SENSELESS = (ValueError, TypeError, AttributeError)  # what values that were damaged may raise
+_SENSELESS = (ValueError, TypeError, AttributeError)  # raised by damaged values
 _REALS = frozenset({"created", "date", "valid_from", "valid_until", "expires", "superseded_at", "recalled"})
 _WHOLES = frozenset({"start_line", "end_line", "importance", "evergreen", "position", "recalls", "expires_given"})
 _TYPES: tuple[type | tuple[type, ...], ...] = tuple(
     (float, int) if name in _REALS else int if name in _WHOLES else str for name in COLUMNS
 )
 _TEXT, _HASH = COLUMNS.index("text"), COLUMNS.index("content_hash")
-STORED = ("embed_hash", "checksum")  # what tells whether a row says what was stored, behind the columns of SELECT
+STORED = ("embed_hash", "checksum")  # verify that a row is as stored; they follow the columns of SELECT
 _CHECKED_AT_ONCE = 64
 _CHECKED = tuple(name for name in COLUMNS if name not in ("recalls", "recalled"))
 _checked = itemgetter(*map(COLUMNS.index, _CHECKED))
 _REAL_CHECKED = [place for place, name in enumerate(_CHECKED) if name in _REALS]
-HASH_LETTERS = 32  # of a hash of ours; others may have been stored along
-# What is told of a row that says something out of the ordinary.
+HASH_LETTERS = 32  # of a hash of ours; callers may have stored others
+# Flags of a row with unusual values: wrong types, lists, limits.
 _ODD, _LISTED, _LIMITED = 1, 2, 4
-# What a value of each column may be, for the kernel.
+# Permitted values of each column, for the kernel.
 _A_TEXT, _WHOLE, _REAL, _OR_NOTHING, _A_LIST, _A_LIMIT = 1, 2, 4, 8, 16, 32
-_seen: set[tuple[type, ...]] = set()  # the types of rows that were found to be in order
+_seen: set[tuple[type, ...]] = set()  # the types of rows that were found valid
 _KINDS_KEPT = 1_000
 
 SELECT = ", ".join(f"m.{column}" for column in COLUMNS)
 INSERT = f"INSERT INTO memories ({', '.join(COLUMNS + DERIVED)}) VALUES ({', '.join('?' * len(COLUMNS + DERIVED))})"
-# How ties are broken, in SQL; the same as Memory.content_key.
+# The order of ties, in SQL; the same as Memory.content_key.
 CONTENT_KEY = "m.path, m.start_line, m.content_hash, m.id"
-# The same for those who compare: what has a type that no memory has is blank, as in the memory that is made of it.
+# The same for comparisons: a value of a wrong type is blank, as in the memory made from the row.
 COMPARED_KEY = (
     "iif(typeof(m.path) = 'text', m.path, ''), iif(typeof(m.start_line) = 'integer', m.start_line, 0), "
     "iif(typeof(m.content_hash) = 'text', m.content_hash, ''), iif(typeof(m.id) = 'text', m.id, '')"
 )
-# Where a memory stands in each order, as ports.sorting_key has it.
+# The key of a memory in each order, as ports.sorting_key has it.
 SORTING_KEYS: dict[Order, str] = {
     "place": CONTENT_KEY,
     "created": f"-m.created, {CONTENT_KEY}",
@@ -82,7 +80,7 @@ SORTING_KEYS: dict[Order, str] = {
 
 
 def legible_key(key: Sequence[Any]) -> ContentKey:
-    """Return what breaks ties, as COMPARED_KEY has it; a text that is none any more is blank."""
+    """Return the content key of a row of COMPARED_KEY; damaged texts are blank."""
     path, line, text_hash, identity = key if bytes not in map(type, key) else map(_without_bytes, key)
     return path, line, text_hash, identity
 
@@ -92,7 +90,7 @@ def _without_bytes(value: Any) -> Any:
 
 
 def columns_of(memory: Memory) -> Row:
-    """Return the columns of what a memory says, as COLUMNS names them."""
+    """Return the columns of a memory, as COLUMNS names them."""
     place = memory.source or Source("")
     return (
         memory.id, str(memory.scope), memory.kind, memory.text, memory.name, memory.title, memory.slug, memory.owner,
@@ -117,11 +115,11 @@ _KINDS = bytes(
 
 
 def to_row(entry: Entry, number: int) -> Row:
-    """Return a memory's columns, with what is derived from it.
+    """Return a memory's columns, with those derived from it.
 
-    What was embedded of a fact is what its text is restored from, should that be damaged. Of a chunk nothing is kept,
-    and it is made of its row again: a file or whoever has the document knows what it said, and twice its text would be
-    most of a store.
+    The embedded text of a fact is stored, as its text is restored from it after damage. That of a chunk is not, and is
+    derived from its row again: the file or the owner of the document has the text, and a second copy would be most of a
+    store.
     """
     memory, is_fact, columns = entry.memory, entry.memory.kind == "fact", columns_of(entry.memory)
     return (
@@ -132,18 +130,18 @@ def to_row(entry: Entry, number: int) -> Row:
 
 
 def row_checksum(row: Row) -> int:
-    """Return the checksum of what a row of SELECT says, but for its recalls, which are counted where they stand."""
+    """Return the checksum of a row of SELECT, without its recalls, which are updated in place."""
     said = list(_checked(row))
     for place in _REAL_CHECKED:
         if said[place] is not None:
-            said[place] = float(said[place])  # as SQLite gives it back
+            said[place] = float(said[place])  # as SQLite returns it
     if len(said[_HASH]) == HASH_LETTERS:
-        said[_TEXT] = None  # which has its hash
+        said[_TEXT] = None  # covered by its hash
     return zlib.crc32(repr(said).encode("utf-8", errors="replace"))
 
 
 def check_rows(connection: Connection) -> None:
-    """Give some of the rows checksums that have none: they were changed, or written by an earlier version."""
+    """Add checksums to some of the rows without one: changed rows, or those of an earlier version."""
     unchecked = f"SELECT {SELECT}, m.row FROM memories AS m WHERE m.checksum IS NULL LIMIT {_CHECKED_AT_ONCE}"
     connection.executemany(
         "UPDATE memories SET checksum = ? WHERE row = ?",
@@ -152,41 +150,41 @@ def check_rows(connection: Connection) -> None:
 
 
 def text_embedded(kept: Any, row: Row) -> Any:
-    """Return what was embedded of a memory: as it is kept, or as the memory in a row of SELECT says it."""
+    """Return the embedded text of a memory: as stored, or derived from its row of SELECT."""
     return embedded_text(as_far_as_legible(row)) if kept == AS_IT_SAYS else kept
 
 
 class FetchedRow(Fetched):
-    """A memory in a row of SELECT, made when somebody looks at it: that takes ten times as long as to read the row."""
+    """A memory in a row of SELECT, made lazily: that takes ten times as long as reading the row."""
 
     __slots__ = ()
 
     @property
     def scope(self) -> str:
-        """Return whose memory it is, as it is written."""
+        """Return the scope of the memory, as stored."""
         scope: str = self._row[1]
         return scope
 
     @property
     def text(self) -> str:
-        """Return what it says."""
+        """Return the text of the memory."""
         text: str = self._row[_TEXT]
         return text
 
     @property
     def content_key(self) -> ContentKey:
-        """Return what breaks ties."""
+        """Return the content key of the memory, which breaks ties."""
         key: ContentKey = _content_key(self._row)
         return key
 
     def make(self) -> Memory:
-        """Make the memory of its row."""
+        """Make the memory from its row."""
         return _memory(self._row)
 
     def differs_from_stored(self) -> bool:
-        """Tell whether it has another checksum than it was stored with, or its text another hash.
+        """Return whether the row differs from its stored checksum, or its text from its content hash.
 
-        A hash of others is believed where the text was embedded so.
+        A foreign content hash is accepted, and so is a mismatch if the embedded text has its own hash.
         """
         if self.is_mended or len(self._row) < len(COLUMNS) + len(STORED):
             return False
@@ -200,12 +198,12 @@ class FetchedRow(Fetched):
 
 
 def fetched(rows: Sequence[Row], kernel: Kernel | None = None) -> list[FetchedRow]:
-    """Return the memories that rows of SELECT hold, each made when somebody looks at it; damage is found at once.
+    """Return lazily made memories for rows of SELECT; damage is detected at once.
 
-    What cannot be read of one is blank, so that whoever searches has an answer, and is told.
+    Unreadable values are blank, so that a search has results, and are reported.
     """
     told = bytes(map(_told, rows)) if kernel is None else kernel.told(rows, _KINDS)
-    # Rows that say nothing out of the ordinary in scopes that can be read are in order; nearly always all are.
+    # Rows without unusual values in readable scopes are valid; nearly always all are.
     if not any(told) and all(map(_is_scope, {row[1] for row in rows})):
         return [*map(FetchedRow, rows)]
     return [_fetched(row, said) for row, said in zip(rows, told, strict=True)]
@@ -219,7 +217,7 @@ def _fetched(row: Row, told: int) -> FetchedRow:
 
 
 def _told(row: Row) -> int:
-    """Tell what a row says out of the ordinary; the same as the kernel tells."""
+    """Return the flags of unusual values of a row; the same as the kernel returns."""
     if typed(row) is not row:
         return _ODD
     is_listed, is_limited = _lists(row) != _NO_LISTS, _limits(row) != _UNLIMITED
@@ -235,7 +233,7 @@ def _is_scope(stored: str) -> bool:
 
 
 def to_memory(row: Row) -> Memory:
-    """Return the memory a row of SELECT holds; values of types that no memory has count as not said."""
+    """Return the memory in a row of SELECT; values of wrong types count as missing."""
     whole = typed(row)
     if whole[_TEXT] is _DAMAGED:
         raise _damaged(row, TypeError("its text is none"))
@@ -246,7 +244,7 @@ def to_memory(row: Row) -> Memory:
 
 
 def as_far_as_legible(row: Row) -> Memory:
-    """Return the same for those who look through many: what cannot be read of it is blank."""
+    """Return the memory in a row of SELECT with unreadable values blank, for scans of many rows."""
     whole = typed(row)
     try:
         return _memory(whole)
@@ -255,7 +253,7 @@ def as_far_as_legible(row: Row) -> Memory:
 
 
 def without_damage(row: Row) -> Row:
-    """Return a row with blanks in place of what cannot be read of it; nearly always it is the row itself."""
+    """Return a row with unreadable values blanked; nearly always the row itself."""
     whole = typed(row)
     try:
         _scope(whole[1])
@@ -268,7 +266,7 @@ def without_damage(row: Row) -> Row:
 
 
 def typed(row: Row) -> Row:
-    """Return a row with blanks in place of values whose types no memory has; nearly always it is the row itself."""
+    """Return a row with values of wrong types blanked; nearly always the row itself."""
     kinds = tuple(map(type, row))
     if kinds in _seen:
         return row
@@ -286,7 +284,7 @@ def _fits(place: int, value: object) -> bool:
 
 
 def _legible(row: Row) -> Row:
-    """Return a row with blanks in place of lists that are none; what says no scope stands where it was found."""
+    """Return a row with damaged lists blanked; an unreadable scope becomes the global one."""
     mended = list(row)
     for name in _LISTS:
         place = COLUMNS.index(name)
@@ -299,7 +297,7 @@ def _legible(row: Row) -> Row:
 
 
 def legible(stored: str) -> tuple[str, ...]:
-    """Return a list of texts; of one that was damaged nothing."""
+    """Return a list of texts; empty if it was damaged."""
     try:
         return _texts(stored)
     except _SENSELESS:
@@ -311,7 +309,7 @@ def _damaged(row: Row, error: Exception) -> StoreDamaged:
 
 
 def _memory(row: Row) -> Memory:
-    # Dozens of rows are read per search, so columns are taken by place; COLUMNS has their names.
+    # Dozens of rows are read per search, so columns are unpacked by position; COLUMNS has their names.
     (
         identity, scope, kind, text, name, title, slug, owner, aliases, summary, headings, path, start_line, end_line,
         content_hash, category, tags, entities, importance, created, date, evergreen, valid_from, valid_until, expires,
@@ -319,13 +317,12 @@ def _memory(row: Row) -> Memory:
         expires_given,
     ) = row[: len(COLUMNS)]  # fmt: skip
     source = Source(path, start_line, end_line, content_hash) if path or content_hash else None
-    draft = Draft(
+    return Memory(
         identity, text, kind, name, title, slug, owner, _texts(aliases), summary, _texts(headings), source,
         _scope(scope), category, _texts(tags), _texts(entities), importance, created, date, bool(evergreen), valid_from,
         valid_until, expires, supersedes, superseded_by, superseded_at, trust, session, speaker, position,
         decay, recalls, recalled, bool(expires_given),
     )  # fmt: skip
-    return finished(draft)
 
 
 _scope = lru_cache(maxsize=1_024)(Scope.parse)

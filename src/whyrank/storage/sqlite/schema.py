@@ -1,4 +1,4 @@
-"""Bringing a file to the newest schema: each migration once, in one transaction, after a backup of what was there."""
+"""Migration of a file to the newest schema: each migration once, in one transaction, after a backup."""
 
 from __future__ import annotations
 
@@ -10,27 +10,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import SchemaTooNew, StoreDamaged, StoreError
-from ...wording import on_one_line
-from .connection import (
-    SAVE,
-    Connection,
-    SqlError,
-    connect,
-    forgive,
-    lenient,
-    run_script,
-    translated,
-    untouched_address,
-)
-from .copying import back_up, free_name, sweep
+from ...formatting import on_one_line
+from .connection import SAVE, Connection, SqlError, connect, forgive, lenient, run_script, translated, untouched_address
+from .copies import back_up, free_name, sweep
 from .database import Database
 from .migrations import MIGRATIONS, Migration
 
-APPLICATION_ID = 0x57687952  # "WhyR": tells our files from other people's databases
+APPLICATION_ID = 0x57687952  # "WhyR": distinguishes our files from other SQLite databases
 PUT_RIGHT = "`whyrank doctor --repair` puts that right"
-_PLAUSIBLE = 1_000  # of numbers of schemas: one that is higher was damaged
+_PLAUSIBLE = 1_000  # of schema numbers: a higher one was damaged
 _CREATED = re.compile(r"CREATE TABLE (\w+)")
-# By what the statement that made a table shows that a migration was here, the newest first.
+# Evidence of a migration in the statement that made a table, the newest first.
 _MARKS = (
     (6, "scopes", "name_words"),
     (5, "names", "place"),
@@ -41,7 +31,7 @@ _MARKS = (
 
 
 def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS, *, keep: bool = True) -> None:
-    """Bring a file to the newest schema; refuse what is newer, or not ours, without touching it.
+    """Migrate a file to the newest schema; refuse a newer or foreign file without touching it.
 
     The file as it was is kept beside it, unless it is a copy itself.
     """
@@ -49,7 +39,7 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS, *,
     if found == newest:
         return
     with _kept_if_done(database, newest) as copy, database.writing() as connection:
-        # Another process may have migrated between our look and our lock.
+        # Another process may have migrated between our check and our lock.
         current = connection.execute("PRAGMA user_version").fetchone()[0]
         if keep and 0 < current < newest:
             copy(current)
@@ -63,11 +53,11 @@ def prepare(database: Database, migrations: Sequence[Migration] = MIGRATIONS, *,
 
 @contextmanager
 def _kept_if_done(database: Database, newest: int) -> Iterator[Callable[[int], None]]:
-    """Give what lays a copy of a file beside it; it is kept, and told of, if all that follows is done."""
+    """Yield a function that copies the file; the copy is kept and logged if the block succeeds."""
     copies: list[tuple[Path, int]] = []
 
     def copy(version: int) -> None:
-        sweep(database.path.with_name(f"{database.path.name}.schema"))  # nobody else upgrades: we have the lock
+        sweep(database.path.with_name(f"{database.path.name}.schema"))  # no other upgrade runs: we have the lock
         place = free_name(database.path, f"schema{version}")
         back_up(database.reader(), place)
         copies.append((place, version))
@@ -76,10 +66,10 @@ def _kept_if_done(database: Database, newest: int) -> Iterator[Callable[[int], N
         yield copy
     except BaseException:
         for place, _ in copies:
-            place.unlink(missing_ok=True)  # of what was not done it would only lie about
+            place.unlink(missing_ok=True)  # the upgrade failed, so the copy has no use
         raise
     for place, version in copies:
-        import logging  # seldom is there anything to say
+        import logging  # imported late: seldom needed
 
         path, kept = on_one_line(str(database.path)), on_one_line(str(place))
         log = logging.getLogger(__name__)
@@ -87,9 +77,9 @@ def _kept_if_done(database: Database, newest: int) -> Iterator[Callable[[int], N
 
 
 def version_of(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:
-    """Return the schema of a file; one that is newer, too old, damaged or not ours is refused without touching it.
+    """Return the schema of a file; refuse a newer, too old, damaged or foreign file without touching it.
 
-    To those who forgive damage it is the schema its tables show, whatever number it says.
+    For a database that forgives damage it is the schema of its tables, whatever number the header has.
     """
     found, newest = _look(database), migrations[-1].version
     if not found.tables and not found.version and found.is_readable:
@@ -119,13 +109,13 @@ def version_of(database: Database, migrations: Sequence[Migration] = MIGRATIONS)
 
 
 def misstated(database: Database) -> str:
-    """Return what a file says wrongly of itself, in the words of a finding; nothing if it is as it says."""
+    """Return the error in a file's header, in the words of a finding; empty if there is none."""
     found = _look(database)
     return "" if found.is_true or not found.shown else f"the file {found.told}"
 
 
 def restate(database: Database) -> None:
-    """Let a file say the schema that its tables show, and that it is ours."""
+    """Set a file's header to the schema of its tables, and to our application id."""
     version = _look(database).shown
     with database.alone() as connection:
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -138,7 +128,7 @@ def check_file(path: Path) -> None:
 
 
 class _Look(NamedTuple):
-    """What a file says of itself: its schema, whose it is, and the statements that made its tables."""
+    """Header and schema of a file: version, application id, and the statements that made its tables."""
 
     version: int
     application: int
@@ -147,18 +137,18 @@ class _Look(NamedTuple):
 
     @property
     def shown(self) -> int:
-        """Return the schema that the tables show: the newest that has left its mark on one; 0 if none has."""
+        """Return the newest schema that the tables give evidence of; 0 for none."""
         marked = (version for version, table, mark in _MARKS if table in self.tables and mark in self.tables[table])
         return next(marked, 0)
 
     @property
     def is_known(self) -> bool:
-        """Tell whether it has all tables of the schema that they show."""
+        """Return whether the file has all tables of the schema they give evidence of."""
         return bool(self.shown) and _tables_of(self.shown, MIGRATIONS) <= self.tables.keys()
 
     @property
     def is_true(self) -> bool:
-        """Tell whether it says what its tables show; one that lacks tables may be of a later schema than they show."""
+        """Check the header against the tables; a file without some may be of a later schema than they show."""
         if not self.is_readable:
             return True
         is_possible = max(self.shown, MIGRATIONS[0].version) <= self.version <= _PLAUSIBLE
@@ -167,7 +157,7 @@ class _Look(NamedTuple):
 
     @property
     def told(self) -> str:
-        """Return what is wrong with what it says."""
+        """Return the error of the header."""
         if self.application != APPLICATION_ID:
             return "does not say that it is a whyrank store, and has the tables of one"
         return f"says that it has schema {self.version}, and has the tables of schema {self.shown}"
@@ -185,7 +175,7 @@ def _tables_of(version: int, migrations: Sequence[Migration]) -> frozenset[str]:
 
 
 def _look(database: Database) -> _Look:
-    """Look at a file through a connection that cannot write, not even on closing: it may be somebody else's."""
+    """Read header and schema without ever writing, not even on closing: the file may be foreign."""
     if not database.path.exists():
         return _Look(0, 0, {}, is_readable=True)
     with translated(database.path):
@@ -202,7 +192,7 @@ def _look(database: Database) -> _Look:
 
 
 def _tables(connection: Connection, forgiving: bool) -> dict[str, str] | None:
-    """Return the statements that a file says have made its tables; None if it cannot say it any more."""
+    """Return the statements of a file that made its tables; None if they cannot be read."""
     try:
         lenient(connection)
         made = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'").fetchall()

@@ -15,48 +15,49 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from ...caches import shared_bytes
-from ...columns import Listed, MemoryId, with_gaps
+from ...analysis.caches import shared_bytes
+from ...analysis.language import marks_but_of
 from ...errors import StoreError, StoreFull
-from ...hits import ContentKey, Fetched
 from ...kernel import COMPILED, Kernel
-from ...matches import NameProbe
-from ...ports import Arrival, Changes, Vector
-from ...types import ONCE, Former, Join, Memory, Notice, Repeats, Run, Scope, Signal, Statistics, Where
-from ..pools import best
-from ..samples import spread
-from . import arrivals, past, purging, readers, restating
-from .catalogue import Catalogue, lost_notice
+from ...protocols import Arrival, Changes, Vector
+from ...types.columns import Listed, MemoryId, with_gaps
+from ...types.memory import Former, Memory, Notice, Scope
+from ...types.names import NameProbe
+from ...types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where
+from ...types.results import ContentKey, Fetched
+from ..pools import best, spread
+from . import analyzer_versions, pending
+from . import purge as purge_module
 from .connection import Connection, tighten, translated
 from .database import Database
 from .disk import BALLAST_MEGABYTES, Ballast
-from .filters import Clause, clause_for
+from .doc_values import DocValues, lost_notice
+from .filters import Clause, Masks, clause_for
+from .history import history_of, take_keys
 from .indexes import DEFAULT, INDEXES, IndexName, answering, prepare_index
-from .keyword import Found, KeywordIndex, View
-from .listing import Listing
-from .masks import Masks
+from .keyword import KeywordIndex, KeywordRun, View
+from .metadata import MemoryListing
 from .names import NameIndex
 from .notes import RESTORED, Notes
-from .past import take_keys
-from .recent import Placed, Places, RecentMemories, StoredMemories
+from .row_cache import Placed, Places, RowCache, StoredMemories
 from .schema import prepare
-from .vectors import VectorIndex
-from .writing import Writing, read_anew
+from .vectors.index import VectorIndex
+from .writer import Writer, read_anew
 
 _T = TypeVar("_T")
 _MEMORIES_PER_TIDYING = 128
 _INDEXES_KEPT = 4
 STORE_FOLDER = ".whyrank"  # of a workspace, made by us
-_BALLAST_SECONDS = 60.0  # between two looks at how large it should be
+_BALLAST_SECONDS = 60.0  # between two checks of its size
 _PURGE_AGAIN_SECONDS = 1.0  # between two tries to finish a purge
 _MEGABYTE = 1024 * 1024
 CACHE_MEGABYTES = 320
-_STEPS_PER_LOOK = 20_000  # of SQLite's virtual machine, a millisecond or less
+_STEPS_PER_LOOK = 20_000  # of SQLite's virtual machine between two checks of the deadline, a millisecond or less
 # Parts of a hundred of the cache. Vectors are read in thousands, pages of postings a few at a time.
 _SHARES = {"vectors": 45, "index": 36, "memories": 10, "records": 5, "names": 3, "masks": 1}
 
 
-class SqliteStore(Listing):
+class SqliteStore(MemoryListing):
     """Memories, keyword index, names, vectors and manifest in one SQLite file."""
 
     def __init__(
@@ -70,20 +71,21 @@ class SqliteStore(Listing):
         self._kernel = kernel
         self._database = Database(path)
         self._ballast = Ballast(self._database.file, ballast_megabytes * _MEGABYTE)
-        self._ballast_kept = 0.0  # when it was looked after last
+        self._ballast_kept = 0.0  # time of its last check
         share = {name: cache_megabytes * _MEGABYTE * part // 100 for name, part in _SHARES.items()}
         self._names = NameIndex(share["names"])
         self._index_bytes = share["index"]
         self._vectors = VectorIndex(share["vectors"], kernel)
         self._masks = Masks(share["masks"])
-        self._recent = RecentMemories(kernel, share["memories"])
+        self._recent = RowCache(kernel, share["memories"])
         self._notes = Notes()
         self._indexes: dict[IndexName, KeywordIndex] = {}
         self._local = threading.local()
         self._read_by: tuple[tuple[int, frozenset[Scope]], Mapping[int, int]] | None = None
+        self._spoken: tuple[tuple[int, frozenset[Scope]], Mapping[str, int]] | None = None
         self._is_untidy = False
         self._purge_again = math.inf  # when a purge that could not be finished is tried again
-        self._catalogue = Catalogue(
+        self._catalogue = DocValues(
             lambda connection, row: self._index(connection).stored_tokens(connection, row), share["records"]
         )
         try:
@@ -95,7 +97,7 @@ class SqliteStore(Listing):
             raise
 
     def _tighten(self) -> None:
-        """Let only the owner read files that an earlier whyrank has made for everybody."""
+        """Restrict files that an earlier whyrank has made world-readable to their owner."""
         if not self._database.read_only:
             file = self._database.file
             beside = file.parent.glob(f"{escape(file.name)}[-.]*")
@@ -113,21 +115,21 @@ class SqliteStore(Listing):
         if self._database.read_only:
             return
         with self._database.connection() as connection:
-            is_purge_due, is_waiting = purging.is_due(connection), arrivals.is_waiting(connection)
+            is_purge_due, is_waiting = purge_module.is_due(connection), pending.is_waiting(connection)
         if is_waiting:
             self._index_waiting()
         if is_purge_due:
-            # What cannot be done now (a full disk, a reader) keeps nobody from searching; the next opening tries again.
+            # A purge that is blocked (a full disk, a reader) does not block searches; the next opening tries again.
             self._finish_purge()
 
     def _index_waiting(self) -> None:
-        """Index the facts and texts that an earlier version left to whoever comes next."""
+        """Index the facts and texts that an earlier version left pending."""
         with self._database.writing() as connection:
-            read_anew(connection, partial(self._writing, connection), restating.waiting(connection))
-            restating.clear(connection)
-            arrived = arrivals.waiting(connection)
+            read_anew(connection, partial(self._writing, connection), pending.waiting_changes(connection))
+            pending.clear_changes(connection)
+            arrived = pending.waiting_facts(connection)
             self._writing(connection).take_in(arrived)
-            arrivals.clear(connection)
+            pending.clear_facts(connection)
 
     # -- writing ---------------------------------------------------------------------------------------------
 
@@ -147,7 +149,7 @@ class SqliteStore(Listing):
             self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
 
     def _tidy_after(self, written: int) -> None:
-        """Do a little of what is due; what was written is durable, and whoever comes next does the rest."""
+        """Run a little of the due maintenance; the write is durable, and later writes do the rest."""
         if self._is_untidy:
             with suppress(StoreError):
                 self._tidy(written)
@@ -155,7 +157,7 @@ class SqliteStore(Listing):
             self._finish_purge()
 
     def _with_ballast(self, run: Callable[[], _T]) -> _T:
-        """Run what must not fail for want of room: opening, or freeing space; a full disk takes the ballast."""
+        """Run an operation (opening, deleting) that must not fail on a full disk: free the ballast and retry."""
         try:
             return run()
         except StoreFull:
@@ -165,23 +167,23 @@ class SqliteStore(Listing):
             return run()
 
     def _keep_ballast(self) -> None:
-        """Look after the ballast, now and then."""
+        """Check the size of the ballast, at most once a minute."""
         now = time.monotonic()
         if now > self._ballast_kept + _BALLAST_SECONDS and not self._database.read_only:
             self._ballast_kept = now
             self._ballast.keep()
 
-    def _writing(self, connection: Connection) -> Writing:
+    def _writing(self, connection: Connection) -> Writer:
         broken = self._catalogue.broken()
-        return Writing(connection, self._index(connection), self._names, self._vectors).mend(broken)
+        return Writer(connection, self._index(connection), self._names, self._vectors).mend(broken)
 
     def take_in(self, arrival: Arrival) -> bool:
-        """Store one new fact; return only when it is durable. False, and nothing is stored, if it is known."""
+        """Store one new fact, durable on return; return False, without storing it, if it is known."""
         with self._database.writing() as connection:
-            if not arrivals.is_new(connection, arrival):
+            if not pending.is_new(connection, arrival):
                 return False
             writing = self._writing(connection)
-            writing.take_in([arrivals.arrived(arrival)])
+            writing.take_in([pending.arrived(arrival)])
             if arrival.key is not None:
                 take_keys(connection, {(arrival.memory.scope, arrival.key[0]): arrival.key[1]})
             self._is_untidy = self._is_untidy or writing.keyword.is_due(connection)
@@ -190,7 +192,7 @@ class SqliteStore(Listing):
         return True
 
     def _tidy(self, written: int) -> None:
-        """Keep house after a write, off every reader's path and in proportion to what was written."""
+        """Run maintenance after a write, in its own transactions and in proportion to the write."""
         for _ in range(1 + written // _MEMORIES_PER_TIDYING):
             with self._database.writing() as connection:
                 self._is_untidy = self._index(connection).tidy(connection)
@@ -198,11 +200,11 @@ class SqliteStore(Listing):
                 return
 
     def settle(self, scopes: Iterable[Scope]) -> None:
-        """Keep house after many writes to these scopes, so that searches need not pay for them."""
+        """Run all maintenance after many writes to these scopes, so that searches are not slowed by them."""
         with self._database.writing() as connection:
             index = self._index(connection)
             for scope in scopes:
-                index.settle(connection, str(scope))
+                index.compact(connection, str(scope))
             self._is_untidy = index.is_due(connection)
         while self._is_untidy:
             self._tidy(0)
@@ -210,7 +212,7 @@ class SqliteStore(Listing):
 
     @contextmanager
     def aborting(self, moment: float) -> Iterator[None]:
-        """Abort statements of this thread inside the block once a moment has passed."""
+        """Abort statements of this thread inside the block after a deadline."""
         connection = self._database.reader()
         connection.set_progress_handler(lambda: time.monotonic() >= moment, _STEPS_PER_LOOK)
         try:
@@ -220,7 +222,7 @@ class SqliteStore(Listing):
             connection.set_progress_handler(None, 0)
 
     def _cache_bytes(self) -> dict[str, int]:
-        """Return how much memory each cache holds; that of the analyzer is shared by all stores of the process."""
+        """Return the memory of each cache in bytes; the analyzer is shared by all stores of the process."""
         indexes = Counter[str]()
         for index in [*self._indexes.values()]:
             indexes.update(index.cache_bytes())
@@ -235,7 +237,7 @@ class SqliteStore(Listing):
         }
 
     def _index(self, connection: Connection) -> KeywordIndex:
-        """Return the index of the moment a connection sees: another process may have switched it."""
+        """Return the live index in a connection's snapshot: another process may have switched it."""
         name = answering(connection)
         known = self._indexes.get(name)
         if known is None:
@@ -247,7 +249,7 @@ class SqliteStore(Listing):
     # -- reading ---------------------------------------------------------------------------------------------
 
     def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
-        """Return those of these memories that the scopes may see."""
+        """Return those of these memories that are visible to the scopes."""
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
             inside = self._recent.places(*view[:2], list(ids)).inside(visible)
@@ -256,7 +258,7 @@ class SqliteStore(Listing):
             return {identity: memories[row] for identity, row in pairs if row in memories}
 
     def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> StoredMemories:
-        """Return the same as they are stored, each made when somebody looks at it."""
+        """Return those of these memories that are visible to the scopes, read lazily."""
         visible = {str(scope) for scope in scopes}
         with self.view() as view:
             places, since = self._recent.places(*view[:2], list(ids)), self._restored(view)
@@ -264,7 +266,7 @@ class SqliteStore(Listing):
         return StoredMemories(places.inside(visible), read, fetch, partial(self._keys, since))
 
     def _restored(self, view: View) -> str | None:
-        """Return the generation of the last restore: row numbers from before it are those of other memories."""
+        """Return the generation of the last restore: earlier row numbers belong to other memories."""
         return self._notes.value(view.connection, view.generation, RESTORED)
 
     def _fetch(self, since: str | None, rows: Sequence[int]) -> dict[int, Fetched]:
@@ -276,7 +278,7 @@ class SqliteStore(Listing):
             return self._recent.content_keys(*view[:2], rows if self._restored(view) == since else ())
 
     def _read_again(self, since: str | None, visible: set[str], identity: MemoryId, row: int) -> Memory | None:
-        """Return a memory as it stands now; None if it was forgotten since, or is another's by now."""
+        """Return the current version of a memory; None if it was deleted or is no longer visible."""
         with self.view() as view:
             found = self._recent.fetched(*view[:2], [row]).get(row) if self._restored(view) == since else None
             if found is None:  # the same memory may have been stored again
@@ -285,12 +287,12 @@ class SqliteStore(Listing):
         return None if found is None else found.read()
 
     def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
-        """Return what those of these memories were before that were changed and may be seen."""
+        """Return the former versions of those of these memories that have some and are visible."""
         with self.reading():
-            return past.history_of(self._database.reader(), list(self.held(ids, scopes)))
+            return history_of(self._database.reader(), list(self.held(ids, scopes)))
 
     def sample(self, where: Where, count: int) -> list[Memory]:
-        """Return up to `count` memories from all over; the same memories in any store give the same choice."""
+        """Return a deterministic sample of up to `count` memories; the same memories give the same sample."""
         with self.reading():
             clause = self._clause(where)
             ids = self._read(f"SELECT m.id FROM memories AS m WHERE {clause.sql}", clause.parameters)
@@ -308,32 +310,32 @@ class SqliteStore(Listing):
             return self._run(view, "keyword", view.keyword.run(view, terms, where, join, limit, repeats), where)
 
     def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the terms of what the scopes may see that begin so as typed, and how many memories hold each."""
+        """Return the visible terms with a prefix, as typed, and their document frequencies."""
         with self.view() as view:
             return view.keyword.beginning(view, beginning, scopes)
 
     def spelled(self, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
-        """Return terms of what the scopes may see, or saw, that are these without accents."""
+        """Return the terms that equal these without accents; they may include those of removed memories."""
         with self.view() as view:
             return view.keyword.spelled(view, plain, scopes)
 
     def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
-        """Count what the scopes may see by the reader that made its words."""
+        """Count the visible memories by analyzer version."""
         with self.view() as view:
             asked, last = (view.generation, scopes), self._read_by
             if last is None or last[0] != asked:
-                text = self._notes.value(view.connection, view.generation, readers.KEY)
-                counts = readers.counts(view.shelves(scopes), readers.stretches_in(text))
+                text = self._notes.value(view.connection, view.generation, analyzer_versions.KEY)
+                counts = analyzer_versions.counts(view.shelves(scopes), analyzer_versions.stretches_in(text))
                 last = self._read_by = (asked, counts)
             return last[1]
 
     def read_before(self, reader: int, limit: int) -> list[Memory]:
-        """Return up to `limit` memories, of whatever scope, whose words an earlier reader made."""
+        """Return up to `limit` memories, of any scope, that were indexed by an older analyzer."""
         with self.reading():
-            return list(islice(readers.read_before(self._database.reader(), reader), limit))
+            return list(islice(analyzer_versions.read_before(self._database.reader(), reader), limit))
 
     def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
-        """Return those of these memories that may answer, by every filter."""
+        """Return those of these memories that pass every filter."""
         with self.reading():
             clause = self._clause(where)
             rows = self._read(
@@ -347,7 +349,7 @@ class SqliteStore(Listing):
         with self.view() as view:
             return self._run(view, "vector", self._vectors.select(view, space, vector, where, limit), where)
 
-    def _run(self, view: View, name: str, found: Found, where: Where) -> Run:
+    def _run(self, view: View, name: str, found: KeywordRun, where: Where) -> Run:
         rows, scores, ids, scopes, origins = found.rows
         if not all(ids):
             nameless = self._recent.memories(
@@ -358,13 +360,13 @@ class SqliteStore(Listing):
         return Run(name, Listed(ids, scores), (*found.notices, *self._left_out(view, where)))
 
     def _left_out(self, view: View, where: Where) -> tuple[Notice, ...]:
-        """Say what a run could not see, because it cannot be read any more."""
-        lost = arrivals.left_out(view.connection, where.scopes) if self._database.has_lost else ()
+        """Return notices on memories that a run could not read."""
+        lost = pending.left_out(view.connection, where.scopes) if self._database.has_lost else ()
         gone = sum(shelf.lost for shelf in view.shelves(where.scopes))
         return (*lost, *((lost_notice(gone),) if gone else ()), *view.unlisted(where))
 
     def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
-        """Propose memories whose names are related to the query."""
+        """Return memories whose names are related to the query."""
         with self.view() as view:
             self._names.follow(self._restored(view))
             found, damage = self._names.select(view.connection, probe, where, view.rows_matching(where))
@@ -379,7 +381,7 @@ class SqliteStore(Listing):
         where: Where,
         repeats: Repeats = ONCE,
     ) -> list[Signal]:
-        """Score the given candidates by every signal, listed by its run or not."""
+        """Score the given candidates by every signal, whether its run has listed them or not."""
         with self.view() as view:
             places = ids if isinstance(ids, Placed) else self._recent.places(*view[:2], list(ids))
             signals: list[Signal] = []
@@ -390,6 +392,27 @@ class SqliteStore(Listing):
                 signals.append(Signal("vector", with_gaps(places.ids, cosines)))
             return signals
 
+    def languages(self, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Count the visible memories by detected language; those without one are not counted."""
+        with self.view() as view:
+            asked, last = (view.generation, scopes), self._spoken
+            if last is None or last[0] != asked:
+                marks = marks_but_of("")
+                counts = view.keyword.count_marks(view, list(marks), scopes)
+                last = self._spoken = (asked, {marks[mark]: count for mark, count in counts.items() if count})
+            return last[1]
+
+    def in_other_languages(
+        self, ids: Collection[MemoryId], language: str, scopes: frozenset[Scope]
+    ) -> dict[MemoryId, str]:
+        """Return those of these memories that are visible and in another language, each with its language."""
+        marks = marks_but_of(language)
+        with self.view() as view:
+            places = ids if isinstance(ids, Placed) else self._recent.places(*view[:2], list(ids))
+            found = view.keyword.marked(view, places.rows, list(marks), scopes)
+            pairs = zip(places.ids, places.rows, strict=True) if found else ()
+            return {identity: marks[found[row]] for identity, row in pairs if row in found}
+
     def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
         """Return the position of the last turn of each of these sessions."""
         with self.view() as view:
@@ -398,19 +421,19 @@ class SqliteStore(Listing):
         return {key: end for key, end in ends.items() if end is not None}
 
     def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
-        """Return the unit vectors `nearest` compares, of those of these memories that have one and may be seen."""
+        """Return the unit vectors that `nearest` compares, of these memories where they exist and are visible."""
         with self.view() as view:
             places = self._recent.places(*view[:2], ids)
             rows = dict(zip(places.rows, places.ids, strict=True))
             return self._vectors.vectors(view, space, rows, scopes)
 
     def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
-        """Return the term statistics of what the scopes may see."""
+        """Return the term statistics of the visible memories."""
         with self.view() as view:
             return view.keyword.statistics(view, terms, scopes)
 
     def view(self) -> AbstractContextManager[View]:
-        """Hold one moment of the file, with what is kept in memory of it."""
+        """Hold a snapshot of the file, with the caches that belong to it."""
         connection = self._database.reader()
         return self._held_view(connection) if connection.in_transaction else self._viewing(connection)
 
@@ -420,7 +443,7 @@ class SqliteStore(Listing):
             yield view
 
     def _held_view(self, connection: Connection) -> nullcontext[View]:
-        """Return the view of the moment at hand; a search asks for it a dozen times."""
+        """Return the view of the current snapshot, cached: a search needs it a dozen times."""
         generation = self._database.generation()
         held: nullcontext[View] | None = getattr(self._local, "view", None)
         if held is None or held.enter_result[:2] != (connection, generation):
@@ -429,7 +452,7 @@ class SqliteStore(Listing):
         return held
 
     def drop_damaged_vectors(self, space: str) -> int:
-        """Delete vectors that fail their checksum, so that they are made again; return how many."""
+        """Delete vectors that fail their checksum, so that they are embedded again; return their number."""
         with self.reading():
             damaged = self._vectors.damaged(self._database.reader(), space)
         if damaged:
@@ -438,21 +461,21 @@ class SqliteStore(Listing):
         return len(damaged)
 
     def purge(self) -> tuple[str, ...]:
-        """Leave no byte of what was removed in the file or its log; say what may still hold some."""
+        """Erase all bytes of deleted memories from the file and its log; return messages on what may remain."""
         self._purge_again = time.monotonic() + _PURGE_AGAIN_SECONDS
-        remains = self._with_ballast(lambda: purging.purge(self._database, self._scrub))
+        remains = self._with_ballast(lambda: purge_module.purge(self._database, self._scrub))
         with self._database.connection() as connection:
-            if not purging.is_due(connection):
+            if not purge_module.is_due(connection):
                 self._purge_again = math.inf
         return remains
 
     def _finish_purge(self) -> None:
-        """Try again what a reader or a full disk kept a purge from; who comes to write does not fail for it."""
+        """Retry an unfinished purge; errors are ignored, so that the write at hand does not fail."""
         with suppress(StoreError):
             self.purge()
 
     def _scrub(self, connection: Connection, scope: str) -> bool:
-        """Take what is left of removed memories of a scope out of what is derived; tell whether more may be left."""
+        """Remove the remains of a scope's deleted memories from derived data; return whether more may be left."""
         if self._index(connection).scrub(connection, scope):
             return True
         for space, firsts in self._vectors.stale_signs(connection, scope).items():

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.conftest import SECONDS
-from whyrank.interfaces.http.pagefiles import page_file
+from whyrank.interfaces.http.static import page_file
 
 from .site import Site, opened
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from playwright.sync_api import Browser, Page, expect
 
-from whyrank.trail import TermValue
+from whyrank.types.trail import TermValue
 
 from .site import Site, ask, ids, opened, panel
 
@@ -23,7 +23,7 @@ def test_a_bar_opens_the_arithmetic_which_is_the_servers(page: Page, site: Site)
     hit = site.ask("POST", "/v1/search", query=QUESTION, limit=2, explain=True)["hits"][1]
     for part in hit["trail"][0]["parts"]:
         line = table.get_by_role("row", name=re.compile(f"^{part['signal']}"))
-        expect(line).to_contain_text(f"{part['weight']:g} weight × {part['normalised']:.4f} normalised")
+        expect(line).to_contain_text(f"{part['weight']:g} weight × {part['normalised']:.4f} vote")
         expect(line).to_contain_text(f"{part['value']:.4f}")
         for term in part["terms"]:
             expect(line).to_contain_text(f"{TermValue(**term).label}{term['value']:.3f}")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from whyrank.arguments import MAX_FACT_CHARACTERS
+from whyrank.engine.arguments import MAX_FACT_CHARACTERS
 
 from .site import PHONE, Site, ask, opened
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 
 import whyrank
 from tests.e2e.conftest import STORE
-from whyrank.interfaces.http.pagefiles import PAGE
+from whyrank.interfaces.http.static import PAGE
 
 from .site import Site, ask, opened, panel, serving, turn
 

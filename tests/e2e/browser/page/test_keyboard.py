@@ -52,7 +52,7 @@ def test_sliders_and_tabs_answer_to_arrows(page: Page, site: Site) -> None:
     page.keyboard.press("Tab")
     expect(page.locator("[data-key='ranking.vector_weight']")).to_be_focused()
     page.keyboard.press("Home")
-    expect(page.locator("[data-knob='ranking.vector_weight'] output")).to_have_text("0.6 → 0")
+    expect(page.locator("[data-knob='ranking.vector_weight'] output")).to_have_text("0.35 → 0")
     assert ids(page) != site.search(QUESTION, limit=10)
     expect(page.locator("[data-key='ranking.vector_weight']")).to_be_focused()
     page.keyboard.press("r")

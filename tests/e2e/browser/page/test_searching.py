@@ -29,7 +29,7 @@ def test_a_hit_shows_what_it_is_and_where_it_stands(page: Page) -> None:
     expect(first.locator("h2")).to_have_text("Mic Calibration")
     expect(first.locator("code")).to_contain_text(re.compile(r"mic-calibration/SKILL\.md:\d+-\d+"))
     assert {text.lower() for text in first.locator("mark").all_inner_texts()} >= {"calibration", "microphone"}
-    expect(first.locator("footer")).to_contain_text("confident, 100 %")
+    expect(first.locator("footer")).to_contain_text("confident, 93 %")
     expect(first.locator("footer")).to_contain_text("ingested")
 
 
@@ -99,7 +99,7 @@ def test_more_hits_are_one_click_away(page: Page, site: Site) -> None:
 
 
 def test_a_question_nothing_answers_is_called_so_and_helped(page: Page) -> None:
-    ask(page, "zxqv blorp")
+    ask(page, "who won the chess final in 1972?")
     expect(page.locator("[data-verdict]")).to_contain_text("Nothing relevant")
     page.get_by_role("button", name="see where it was lost").click()
     expect(page.get_by_label("The memory you expected")).to_be_focused()

@@ -13,14 +13,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import uvicorn
 
 import whyrank
-from whyrank.interfaces.connections import host_for
-from whyrank.interfaces.desk import Desk
-from whyrank.interfaces.door import Door
-from whyrank.interfaces.gate import gate_for
-from whyrank.interfaces.http.app import Seat, Site
-from whyrank.interfaces.http.logs import Log
+from whyrank.interfaces.asgi_server import server_config
+from whyrank.interfaces.auth import auth_policy
+from whyrank.interfaces.engine_pool import Access, PooledEngine
+from whyrank.interfaces.http.app import Application, Principal
+from whyrank.interfaces.http.observability import Log
 
 ASKING = 8
 
@@ -48,19 +48,21 @@ def slow() -> Slow:
 @pytest.fixture
 def port(tmp_path: Path, slow: Slow) -> Iterator[int]:
     whyrank.open(tmp_path / "memory.db").close()
-    desk = Desk(tmp_path / "memory.db", slow)
-    site = Site(
-        [Seat("", gate_for("127.0.0.1", [], None), Door(desk))], Log(io.StringIO(), as_json=False), threading.Event()
+    pooled = PooledEngine(tmp_path / "memory.db", slow)
+    application = Application(
+        [Principal("", auth_policy("127.0.0.1", [], None), Access(pooled))],
+        Log(io.StringIO(), as_json=False),
+        threading.Event(),
     )
     listening = socket.create_server(("127.0.0.1", 0))
-    host = host_for(site, lambda: None)
-    thread = threading.Thread(target=host.run, kwargs={"sockets": [listening]})
+    server = uvicorn.Server(server_config(application))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     yield listening.getsockname()[1]
     slow.may_open.set()
-    host.should_exit = True
+    server.should_exit = True
     thread.join(30)
-    desk.close()
+    pooled.close()
 
 
 def health(port: int) -> int:

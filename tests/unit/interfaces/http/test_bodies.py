@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from whyrank.interfaces.http.bodies import MAX_BODY_BYTES, Left, Refused, read_body, read_json
+from whyrank.interfaces.http.request import MAX_BODY_BYTES, BadRequest, Left, read_body, read_json
 
 
 def read(messages: list[MutableMapping[str, Any]], length: str | None = None) -> tuple[bytes, int]:
@@ -35,7 +35,7 @@ def test_one_that_is_too_long_is_refused_as_soon_as_it_is_known() -> None:
         ([], "9" * 400),
         ([part(b"x" * MAX_BODY_BYTES, True), part(b"x", True)], None),
     ):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(BadRequest) as refused:
             read(messages, length)
         assert (refused.value.status, refused.value.code) == (413, "too-long")
 
@@ -59,6 +59,6 @@ def test_json_is_read(kind: str) -> None:
     (b"[" * 100_000, "nested too deeply"), (b"\xff", "utf-8"), (b"", "Expecting value"),
 ])  # fmt: skip
 def test_what_is_no_json_is_refused_with_the_reason(body: bytes, said: str) -> None:
-    with pytest.raises(Refused, match=said) as refused:
+    with pytest.raises(BadRequest, match=said) as refused:
         read_json("application/json", None, body)
     assert refused.value.status == 400

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from whyrank.interfaces.http.bodies import Refused
-from whyrank.interfaces.http.ingesting import News, inside, until
+from whyrank.interfaces.http.handlers import News, inside, until
+from whyrank.interfaces.http.request import BadRequest
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_what_lies_below_the_workspace_is_taken(workspace: Path) -> None:
     ["..", "../outside.md", "notes/../../outside.md", "/", "/etc/hosts", "link.md", ".env", "a/.git", "\x00"],
 )
 def test_nothing_else_is(workspace: Path, name: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(BadRequest) as refused:
         inside(workspace, ["notes", name])
     assert (refused.value.status, refused.value.code) == (403, "outside")
 
@@ -44,7 +44,7 @@ def test_work_is_stopped_when_the_server_is_to_end() -> None:
     tick = until(leaving, lambda done, total, what: told.append(done))
     tick(1, 3, "a.md")
     leaving.set()
-    with pytest.raises(Refused, match="the files that are stored stay"):
+    with pytest.raises(BadRequest, match="the files that are stored stay"):
         tick(2, 3, "b.md")
     assert told == [1]
 

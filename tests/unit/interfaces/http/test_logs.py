@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 
-from whyrank.interfaces.http.logs import Log
+from whyrank.interfaces.http.observability import Log
 
 
 def test_a_path_cannot_forge_a_line() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from whyrank.interfaces.http.pagefiles import PAGE, page_file
+from whyrank.interfaces.http.static import PAGE, page_file
 
 
 def test_a_packed_file_unpacks_to_the_file() -> None:

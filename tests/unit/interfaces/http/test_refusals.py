@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from whyrank.interfaces.http.bodies import Refused
-from whyrank.interfaces.http.refusals import RateLimit, refused
+from whyrank.interfaces.http.app import RateLimit, refused
+from whyrank.interfaces.http.request import BadRequest
 
 
 def test_so_many_are_let_through_in_any_span_and_the_next_hears_when() -> None:
@@ -15,11 +15,11 @@ def test_so_many_are_let_through_in_any_span_and_the_next_hears_when() -> None:
     now[0] = 20.0
     limit.check("purges", "wait")
     now[0] = 50.5
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(BadRequest) as caught:
         limit.check("purges", "wait")
     assert caught.value.status == 429
     assert refused(caught.value, "id").headers["retry-after"] == "10"  # the first leaves the window after 9.5 s
     now[0] = 60.0
     limit.check("purges", "wait")
-    with pytest.raises(Refused):
+    with pytest.raises(BadRequest):
         limit.check("purges", "wait")  # the one of second 20 is still in it

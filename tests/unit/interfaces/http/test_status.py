@@ -8,18 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from whyrank.interfaces.desk import Desk
-from whyrank.interfaces.door import Door
-from whyrank.interfaces.http.status import told_status
-from whyrank.opening import open_engine
+from whyrank.engine.open import open_engine
+from whyrank.interfaces.engine_pool import Access, PooledEngine
+from whyrank.interfaces.http.handlers import told_status
 
 OLD = Path(__file__).parents[3] / "golden/readers/reader3.db"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def pooled(tmp_path: Path) -> Iterator[PooledEngine]:
     shutil.copy(OLD, tmp_path / "memory.db")
-    made = Desk(tmp_path / "memory.db", lambda path: open_engine(path, workspace=tmp_path))
+    made = PooledEngine(tmp_path / "memory.db", lambda path: open_engine(path, workspace=tmp_path))
     yield made
     made.close()
 
@@ -29,12 +28,12 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     [((), False, 4), (("user:42",), False, 6), (("user:7",), False, 4), ((), True, 6)],
 )
 def test_old_words_are_counted_for_who_sees_them(
-    desk: Desk, scopes: tuple[str, ...], is_multi_scope: bool, old: int
+    pooled: PooledEngine, scopes: tuple[str, ...], is_multi_scope: bool, old: int
 ) -> None:
     # Four memories are everybody's, two are of user:42.
-    told = told_status(Door(desk, scopes, is_multi_scope), {}, "1")
+    told = told_status(Access(pooled, scopes, is_multi_scope), {}, "1")
     assert told["old_words"] == old
     assert [notice["code"] for notice in told["notices"]] == ["old-words", "earlier-vectors"]
     assert f"the words of {old} of these" in told["notices"][0]["message"]
-    desk.writing().read_anew()
-    assert told_status(Door(desk, scopes, is_multi_scope), {}, "1")["old_words"] == 0
+    pooled.writing().read_anew()
+    assert told_status(Access(pooled, scopes, is_multi_scope), {}, "1")["old_words"] == 0

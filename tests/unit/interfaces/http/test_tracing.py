@@ -15,13 +15,11 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from whyrank.interfaces.desk import Desk
-from whyrank.interfaces.door import Door
-from whyrank.interfaces.gate import gate_for
-from whyrank.interfaces.http.app import Seat, Site
-from whyrank.interfaces.http.logs import Log
-from whyrank.interfaces.http.tracing import Tracing, tracing
-from whyrank.opening import open_engine
+from whyrank.engine.open import open_engine
+from whyrank.interfaces.auth import auth_policy
+from whyrank.interfaces.engine_pool import Access, PooledEngine
+from whyrank.interfaces.http.app import Application, Principal
+from whyrank.interfaces.http.observability import Log, Tracing, tracing
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -31,12 +29,16 @@ def test_a_request_and_its_stages_are_spans(tmp_path: Path) -> None:
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     with open_engine(tmp_path / "memory.db", workspace=tmp_path, embedding="none") as engine:
         engine.add("Robin prefers green tea")
-    desk = Desk(tmp_path / "memory.db", lambda store: open_engine(store, workspace=tmp_path, embedding="none"))
-    seat = Seat("", gate_for("127.0.0.1", [], None), Door(desk))
-    site = Site([seat], Log(as_json=False, out=io.StringIO()), threading.Event(), Tracing(provider.get_tracer("test")))
+    pooled = PooledEngine(
+        tmp_path / "memory.db", lambda store: open_engine(store, workspace=tmp_path, embedding="none")
+    )
+    principal = Principal("", auth_policy("127.0.0.1", [], None), Access(pooled))
+    application = Application(
+        [principal], Log(as_json=False, out=io.StringIO()), threading.Event(), Tracing(provider.get_tracer("test"))
+    )
 
     async def ask() -> None:
-        transport = httpx.ASGITransport(site)
+        transport = httpx.ASGITransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             headers = {"traceparent": PARENT, "x-request-id": "mine"}
             answer = await client.post("/v1/search", json={"query": "green tea"}, headers=headers)
@@ -44,7 +46,7 @@ def test_a_request_and_its_stages_are_spans(tmp_path: Path) -> None:
             assert (await client.get("/v1/nothing")).status_code == 404
 
     asyncio.run(ask())
-    desk.close()
+    pooled.close()
     *stages, request, missing = exporter.get_finished_spans()
     assert request.name == "POST /v1/search"
     assert request.kind is SpanKind.SERVER

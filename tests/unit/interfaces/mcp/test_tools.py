@@ -10,24 +10,23 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from whyrank.embedding.wordllama import WordLlama
+from whyrank.engine.open import open_engine
 from whyrank.errors import ConfigError
-from whyrank.interfaces.desk import Desk
-from whyrank.interfaces.door import Door
-from whyrank.interfaces.forgiving import understood
+from whyrank.interfaces.arguments import understood
+from whyrank.interfaces.engine_pool import Access, PooledEngine
 from whyrank.interfaces.mcp.server import server_for
 from whyrank.interfaces.mcp.tools import SCOPE, TOOLS
-from whyrank.opening import open_engine
+from whyrank.providers.wordllama import WordLlama
 
 MOST_TOKENS = 1_500
 
 
 def listed(tmp_path: Path, **options: Any) -> dict[str, Any]:
     """Return what tools/list answers, as it goes over the wire."""
-    door = Door(Desk(tmp_path / "memory.db", open_engine), **options)
+    access = Access(PooledEngine(tmp_path / "memory.db", open_engine), **options)
 
     async def ask() -> dict[str, Any]:
-        async with Client(server_for(door)) as client:
+        async with Client(server_for(access)) as client:
             return (await client.list_tools()).model_dump(mode="json", by_alias=True, exclude_none=True)
 
     return asyncio.run(ask())

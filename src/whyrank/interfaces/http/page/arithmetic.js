@@ -36,7 +36,16 @@ function partLine(part) {
 }
 
 function product(part) {
-  return `${short(part.weight)} weight × ${number(part.normalised, 4)} normalised`;
+  return `${short(part.weight)} weight × ${number(part.normalised, 4)} vote${vote(part)}`;
+}
+
+/** Write how a raw score became a vote, where that is a division: from which floor it counts, and what is a whole vote. */
+function vote({ raw, floor, reference }) {
+  if (typeof raw !== "number" || typeof reference !== "number") return "";
+  const difference = floor ? `${number(raw, 4)} − ${number(floor, 4)}` : number(raw, 4);
+  const isBelow = raw < (floor || 0);
+  const above = isBelow ? `max(0, ${difference})` : floor ? `(${difference})` : difference;
+  return ` = ${above} / ${number(reference, 4)}`;
 }
 
 function source(part) {

@@ -1,4 +1,4 @@
-// Characters that nobody sees, shown by their numbers: the table of interfaces/characters.py, and a test compares them.
+// Characters that nobody sees, shown by their numbers: the table of interfaces/sanitize.py, and a test compares them.
 
 const HIDDEN =
   "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e" +

@@ -5,16 +5,14 @@ import { number } from "./words.js";
 
 const AT_WEAK = 0.2; // the confidence at the threshold "weak" …
 const AT_FOUND = 0.8; // … and at "found", as the server sets them
-const LEAST_GAP = 1e-6; // thresholds that are equal leave no room to rise in
 const [WIDTH, HEIGHT, EDGE] = [320, 150, 26];
 const POINTS = 80;
 
-const logit = (share) => Math.log(share / (1 - share));
-
 /** Return the confidence at some evidence. */
 export function confidence({ weak, found }, evidence) {
-  const slope = (logit(AT_FOUND) - logit(AT_WEAK)) / Math.max(found - weak, LEAST_GAP);
-  return 1 / (1 + Math.exp(-(logit(AT_WEAK) + slope * (evidence - weak))));
+  if (evidence >= found) return 1 - ((1 - AT_FOUND) * found) / evidence;
+  if (evidence < weak) return (AT_WEAK * evidence) / weak;
+  return AT_WEAK + ((evidence - weak) / (found - weak)) * (AT_FOUND - AT_WEAK);
 }
 
 /** Draw the curve with its thresholds, and the hits on it. */

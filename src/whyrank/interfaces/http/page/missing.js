@@ -55,8 +55,8 @@ async function resolve(wanted, signal) {
   const { scope } = question();
   if (LOOKS_LIKE_ID.test(wanted)) return known(() => api.memory(wanted, now().scope, signal).then((one) => [one]));
   const byPath = /[/.]/.test(wanted) ? await known(() => atPath(wanted, signal)) : [];
-  const byWords = await api.search({ query: wanted, limit: CHOICES, scope, include_superseded: true, strict: true }, signal);
-  const all = [...byPath, ...byWords.hits];
+  const byWords = await api.search({ query: wanted, limit: CHOICES, scope, include_superseded: true }, signal);
+  const all = [...byPath, ...(byWords.verdict === "nothing" ? [] : byWords.hits)];
   return all.filter((one, at) => all.findIndex((other) => other.id === one.id) === at).slice(0, CHOICES);
 }
 

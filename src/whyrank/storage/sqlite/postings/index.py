@@ -1,4 +1,4 @@
-"""Exact lexical scores from posting lists of our own, with the statistics of the visible scopes."""
+"""Postings index: exact lexical scores from posting lists, with the statistics of the visible scopes."""
 
 from __future__ import annotations
 
@@ -8,35 +8,45 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ....analysis.datewords import is_mark
-from ....analysis.spellings import typed_beginning
-from ....columns import Column, MemoryId
+from ....analysis.accents import typed_beginning
+from ....analysis.dates import is_mark
+from ....formatting import counted, which
 from ....kernel import COMPILED, Kernel
-from ....trail import TermTable
-from ....types import ONCE, Join, Notice, Repeats, Scope, Signal, Statistics, Where
-from ....wording import counted, which
-from ...fields import FIELDS, WORDS, Field
-from ..catalogue import NOWHERE, Flags, Floats, Integers, Shelf, damage
+from ....types.columns import Column, MemoryId
+from ....types.expressions import is_several
+from ....types.memory import Notice, Scope
+from ....types.query import ONCE, Join, Repeats, Signal, Statistics, Where
+from ....types.trail import TermTable
+from ...bm25 import DATES, FIELDS, WORDS, Field
+from ..checksums import ChecksumError
 from ..connection import Connection, rows_of, run_script
-from ..keyword import Found, Placed, View, both
-from ..sealed import BrokenSeal
-from ..selection import best_rows
+from ..doc_values import NOWHERE, Flags, Floats, Integers, ScopeDocValues, damage
+from ..keyword import KeywordRun, NumberedMemory, View, both
+from ..top_k import best_rows
 from . import segments
-from .addends import Addends, Scored, Unread, Written
-from .addends import Placed as Standing
-from .asked import asked, by_term, named_speaker
-from .cache import Pages
-from .inversion import Text
-from .library import Library
-from .lists import Lists, shelved
-from .pruning import LONG_FROM
-from .scores import Scores, folded
-from .spans import LIVE, live_segments
-from .texts import tokens_in
+from .directory import LIVE, live_segments
+from .format import Text
+from .reader import PageCache, PostingLists, shelved
+from .scorer import (
+    LONG_FROM,
+    AddendRows,
+    Addends,
+    LateAddends,
+    RowOrdinals,
+    ScoredQuery,
+    Scores,
+    asked,
+    by_term,
+    folded,
+    named_speaker,
+)
+from .segments import tokens_in
+from .statistics import CollectionStatistics
 
 CACHE_BYTES = 120 * 1024 * 1024  # of lists and pages; the pages of two hundred thousand notes fit
-_LIST_SHARE = 3 / 8  # of the cache, for lists read lately; their pages take the rest
+_LIST_SHARE = 3 / 8  # of the cache, for recently read lists; their pages take the rest
 _SCOPES_KEPT = 256  # whose lists and statistics are kept
+MANY_TOKENS = 128  # more than a query has: they are counted page by page, and their lists are not cached
 _READ_INSTEAD = "for this answer the texts were read instead"
 _ASTRAY = "pages of the keyword index belong to no segment"
 
@@ -52,34 +62,34 @@ class PostingsIndex:
         self._fields = fields
         self._kernel = kernel
         self._list_bytes = int(cache_bytes * _LIST_SHARE)
-        self._pages = Pages(cache_bytes - self._list_bytes, kernel)
-        self._known: OrderedDict[str, Lists] = OrderedDict()
-        self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], Library]] = {}
+        self._pages = PageCache(cache_bytes - self._list_bytes, kernel)
+        self._known: OrderedDict[str, PostingLists] = OrderedDict()
+        self._libraries: dict[tuple[str, ...], tuple[tuple[tuple[str, int], ...], CollectionStatistics]] = {}
         self._last: tuple[tuple[object, ...], Scores] | None = None
         self._before: tuple[tuple[object, ...], Scores] | None = None  # the one before that, of a small store
-        self._scored: Scored | None = None
+        self._scored: ScoredQuery | None = None
         self._begun: tuple[tuple[object, ...], dict[str, int]] | None = None
-        self._unread = Unread()
+        self._unread = LateAddends()
         self._turn = threading.Lock()
         self._is_planned = False
 
     def only(self, fields: Sequence[Field]) -> PostingsIndex:
-        """Return an index that asks some fields alone, and shares the pages this one has read."""
+        """Return an index over some fields only, which shares the page cache of this one."""
         narrow = PostingsIndex(0, fields, self._kernel)
         narrow._list_bytes = self._list_bytes
         narrow._pages = self._pages
         return narrow
 
     def cache_bytes(self) -> Mapping[str, int]:
-        """Return how much memory each of its caches holds."""
+        """Return the memory of each cache, in bytes."""
         return {"lists": sum(lists.nbytes for lists in [*self._known.values()]), **self._pages.cache_bytes()}
 
     def exists(self, connection: Connection) -> bool:
-        """Tell whether its tables are there."""
+        """Return whether its tables exist."""
         return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'posting_pages'").fetchone() is not None
 
     def create(self, connection: Connection) -> None:
-        """Make its tables."""
+        """Create its tables."""
         run_script(connection, segments.TABLES)
 
     def stored_tokens(self, connection: Connection, row: int) -> list[str]:
@@ -92,19 +102,19 @@ class PostingsIndex:
         return tokens_in(connection, *stored) if stored else []
 
     def drop(self, connection: Connection) -> None:
-        """Remove its tables."""
+        """Drop its tables."""
         for table in segments.TABLE_NAMES:
             connection.execute(f"DROP TABLE {table}")
 
-    def put(self, connection: Connection, placed: Sequence[Placed]) -> None:
+    def put(self, connection: Connection, placed: Sequence[NumberedMemory]) -> None:
         """Index memories."""
         segments.put(connection, ((str(one.entry.memory.scope), one.row, _text(one)) for one in placed))
 
     def remove(self, connection: Connection, row: int, scope: str, number: int) -> None:
-        """Take a memory out."""
+        """Remove a memory."""
         segments.remove(connection, scope, number)
 
-    def close(self, connection: Connection, numbers: Mapping[str, int], newest: Sequence[Placed] = ()) -> None:
+    def close(self, connection: Connection, numbers: Mapping[str, int], newest: Sequence[NumberedMemory] = ()) -> None:
         """Flush the scopes that have enough fresh memories."""
         texts: dict[str, list[Text]] = {}
         for one in newest:
@@ -113,11 +123,11 @@ class PostingsIndex:
             segments.flush(connection, scope, count, texts.get(scope, ()))
 
     def renumber(self, connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
-        """Give the tokens their new numbers, and make all segments anew."""
+        """Move the tokens to their new numbers, and rebuild all segments."""
         segments.renumber(connection, scope, moves, numbers)
 
     def is_due(self, connection: Connection) -> bool:
-        """Tell whether a segment is broken, or a merge or a list of words is due; at first look what others left."""
+        """Return whether a rebuild, merge or listing is due; the first call plans those left by others."""
         if not self._is_planned:
             segments.plan_listing(connection)
             _plan_merges(connection)
@@ -133,7 +143,7 @@ class PostingsIndex:
         return segments.scrub(connection, scope)
 
     def tidy(self, connection: Connection) -> bool:
-        """Make broken segments anew, or merge a little."""
+        """Rebuild a damaged segment, or run one step of a merge."""
         broken, unbelieved = self._pages.broken, self._pages.unbelieved
         if unbelieved:
             segments.made_sound(connection, unbelieved.pop())
@@ -145,16 +155,17 @@ class PostingsIndex:
             return True
         return segments.merge_step(connection)
 
-    def settle(self, connection: Connection, scope: str) -> None:
-        """Begin to merge what many writes have left behind."""
-        segments.settle(connection, scope)
+    def compact(self, connection: Connection, scope: str) -> None:
+        """Begin to merge the segments that many writes have left."""
+        segments.compact(connection, scope)
 
-    def holders(self, view: View, shelf: Shelf, term: str) -> Integers:
-        """Return the places of a shelf whose own texts hold a term."""
-        return self._list(view, shelf).postings(view.connection, WORDS, term).places
+    def holders(self, view: View, shelf: ScopeDocValues, term: str) -> Integers:
+        """Return the places of a scope whose own texts hold a term, or which have a mark."""
+        field = DATES if is_mark(term) else WORDS
+        return self._list(view, shelf).postings(view.connection, field, term).places
 
     def beginning(self, view: View, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
-        """Return the terms of what the scopes may see that begin so as typed, and how many memories hold each."""
+        """Return the visible terms with a prefix, as typed, and their document frequencies."""
         shelves = view.shelves(scopes)
         asked = (_moment(shelves), beginning)
         last = self._begun
@@ -163,7 +174,7 @@ class PostingsIndex:
         return last[1]
 
     def spelled(self, view: View, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
-        """Return terms of what the scopes may see, or saw, that are these without accents."""
+        """Return the terms that equal these without accents; they may include those of removed memories."""
         tables = [
             table for scope in self._lists(view, view.shelves(scopes)) for table in scope.accented(view.connection)
         ]
@@ -173,7 +184,7 @@ class PostingsIndex:
             found.setdefault(word, set()).update(tokens)
         return {word: tuple(sorted(tokens)) for word, tokens in found.items()}
 
-    def _beginning(self, view: View, shelves: Sequence[Shelf], beginning: str) -> dict[str, int]:
+    def _beginning(self, view: View, shelves: Sequence[ScopeDocValues], beginning: str) -> dict[str, int]:
         lists = self._lists(view, shelves)
         accented = [table for scope in lists for table in scope.accented(view.connection)]
         written = {word for scope in lists for word in scope.beginning(view.connection, beginning)}
@@ -185,7 +196,7 @@ class PostingsIndex:
 
     def run(
         self, view: View, terms: Sequence[str], where: Where, join: Join, limit: int | None, repeats: Repeats = ONCE
-    ) -> Found:
+    ) -> KeywordRun:
         """Return the best rows by lexical score, filtered before they are cut."""
         shelves = view.shelves(where.scopes)
         scores = self._scores(view, shelves, terms, repeats)
@@ -196,14 +207,14 @@ class PostingsIndex:
             ]
         if any(mask is not None for mask in allowed):
             rows = best_rows(view.connection, self._kernel, shelves, scores.totals, allowed, limit)
-            return Found(rows, self._damage(shelves))
-        if limit not in scores.unfiltered:  # a search is followed by a why, and a look for entities by a search
+            return KeywordRun(rows, self._damage(shelves))
+        if limit not in scores.unfiltered:  # cached: a search precedes `why`, and an entity lookup precedes a search
             rows = best_rows(view.connection, self._kernel, shelves, scores.totals, allowed, limit)
             scores.unfiltered[limit] = rows
-        return Found(scores.unfiltered[limit], self._damage(shelves))
+        return KeywordRun(scores.unfiltered[limit], self._damage(shelves))
 
-    def _with_all(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str]) -> list[Flags]:
-        """Tell which places hold every word of the query themselves."""
+    def _with_all(self, view: View, shelves: Sequence[ScopeDocValues], terms: Sequence[str]) -> list[Flags]:
+        """Return the masks of places that hold every word of the query themselves."""
         held = []
         words = [term for term in terms if not is_mark(term)]
         for shelf, lists in zip(shelves, self._lists(view, shelves), strict=True):
@@ -222,7 +233,7 @@ class PostingsIndex:
         scopes: frozenset[Scope],
         repeats: Repeats = ONCE,
     ) -> Signal:
-        """Score the given memories, with what each term adds."""
+        """Score the given memories, with the contribution of each term."""
         shelves = view.shelves(scopes)
         scores = self._scores(view, shelves, terms, repeats)
         before, moment = self._scored, _moment(shelves)
@@ -231,9 +242,9 @@ class PostingsIndex:
                 return _left_over(scores, terms, ids, before)
             return _added_up(scores, terms, ids, before.placed, before.without(scores))
         standing = view.catalogue.standing(shelves, rows)
-        placed = [Standing(number, *_there(places)) for number, places in enumerate(standing)]
+        placed = [RowOrdinals(number, *_there(places)) for number, places in enumerate(standing)]
         addends = Addends(scores, placed, len(rows))
-        self._scored = Scored(moment, frozenset(terms), repeats, scores.terms, rows, placed, addends)
+        self._scored = ScoredQuery(moment, frozenset(terms), repeats, scores.terms, rows, placed, addends)
         if not scores.is_simple:
             return _added_up(scores, terms, ids, placed, addends.table)
         values, covered = np.zeros(len(rows)), np.zeros(len(rows))
@@ -242,21 +253,46 @@ class PostingsIndex:
         self._unread.add(addends)
         return _signal(scores, terms, ids, values, covered, addends)
 
+    def marked(
+        self, view: View, rows: Sequence[int], marks: Sequence[str], scopes: frozenset[Scope]
+    ) -> Mapping[int, str]:
+        """Return the mark of each row that has one of these and is visible."""
+        shelves = view.shelves(scopes)
+        lists = [scope.several(view.connection, DATES, marks) for scope in self._lists(view, shelves)]
+        if not any(postings.size for found in lists for postings in found):
+            return {}  # as in a store of one language
+        standing = view.catalogue.standing(shelves, rows)
+        by_row: dict[int, str] = {}
+        for places, found in zip(standing, lists, strict=True):
+            for mark, postings in zip(marks, found, strict=True):
+                held = np.isin(places, postings.places).nonzero()[0].tolist() if postings.size else ()
+                by_row |= dict.fromkeys((rows[place] for place in held), mark)
+        return by_row
+
+    def count_marks(self, view: View, marks: Sequence[str], scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Count the visible memories by mark."""
+        lists = self._lists(view, view.shelves(scopes))
+        sizes = ([found.size for found in scope.several(view.connection, DATES, marks)] for scope in lists)
+        return dict(zip(marks, map(sum, zip(*sizes, strict=True)), strict=False))
+
     def statistics(self, view: View, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
-        """Return the term statistics of what the scopes may see."""
+        """Return the term statistics of the visible memories."""
         return self._statistics(view, view.shelves(scopes), terms)
 
-    def _statistics(self, view: View, shelves: Sequence[Shelf], terms: Iterable[str]) -> Statistics:
+    def _statistics(self, view: View, shelves: Sequence[ScopeDocValues], terms: Iterable[str]) -> Statistics:
         library, lists = self._library(shelves), self._lists(view, shelves)
         words = [*terms]
-        found = [scope.several(view.connection, WORDS, words) for scope in lists]
-        frequency = {term: sum([postings[i].size for postings in found]) for i, term in enumerate(words)}
+        if len(words) > MANY_TOKENS and not any(" " in word or is_several(word) for word in words):
+            held = [scope.counts(view.connection, words).tolist() for scope in lists]
+        else:
+            held = [[found.size for found in scope.several(view.connection, WORDS, words)] for scope in lists]
+        frequency = {term: sum([counts[i] for counts in held]) for i, term in enumerate(words)}
         return Statistics(library.count, library.texts(WORDS, "own").average, frequency)
 
-    def _scores(self, view: View, shelves: Sequence[Shelf], terms: Sequence[str], repeats: Repeats) -> Scores:
-        """Return the scores of a query; a search asks twice, and who drops a word asks for most of them again.
+    def _scores(self, view: View, shelves: Sequence[ScopeDocValues], terms: Sequence[str], repeats: Repeats) -> Scores:
+        """Return the scores of a query, cached: a search needs them twice, one without a word most of them.
 
-        Who looks for entities asks for the words alone before, and a why asks for both again.
+        An entity lookup scores the words alone before, and `why` needs both again.
         """
         question = (_moment(shelves), tuple(terms), tuple(sorted(repeats.items())))
         last = self._last
@@ -271,7 +307,7 @@ class PostingsIndex:
     def _new_scores(
         self,
         view: View,
-        shelves: Sequence[Shelf],
+        shelves: Sequence[ScopeDocValues],
         terms: Sequence[str],
         repeats: Repeats,
         last: tuple[tuple[object, ...], Scores] | None,
@@ -286,33 +322,33 @@ class PostingsIndex:
         found = tuple(asked(view.connection, library, lists, terms, self._fields, repeats, known))
         return Scores(library, found, named_speaker(view.connection, library, lists, terms), self._kernel)
 
-    def _library(self, shelves: Sequence[Shelf]) -> Library:
-        """Return the statistics of some shelves, measured once."""
+    def _library(self, shelves: Sequence[ScopeDocValues]) -> CollectionStatistics:
+        """Return the collection statistics of some scopes, computed once per change."""
         moment = _moment(shelves)
         scopes = tuple(shelf.scope for shelf in shelves)
         with self._turn:
             known = self._libraries.get(scopes)
             if known is None or known[0] != moment:
-                self._scored = None  # it waits for nobody who asks later
+                self._scored = None  # no later query can reuse it
                 self._unread.settle()
                 if len(self._libraries) >= _SCOPES_KEPT:
                     self._libraries.clear()
-                # One of an earlier moment would keep arrays of a shelf that nobody else holds any more.
+                # An entry of an earlier generation would keep arrays alive that have no other owner.
                 current = dict(moment)
                 for others, (then, _) in [*self._libraries.items()]:
                     if any(current.get(scope, changed) != changed for scope, changed in then):
                         del self._libraries[others]
-                known = self._libraries[scopes] = (moment, Library(shelves))
+                known = self._libraries[scopes] = (moment, CollectionStatistics(shelves))
             return known[1]
 
-    def _lists(self, view: View, shelves: Sequence[Shelf]) -> list[Lists]:
+    def _lists(self, view: View, shelves: Sequence[ScopeDocValues]) -> list[PostingLists]:
         lists = [self._list(view, shelf) for shelf in shelves]
         if len(self._known) > 1:
             self._evict_scopes(len(shelves))
         return lists
 
     def _evict_scopes(self, used: int) -> None:
-        """Let the lists of scopes go that were not asked for lately; of those asked for now, what was read before."""
+        """Evict the lists of least recently used scopes; if that is not enough, clear those in use."""
         with self._turn:
             kept = sum(lists.nbytes for lists in self._known.values())
             while len(self._known) > max(1, used) and (len(self._known) > _SCOPES_KEPT or kept > self._list_bytes):
@@ -321,18 +357,20 @@ class PostingsIndex:
                 for lists in self._known.values():
                     lists.clear()
 
-    def _list(self, view: View, shelf: Shelf) -> Lists:
+    def _list(self, view: View, shelf: ScopeDocValues) -> PostingLists:
         with self._turn:
             known = self._known.get(shelf.scope)
             if known is None or known.stored.changed != shelf.changed:
                 stored = shelved(view.connection, shelf, known.stored if known else None)
-                known = self._known[shelf.scope] = Lists(shelf, stored, self._pages, self._kernel, self._list_bytes)
+                known = self._known[shelf.scope] = PostingLists(
+                    shelf, stored, self._pages, self._kernel, self._list_bytes
+                )
                 if not stored.is_believed:
                     self._pages.unbelieved.add(shelf.scope)
             self._known.move_to_end(shelf.scope)
             return known
 
-    def _damage(self, shelves: Sequence[Shelf]) -> list[Notice]:
+    def _damage(self, shelves: Sequence[ScopeDocValues]) -> list[Notice]:
         known = [self._known.get(shelf.scope) for shelf in shelves]
         stored = [lists.stored for lists in known if lists is not None]  # another thread may have evicted some
         living = {segment.segment for one in stored for segment in one.segments}
@@ -347,7 +385,7 @@ class PostingsIndex:
 
 
 def _plan_merges(connection: Connection) -> None:
-    """Make the merges due that whoever wrote many memories was killed before."""
+    """Schedule the merges that a killed bulk writer has left."""
     several = "SELECT scope FROM posting_segments WHERE state = ? GROUP BY scope HAVING count(*) > 1"
     for (scope,) in rows_of(connection, several, (LIVE,)):
         if _is_to_merge(connection, scope):
@@ -355,14 +393,14 @@ def _plan_merges(connection: Connection) -> None:
 
 
 def _is_to_merge(connection: Connection, scope: str) -> bool:
-    """Tell whether a scope has segments to merge, or some that do not fit together and are made anew then."""
+    """Return whether a scope has segments to merge, or inconsistent ones to rebuild."""
     try:
         return bool(segments.to_merge(live_segments(connection, scope), 1))
-    except BrokenSeal:
+    except ChecksumError:
         return True
 
 
-def _text(placed: Placed) -> Text:
+def _text(placed: NumberedMemory) -> Text:
     return Text(placed.number, placed.entry.tokens, placed.entry.letters, placed.entry.marks)
 
 
@@ -371,27 +409,27 @@ def _there(places: Integers) -> tuple[Integers, Integers]:
     return here, places[here]
 
 
-def _moment(shelves: Sequence[Shelf]) -> tuple[tuple[str, int], ...]:
+def _moment(shelves: Sequence[ScopeDocValues]) -> tuple[tuple[str, int], ...]:
     return tuple((shelf.scope, shelf.changed) for shelf in shelves)
 
 
 def _added_up(
-    scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], placed: Sequence[Standing], table: Floats
+    scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], placed: Sequence[RowOrdinals], table: Floats
 ) -> Signal:
     # Row by row from the first term to the last: the order in which the trail adds them up.
     values = folded(table, len(ids))
     return _signal(scores, terms, ids, values, _covered(scores, placed, table), table.T)
 
 
-def _covered(scores: Scores, placed: Sequence[Standing], table: Floats) -> Floats:
+def _covered(scores: Scores, placed: Sequence[RowOrdinals], table: Floats) -> Floats:
     covered = np.zeros(table.shape[1])
     for number, here, places in placed:
         covered[here] = scores.covered(number, places, table[:, here])
     return covered
 
 
-def _left_over(scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], before: Scored) -> Signal:
-    """Return what a question without some words says: who asks it wants the scores, and hardly ever the rest."""
+def _left_over(scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], before: ScoredQuery) -> Signal:
+    """Return the signal of a query without some words: scores at once, coverage and terms lazily."""
     rows = before.rows_of(scores)
     values = folded(rows, len(ids))
 
@@ -399,12 +437,12 @@ def _left_over(scores: Scores, terms: Sequence[str], ids: Sequence[MemoryId], be
         table = np.array(rows).reshape(len(rows), len(ids))
         return _shares(scores, terms, _covered(scores, before.placed, table))
 
-    terms_of = TermTable(lambda: scores.keys, ids, Written(rows))
+    terms_of = TermTable(lambda: scores.keys, ids, AddendRows(rows))
     return Signal("keyword", Column(ids, values.tolist, values), Column(ids, covered), terms_of)
 
 
 def _shares(scores: Scores, terms: Sequence[str], covered: Floats) -> list[float]:
-    """Return what is covered as a share of the most that can be."""
+    """Return the coverage as a share of its upper bound."""
     shares: list[float] = (covered / (scores.bound(terms) or 1.0)).tolist()
     return shares
 

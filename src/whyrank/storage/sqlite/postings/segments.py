@@ -1,35 +1,203 @@
-"""Writing the index: fresh memories wait as tokens, are flushed into a segment, and segments are merged step by step.
+"""Segments of the keyword index: a write buffer of tokens is flushed into segments, which are merged.
 
 A merge writes its pages beside the old segments, a bounded number of postings per transaction; one update at its
-end puts the new segment in their place. Killed in the middle, it goes on where it was.
+end puts the new segment in their place. After a kill it continues where it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernel import COMPILED
-from ...fields import WORDS
-from ..connection import Connection
-from ..records import numbers_given
-from ..sealed import BrokenSeal
-from . import vocabulary
-from .filing import LOWEST_KEY, NO_PAGES, filed, write_directory
-from .inversion import INDEXED, Text, inverted, key_of, words_in
-from .merging import Source, merged_pages
-from .pages import MAX_SPAN, pages, read
-from .spans import LIVE, MAKING, Segment, Span, live_segments, span
-from .texts import pack, stored_texts
+from ....analysis.document import searchable_text
+from ....analysis.tokenizer import tokens_of
+from ....kernel import COMPILED, Kernel
+from ...bm25 import WORDS
+from ..checksums import ChecksumError, add_checksum
+from ..connection import Connection, rows_of
+from ..doc_values import numbers_given
+from ..rows import SELECT, as_far_as_legible
+from . import terms
+from .directory import (
+    LIVE,
+    LOWEST_KEY,
+    MAKING,
+    NO_PAGES,
+    Segment,
+    SegmentSpan,
+    filed,
+    live_segments,
+    span,
+    write_directory,
+)
+from .format import (
+    INDEXED,
+    MAX_SPAN,
+    PAGE_BYTES,
+    Inverted,
+    Text,
+    inverted,
+    key_of,
+    merged,
+    only,
+    pages,
+    postings_of,
+    read,
+    words_in,
+)
 
-FRESH_MEMORIES = 64  # fresh memories are looked through one by one, so there must be few of them
-# Many memories at once make segments that need not be merged two by two: each posting would be rewritten four times.
+# zlib's level 0. Compressed tokens take half of the space, a twentieth of a note's, and eight times as long to write.
+_AS_THEY_ARE = 0
+_HEADER = b"\x78\x01\x01"  # of zlib, of no level, and of its last block
+_LONGEST_BLOCK = 0xFFFF
+
+
+def pack(tokens: Iterable[str], row: int) -> bytes:
+    """Pack the tokens of a row as a stored zlib block, with a checksum that fails in any other row.
+
+    zlib zeroes its tables for each text, which takes longer than all the rest: a text that fits one block is written
+    here.
+    """
+    said = " ".join(tokens).encode("utf-8", errors="replace")
+    if len(said) > _LONGEST_BLOCK:
+        return _masked(zlib.compress(said, _AS_THEY_ARE), row)
+    lengths = len(said).to_bytes(2, "little"), (len(said) ^ _LONGEST_BLOCK).to_bytes(2, "little")
+    return b"".join((_HEADER, *lengths, said, (zlib.adler32(said) ^ _mask(row)).to_bytes(4, "big")))
+
+
+def _mask(row: int) -> int:
+    return zlib.crc32(row.to_bytes(8, "big", signed=True))
+
+
+def _masked(blob: bytes, row: int) -> bytes:
+    """Mask the checksum of packed tokens with their row, or unmask it for zlib."""
+    return blob[:-4] + (int.from_bytes(blob[-4:], "big") ^ _mask(row)).to_bytes(4, "big")
+
+
+def unpack(blob: object, row: int) -> list[str]:
+    """Unpack the tokens of a row; earlier versions packed them without the row."""
+    if not isinstance(blob, bytes):
+        raise ChecksumError
+    try:
+        text = _decompressed(blob, row).decode("utf-8")
+    except (zlib.error, UnicodeDecodeError, OverflowError) as error:
+        raise ChecksumError from error
+    return text.split(" ") if text else []
+
+
+def _decompressed(blob: bytes, row: int) -> bytes:
+    try:
+        return zlib.decompress(_masked(blob, row))
+    except zlib.error:
+        return zlib.decompress(blob)
+
+
+def tokens_in(connection: Connection, scope: str, number: int, row: int, blob: object) -> list[str]:
+    """Unpack the tokens of a memory; if they are damaged, analyze it again."""
+    try:
+        return unpack(blob, row)
+    except ChecksumError:
+        return [token for text in _analysed(connection, scope, number) for token in text.tokens]
+
+
+def stored_texts(connection: Connection, scope: str, first: int, last: int) -> list[Text]:
+    """Return the tokens of the memories from `first` to `last`, by number; lost ones are analyzed again.
+
+    Tokens without a memory are left out: its row was lost, and it cannot be found.
+    """
+    rows = rows_of(
+        connection,
+        "SELECT number, tokens, letters, dates FROM posting_tokens "
+        "WHERE scope = ? AND number BETWEEN ? AND ? ORDER BY number",
+        (scope, first, last),
+    )
+    living = connection.execute(
+        "SELECT number, row FROM memories WHERE scope = ? AND number BETWEEN ? AND ? AND typeof(number) = 'integer' "
+        "ORDER BY number",
+        (scope, first, last),
+    ).fetchall()
+    known = {number: columns for number, *columns in rows}
+    texts: list[Text] = []
+    for number, row in living:
+        if number not in known:
+            texts += _analysed(connection, scope, number)
+            continue
+        blob, letters, dates = known[number]
+        marks = tuple(dates.split()) if isinstance(dates, str) else ()
+        texts.append(Text(number, tokens_in(connection, scope, number, row, blob), bool(letters), marks))
+    return texts
+
+
+def _analysed(connection: Connection, scope: str, number: int) -> Iterator[Text]:
+    """Analyze a memory again, if it exists."""
+    language = connection.execute("SELECT value FROM meta WHERE key = 'language'").fetchone()
+    for letters, dates, *row in rows_of(
+        connection,
+        f"SELECT m.letters, m.dates, {SELECT} FROM memories AS m WHERE m.scope = ? AND m.number = ?",
+        (scope, number),
+    ):
+        tokens = tokens_of(searchable_text(as_far_as_legible(tuple(row))), *(language or ()))
+        yield Text(number, list(tokens), bool(letters), tuple(dates.split()) if isinstance(dates, str) else ())
+
+
+class MergeSource(NamedTuple):
+    """Pages of a segment by ascending key, and the number its offsets count from."""
+
+    first: int
+    pages: tuple[bytes, ...]
+
+
+def merged_pages(
+    sources: Sequence[MergeSource],
+    first: int,
+    low: int,
+    below: int | None,
+    gone: NDArray[np.bool_],
+    kernel: Kernel | None = COMPILED,
+) -> list[tuple[int, bytes]]:
+    """Merge the keys from `low` to below `below`, if given, into pages with offsets from `first`.
+
+    Removed memories are left out: `gone` has flags by offset from `first`; if it is empty, none is removed.
+    """
+    try:
+        if kernel is None:
+            return [*_merged(sources, first, low, below, gone)]
+        for page in chain.from_iterable(source.pages for source in sources):
+            read(page, kernel)  # verifies its checksum
+        made = kernel.merged_pages(tuple(sources), first, low, below, gone, PAGE_BYTES)
+    except (ValueError, IndexError) as error:  # a valid checksum over invalid content
+        raise ChecksumError from error
+    return [(key, add_checksum(body)) for key, body in made]
+
+
+def _merged(
+    sources: Sequence[MergeSource], first: int, low: int, below: int | None, gone: NDArray[np.bool_]
+) -> Iterator[tuple[int, bytes]]:
+    parts = [_between(postings_of(read(page), source.first), low, below) for source in sources for page in source.pages]
+    if not parts:
+        return iter(())
+    postings = merged(parts)
+    if len(gone):
+        postings = only(postings, ~gone[postings.numbers - first])
+    return pages(postings, first)
+
+
+def _between(postings: Inverted, low: int, below: int | None) -> Inverted:
+    inside = (postings.keys >= low) & (True if below is None else postings.keys < below)
+    return postings if inside.all() else only(postings, inside)
+
+
+FRESH_MEMORIES = 64  # fresh memories are scanned one by one, so there must be few of them
+# Segments of bulk writes are not merged two by two: each posting would be rewritten four times.
 BULK_MEMORIES, BULK_SEGMENTS = 128, 16
 SETTLING = 8  # a segment is merged with an eighth of its memories once no more are to come
 PAGES_SCRUBBED_AT_ONCE = 256  # in one transaction: four megabytes
-POSTINGS_PER_STEP = 400_000  # what one step of a merge may read: some tens of milliseconds
+POSTINGS_PER_STEP = 400_000  # read limit of one step of a merge: some tens of milliseconds
 _BYTES_PER_POSTING = 7  # with followers
 
 TABLES = """
@@ -72,7 +240,7 @@ TABLE_NAMES = ("posting_tokens", "posting_scopes", "posting_segments", "posting_
 
 
 def put(connection: Connection, texts: Iterable[tuple[str, int, Text]]) -> None:
-    """Take in the memories of some scopes; they can be found at once."""
+    """Add the memories of some scopes to the write buffer; they can be found at once."""
     connection.executemany(
         "INSERT INTO posting_tokens VALUES (?, ?, ?, ?, ?)",
         (
@@ -83,12 +251,12 @@ def put(connection: Connection, texts: Iterable[tuple[str, int, Text]]) -> None:
 
 
 def remove(connection: Connection, scope: str, number: int) -> None:
-    """Forget the tokens of a memory; its postings are passed over, and dropped by the next merge."""
+    """Delete the tokens of a memory; its postings are skipped, and dropped by the next merge."""
     connection.execute("DELETE FROM posting_tokens WHERE scope = ? AND number = ?", (scope, number))
 
 
 def flush(connection: Connection, scope: str, numbers: int, newest: Sequence[Text] = ()) -> None:
-    """Turn the fresh memories below `numbers` into segments, once there are enough; the newest need not be read."""
+    """Flush the fresh memories below `numbers` into segments, if there are enough; `newest` are not read."""
     before, begin = made_sound(connection, scope)
     if numbers - begin < FRESH_MEMORIES:
         return
@@ -107,18 +275,18 @@ def flush(connection: Connection, scope: str, numbers: int, newest: Sequence[Tex
     )
 
 
-def made_sound(connection: Connection, scope: str) -> Span:
-    """Return what the segments of a scope hold; where that cannot be believed, make them anew from the tokens."""
+def made_sound(connection: Connection, scope: str) -> SegmentSpan:
+    """Return the live segments of a scope; if they are inconsistent, rebuild them from the tokens."""
     try:
         return span(connection, scope)
-    except BrokenSeal:
+    except ChecksumError:
         renumber(connection, scope, (), numbers_given(connection, scope, None))
         _announce(connection, scope)
         return span(connection, scope)
 
 
 def _is_worth_merging(segments: Sequence[Segment]) -> bool:
-    """Tell whether there are enough segments of a kind, now that there is one more."""
+    """Return whether there are enough segments of similar size, after one was added."""
     is_bulk = bool(segments) and segments[-1].memories >= BULK_MEMORIES
     return len(to_merge(segments, 1)) >= (BULK_SEGMENTS if is_bulk else 2)
 
@@ -130,7 +298,7 @@ def _fresh_texts(connection: Connection, scope: str, begin: int, end: int, newes
 
 
 def renumber(connection: Connection, scope: str, moves: Sequence[tuple[int, str, int]], numbers: int) -> None:
-    """Follow the memories of a scope to new numbers."""
+    """Move the memories of a scope to new numbers, and rebuild its segments."""
     connection.executemany("UPDATE posting_tokens SET number = ? WHERE scope = ? AND number = ?", moves)
     for (segment,) in connection.execute("SELECT segment FROM posting_segments WHERE scope = ?", (scope,)).fetchall():
         drop(connection, segment)
@@ -143,7 +311,7 @@ def write(connection: Connection, scope: str, segment: Segment, texts: Sequence[
     fields, words = inverted(texts)
     for field, postings in fields.items():
         _write_pages(connection, segment, field.number, pages(postings, segment.first))
-    vocabulary.write(connection, segment.segment, words)
+    terms.write(connection, segment.segment, words)
     write_directory(connection, scope, segment)
 
 
@@ -167,16 +335,16 @@ _UNLISTED = (
     "FROM posting_segments AS s WHERE s.state = :live AND NOT EXISTS (SELECT 1 FROM posting_pages AS p "
     "WHERE p.segment = s.segment AND p.field = :field AND p.first_key = :first)"
 )
-_LISTING = {"live": LIVE, "field": vocabulary.FIELD, "first": vocabulary.FIRST}
+_LISTING = {"live": LIVE, "field": terms.FIELD, "first": terms.FIRST}
 
 
 def plan_listing(connection: Connection) -> None:
-    """Let the scopes be tidied that have segments whose words are not listed: those of older stores."""
+    """Schedule the scopes that have segments without a term dictionary: those of older stores."""
     connection.execute(f"UPDATE posting_scopes SET due = 1 WHERE scope IN (SELECT s.scope {_UNLISTED})", _LISTING)
 
 
 def _list_words(connection: Connection, scope: str) -> int:
-    """List the words of one segment that was written without; return how many words were read."""
+    """Write the term dictionary of one segment without one; return the number of words read."""
     found = connection.execute(
         f"SELECT s.segment, s.first, s.last, s.memories {_UNLISTED} AND s.scope = :scope LIMIT 1",
         {**_LISTING, "scope": scope},
@@ -188,18 +356,18 @@ def _list_words(connection: Connection, scope: str) -> int:
         rewrite(connection, scope, [segment])
         return POSTINGS_PER_STEP
     texts = stored_texts(connection, scope, segment.first, segment.last)
-    vocabulary.write(connection, segment.segment, words_in(texts))
+    terms.write(connection, segment.segment, words_in(texts))
     write_directory(connection, scope, segment)
     return sum(len(text.tokens) for text in texts) + 1
 
 
 def is_due(connection: Connection) -> bool:
-    """Tell whether a merge is due."""
+    """Return whether a merge is due."""
     return connection.execute("SELECT 1 FROM posting_scopes WHERE due = 1 LIMIT 1").fetchone() is not None
 
 
 def merge_step(connection: Connection) -> bool:
-    """Merge for as many postings as one step may read, if a merge is due; tell whether there may be more."""
+    """Merge as many postings as one step may read, if a merge is due; return whether there may be more."""
     left = POSTINGS_PER_STEP
     while left > 0:
         done = _merge_piece(connection)
@@ -210,7 +378,7 @@ def merge_step(connection: Connection) -> bool:
 
 
 def _merge_piece(connection: Connection) -> int | None:
-    """Begin a merge, go on with one or end it; return how many postings were read, None if nothing is due."""
+    """Begin, continue or end a merge; return the number of postings read, None if nothing is due."""
     due = connection.execute("SELECT scope FROM posting_scopes WHERE due = 1 LIMIT 1").fetchone()
     if due is None:
         return None
@@ -226,7 +394,7 @@ def _merge_piece(connection: Connection) -> int | None:
 
 
 def _go_on(connection: Connection, scope: str) -> int | None:
-    """Go on with the merge that a scope is in, or end it; return how many postings were read, None if it is in none."""
+    """Continue or end the merge of a scope; return the number of postings read, None if there is none."""
     making = connection.execute(
         "SELECT segment, first, last, memories, field, next_key FROM posting_segments WHERE scope = ? AND state = ?",
         (scope, MAKING),
@@ -242,12 +410,12 @@ def _go_on(connection: Connection, scope: str) -> int | None:
 
 
 def _is_step(connection: Connection, scope: str, target: int, field: int, key: int) -> bool:
-    """Tell whether a merge can have come so far: what it has written lies below the key, where another page begins."""
+    """Check the progress of a merge: its pages lie below the key, and another segment's page begins there."""
     if not (isinstance(field, int) and isinstance(key, int) and 0 <= field <= len(INDEXED) + 1):
         return False
     if field > len(INDEXED):
-        return vocabulary.is_listed(connection, target)
-    number = INDEXED[field].number if field < len(INDEXED) else vocabulary.FIELD
+        return terms.is_listed(connection, target)
+    number = INDEXED[field].number if field < len(INDEXED) else terms.FIELD
     written, beginning = connection.execute(
         "SELECT max(p.segment = :target AND p.first_key >= :key), max(p.segment <> :target AND p.first_key = :key) "
         "FROM posting_segments AS s JOIN posting_pages AS p ON p.segment = s.segment "
@@ -257,8 +425,8 @@ def _is_step(connection: Connection, scope: str, target: int, field: int, key: i
     return not written and (key == LOWEST_KEY or bool(beginning))
 
 
-def settle(connection: Connection, scope: str) -> None:
-    """Begin a merge that goes further than those between writes: every segment costs each word of a question a page."""
+def compact(connection: Connection, scope: str) -> None:
+    """Begin a larger merge than those between writes: every segment costs each query term a page."""
     made_sound(connection, scope)
     making = connection.execute("SELECT 1 FROM posting_segments WHERE scope = ? AND state = ?", (scope, MAKING))
     if making.fetchone() is None and _begin_merge(connection, scope, SETTLING):
@@ -266,7 +434,7 @@ def settle(connection: Connection, scope: str) -> None:
 
 
 def _begin_merge(connection: Connection, scope: str, larger: int = 1) -> bool:
-    """Name the segment to be made, if there are some to make it from."""
+    """Create the target segment of a merge, if there are segments to merge."""
     together = to_merge(live_segments(connection, scope), larger)
     if together:
         memories = sum(part.memories for part in together)
@@ -275,10 +443,10 @@ def _begin_merge(connection: Connection, scope: str, larger: int = 1) -> bool:
 
 
 def to_merge(segments: Sequence[Segment], larger: int) -> list[Segment]:
-    """Return the newest segment with those before it that are at most so many times larger than all behind them.
+    """Return the newest segment and those before it that are at most `larger` times all newer together.
 
-    With once, every segment is larger than all newer ones together: there are few, and a posting is rewritten only
-    when the segment it is in doubles.
+    With 1, every remaining segment is larger than all newer ones together: there are few, and a posting is rewritten
+    only when the segment it is in doubles.
     """
     run = list(segments[-1:])
     for segment in reversed(segments[:-1]):
@@ -290,7 +458,7 @@ def to_merge(segments: Sequence[Segment], larger: int) -> list[Segment]:
 
 
 def _merge_on(connection: Connection, scope: str, target: Segment, field: int, key: int) -> int:
-    """Merge the next range of keys, or finish; return about how many postings were read."""
+    """Merge the next range of keys, or finish; return the approximate number of postings read."""
     sources = [
         part for part in live_segments(connection, scope) if target.first <= part.first and part.last <= target.last
     ]
@@ -301,18 +469,18 @@ def _merge_on(connection: Connection, scope: str, target: Segment, field: int, k
     if len(directories) < len(sources):
         rewrite(connection, scope, sources)
         return POSTINGS_PER_STEP
-    number = INDEXED[field].number if field < len(INDEXED) else vocabulary.FIELD
+    number = INDEXED[field].number if field < len(INDEXED) else terms.FIELD
     listed = {source.segment: own.get(number, NO_PAGES).lists for source, own in zip(sources, directories, strict=True)}
     if field == len(INDEXED):
         return _merge_words(connection, scope, target, sources, key, listed)
     below = _range_end(connection, sources, number, key)
     try:
         found = [
-            Source(source.first, _pages(connection, source, number, key, below, listed[source.segment]))
+            MergeSource(source.first, _pages(connection, source, number, key, below, listed[source.segment]))
             for source in sources
         ]
         made = merged_pages(found, target.first, key, below, _gone(connection, scope, target))
-    except BrokenSeal:
+    except ChecksumError:
         rewrite(connection, scope, sources)
         return POSTINGS_PER_STEP
     _write_pages(connection, target, number, made)
@@ -328,9 +496,9 @@ def _merge_words(
     target: Segment,
     sources: Sequence[Segment],
     key: int,
-    listed: Mapping[int, vocabulary.IsListed],
+    listed: Mapping[int, terms.IsListed],
 ) -> int:
-    """Merge the next words, those that no memory holds any more left out; return how much was done."""
+    """Merge the next words, without those of removed memories alone; return the work done, in postings."""
 
     def is_living(words: Sequence[str]) -> NDArray[np.bool_]:
         if not len(_gone(connection, scope, target)):
@@ -339,10 +507,10 @@ def _merge_words(
 
     try:
         numbers = [source.segment for source in sources]
-        below = vocabulary.merge(connection, numbers, target.segment, key, is_living, listed=listed)
-    except BrokenSeal:
+        below = terms.merge(connection, numbers, target.segment, key, is_living, listed=listed)
+    except ChecksumError:
         rewrite(connection, scope, sources)
-        drop(connection, target.segment)  # whose own pages were read as well
+        drop(connection, target.segment)  # its own pages were read as well
         return POSTINGS_PER_STEP
     write_directory(connection, scope, target)
     step = (len(INDEXED), below) if below is not None else (len(INDEXED) + 1, LOWEST_KEY)
@@ -350,8 +518,8 @@ def _merge_words(
     return POSTINGS_PER_STEP if below is not None else 0
 
 
-def _held_by(connection: Connection, segment: int) -> vocabulary.IsLiving:
-    """Return what tells which of some words have postings in a segment."""
+def _held_by(connection: Connection, segment: int) -> terms.IsLiving:
+    """Return a function that flags the words that have postings in a segment."""
     pages = connection.execute(
         "SELECT page FROM posting_pages WHERE segment = ? AND field = ?", (segment, WORDS.number)
     )
@@ -365,7 +533,7 @@ def _held_by(connection: Connection, segment: int) -> vocabulary.IsLiving:
 
 
 def _range_end(connection: Connection, sources: Sequence[Segment], field: int, key: int) -> int | None:
-    """Return the key below which the sources hold about as many postings as one step may read; None if all of them."""
+    """Return the key below which the sources hold about one step of postings; None if that is all of them."""
     firsts = [
         (first, size // _BYTES_PER_POSTING)
         for source in sources
@@ -384,9 +552,9 @@ def _range_end(connection: Connection, sources: Sequence[Segment], field: int, k
 
 
 def _pages(
-    connection: Connection, source: Segment, field: int, key: int, below: int | None, is_listed: vocabulary.IsListed
+    connection: Connection, source: Segment, field: int, key: int, below: int | None, is_listed: terms.IsListed
 ) -> tuple[bytes, ...]:
-    """Return the pages on which a segment holds something from one key to below another, if there is one."""
+    """Return the pages of a segment that hold keys from `key` to below `below`, if given."""
     rows = connection.execute(
         "SELECT first_key, page FROM posting_pages WHERE segment = :segment AND field = :field "
         "AND (:below IS NULL OR first_key < :below) "
@@ -395,13 +563,13 @@ def _pages(
         {"segment": source.segment, "field": field, "key": key, "below": below},
     ).fetchall()
     if not all(is_listed(first, page) for first, page in rows):
-        raise BrokenSeal
+        raise ChecksumError
     return tuple(page for _, page in rows)
 
 
 def _gone(connection: Connection, scope: str, target: Segment) -> NDArray[np.bool_]:
-    """Tell which memories of a segment are no more; nothing if all are there."""
-    # As their own table tells, whose index holds nothing else: among their tokens they lie some hundred bytes apart.
+    """Return the flags of removed memories of a segment; empty if there are none."""
+    # Read from `memories`, whose index holds nothing else: in `posting_tokens` rows lie some hundred bytes apart.
     living = "FROM memories WHERE scope = ? AND number BETWEEN ? AND ? AND typeof(number) = 'integer'"
     place, span = (scope, target.first, target.last), target.last - target.first + 1
     if connection.execute(f"SELECT count(*) {living}", place).fetchone()[0] == span:
@@ -413,7 +581,7 @@ def _gone(connection: Connection, scope: str, target: Segment) -> NDArray[np.boo
 
 
 def _replace(connection: Connection, scope: str, target: Segment, sources: Sequence[Segment]) -> None:
-    """Put a merged segment in the place of those it was made from."""
+    """Replace the source segments of a merge by the merged one."""
     connection.execute("UPDATE posting_segments SET state = ? WHERE segment = ?", (LIVE, target.segment))
     for source in sources:
         drop(connection, source.segment)
@@ -421,7 +589,7 @@ def _replace(connection: Connection, scope: str, target: Segment, sources: Seque
 
 
 def _announce(connection: Connection, scope: str) -> None:
-    """Tell readers that what they keep of a scope in memory is no longer what the file holds."""
+    """Raise the generation of the store and a scope, which invalidates the caches of readers."""
     connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
     connection.execute(
         "UPDATE scopes SET changed = (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'generation') "
@@ -437,14 +605,14 @@ def drop(connection: Connection, segment: int) -> None:
 
 
 def abandon_merge(connection: Connection, scope: str) -> None:
-    """Drop the segment that a merge is making in a scope; the merge begins again when it is due."""
+    """Drop the target segment of a scope's merge; the merge begins again when it is due."""
     making = "SELECT segment FROM posting_segments WHERE scope = ? AND state = ?"
     for (segment,) in connection.execute(making, (scope, MAKING)).fetchall():
         drop(connection, segment)
 
 
 def scrub(connection: Connection, scope: str) -> bool:
-    """Take what is left of removed memories out of one segment of a scope; tell whether more may be left.
+    """Remove postings of deleted memories from one segment of a scope; return whether more may be left.
 
     Pages are rewritten in place where few hold such postings; else the segment is merged into a new one, step by step.
     """
@@ -467,7 +635,7 @@ def _count_living(connection: Connection, scope: str, segment: Segment) -> int:
 
 
 def _scrub_segment(connection: Connection, scope: str, segment: Segment, living: int) -> None:
-    """Rewrite the pages of a segment that hold postings of removed memories, and its list of words."""
+    """Rewrite the pages of a segment that hold postings of removed memories, and its term dictionary."""
     if not living:
         drop(connection, segment.segment)
         _announce(connection, scope)
@@ -475,15 +643,15 @@ def _scrub_segment(connection: Connection, scope: str, segment: Segment, living:
     try:
         gone = _gone(connection, scope, segment)
         if filed(connection, segment.segment) is None:
-            raise BrokenSeal
+            raise ChecksumError
         stale = _stale_pages(connection, segment, gone) if len(gone) else []
         if len(stale) > PAGES_SCRUBBED_AT_ONCE:
             _new_segment(connection, scope, segment.first, segment.last, living, MAKING)
             return
         has_lost_terms = [_scrub_page(connection, segment, number, blob, gone) for number, blob in stale]
-        if any(has_lost_terms) and vocabulary.is_listed(connection, segment.segment):
-            vocabulary.scrub(connection, segment.segment, _held_by(connection, segment.segment))
-    except BrokenSeal:
+        if any(has_lost_terms) and terms.is_listed(connection, segment.segment):
+            terms.scrub(connection, segment.segment, _held_by(connection, segment.segment))
+    except ChecksumError:
         rewrite(connection, scope, [segment])
         return
     connection.execute("UPDATE posting_segments SET memories = ? WHERE segment = ?", (living, segment.segment))
@@ -494,27 +662,27 @@ def _scrub_segment(connection: Connection, scope: str, segment: Segment, living:
 def _stale_pages(connection: Connection, segment: Segment, gone: NDArray[np.bool_]) -> list[tuple[int, bytes]]:
     """Return the pages of a segment, each with its number, that hold postings of removed memories."""
     stored = connection.execute(
-        "SELECT number, page FROM posting_pages WHERE segment = ? AND field <> ?", (segment.segment, vocabulary.FIELD)
+        "SELECT number, page FROM posting_pages WHERE segment = ? AND field <> ?", (segment.segment, terms.FIELD)
     )
     try:
         return [(number, blob) for number, blob in stored if gone[read(blob, COMPILED).offsets].any()]
-    except (ValueError, IndexError, TypeError) as error:  # sealed, and not what it says
-        raise BrokenSeal from error
+    except (ValueError, IndexError, TypeError) as error:  # a valid checksum over invalid content
+        raise ChecksumError from error
 
 
 def _scrub_page(connection: Connection, segment: Segment, number: int, blob: bytes, gone: NDArray[np.bool_]) -> bool:
-    """Write a page without the postings of removed memories; tell whether some of its terms have no others."""
-    made = merged_pages([Source(segment.first, (blob,))], segment.first, LOWEST_KEY, None, gone)
+    """Rewrite a page without the postings of removed memories; return whether it lost terms."""
+    made = merged_pages([MergeSource(segment.first, (blob,))], segment.first, LOWEST_KEY, None, gone)
     if not made:
         connection.execute("DELETE FROM posting_pages WHERE number = ?", (number,))
         return True
-    [(key, page)] = made  # part of a page is never cut in two
+    [(key, page)] = made  # part of a page is never split
     connection.execute("UPDATE posting_pages SET first_key = ?, page = ? WHERE number = ?", (key, page, number))
     return len(read(page).keys) < len(read(blob).keys)
 
 
 def rewrite(connection: Connection, scope: str, segments: Iterable[Segment]) -> None:
-    """Make segments anew from the tokens of their memories: their pages cannot be believed."""
+    """Rebuild segments from the tokens of their memories, because their pages are damaged."""
     for segment in segments:
         texts = stored_texts(connection, scope, segment.first, segment.last)
         drop(connection, segment.segment)

@@ -1,6 +1,6 @@
 // Several runs into one ranking: a weighted sum of normalised signals over all candidates (fusion.py).
 
-import { isByRank, normalised } from "./normalisers.js";
+import { isByRank, normalised, reference, settledFor } from "./normalisers.js";
 import { step } from "./trail.js";
 
 /** Return the kind of a run: `vector:2` asks for another wording what `vector` asks for the question. */
@@ -36,21 +36,37 @@ export function live(fusion, runs) {
   if (fusion.absent === "zero") return fusion.votes;
   const found = runs.filter((name) => !fusion.proposing.includes(name));
   const named = new Set(fusion.votes.map((vote) => vote.signal));
-  const further = fusion.others ? found.filter((name) => !named.has(name)) : [];
-  const votes = [...fusion.votes, ...further.map((signal) => ({ ...fusion.others, signal }))];
+  const further = found.filter((name) => !named.has(name)).map((signal) => [signal, voteFor(signal, fusion)]);
+  const votes = [...fusion.votes, ...further.filter(([, vote]) => vote).map(([signal, vote]) => ({ ...vote, signal }))];
   const answered = votes.filter((vote) => found.includes(vote.signal));
   const weighed = answered.filter((vote) => vote.weight);
-  if (weighed.length) return weighed;
+  if (weighed.length || fusion.absent === "kept") return weighed;
   // Where all that was given weight is silent, words that were given none may speak; vectors stay shut off.
   return answered.filter((vote) => familyOf(vote.signal) !== "vector").map((vote) => ({ ...vote, weight: 1 }));
 }
 
+/** Return what the votes that speak may give together: all, unless the silent keep their weights. */
+function budget(fusion, votes) {
+  const whole = fusion.strength ?? 1;
+  if (fusion.absent !== "kept") return whole;
+  const named = new Set(fusion.votes.map((vote) => vote.signal));
+  const silentToo = [...fusion.votes, ...votes.filter((vote) => !named.has(vote.signal))];
+  const [spoken, every] = [votes, silentToo].map((all) => all.reduce((sum, vote) => sum + (vote.weight ?? 0), 0));
+  return every ? whole * (spoken / every) : whole;
+}
+
+/** Return the vote of a run that no vote names: that of a model that was added beside the first, or of any other. */
+function voteFor(signal, fusion) {
+  return familyOf(signal) === "vector" && fusion.added ? fusion.added : fusion.others;
+}
+
 /** Score every candidate by every signal that found something. */
 export function fused(pool, fusion) {
-  const columns = live(fusion, pool.runs).map((vote) => columnOf(vote, pool));
+  const votes = live(fusion, pool.runs);
+  const columns = votes.map((vote) => columnOf(vote, pool));
   const weighed = new Set(columns.map((column) => column.signal.name));
   const silent = pool.signals.filter((signal) => signal.is_evidence && !weighed.has(signal.name)).map(silentColumn);
-  const whole = fusion.strength ?? 1;
+  const whole = budget(fusion, votes);
   const shared = shareOut(columns.map((column) => column.weight), whole);
   return pool.candidates.map(({ id }, place) => {
     const weights = weightsAt(place, columns, shared, whole, fusion.absent);
@@ -66,23 +82,27 @@ function columnOf(vote, pool) {
   if (isByRank(vote.normaliser)) {
     // "Not listed" is the definition of nothing.
     const values = normalised(vote.normaliser, signal.raw.map((score) => score ?? 0), signal.rank);
-    return { signal, weight: vote.weight ?? 0, values, best: null };
+    return { signal, weight: vote.weight ?? 0, values, best: null, floor: null, reference: null };
   }
+  const normaliser = settledFor(vote.normaliser, signal);
   const scores = signal.raw.filter((score) => score !== null); // only what has a score takes part
-  const known = normalised(vote.normaliser, scores, [])[Symbol.iterator]();
+  const known = normalised(normaliser, scores, [])[Symbol.iterator]();
   const values = signal.raw.map((score) => (score === null ? null : known.next().value));
-  return { signal, weight: vote.weight ?? 0, values, best: scores.length ? Math.max(...scores) : null };
+  const best = scores.length ? Math.max(...scores) : null;
+  const isLine = normaliser.kind === "theoretical" && best !== null;
+  const line = { floor: isLine ? normaliser.minimum : null, reference: isLine ? reference(normaliser, best) : null };
+  return { signal, weight: vote.weight ?? 0, values, best, ...line };
 }
 
 /** A signal without a vote adds nothing, whatever its run listed, and is evidence all the same. */
 function silentColumn(signal) {
   const values = signal.raw.map((score) => (score === null ? null : 0));
-  return { signal: { ...signal, rank: signal.rank.map(() => null) }, weight: 0, values, best: null };
+  return { signal: { ...signal, rank: signal.rank.map(() => null) }, weight: 0, values, best: null, floor: null, reference: null };
 }
 
 /** Return the weights for one candidate; a signal it does not have leaves its weight to the others. */
 function weightsAt(place, columns, shared, whole, absent) {
-  if (absent === "zero" || columns.every((column) => column.values[place] !== null)) return shared;
+  if (absent !== "shared" || columns.every((column) => column.values[place] !== null)) return shared;
   return shareOut(shared.map((weight, index) => (columns[index].values[place] === null ? 0 : weight)), whole);
 }
 
@@ -92,7 +112,8 @@ export function shareOut(weights, whole = 1) {
   return weights.map((weight) => (summed ? (weight / summed) * whole : 0));
 }
 
-function partAt(place, { signal, values, best }, weight) {
+function partAt(place, column, weight) {
+  const { signal, values, best, floor } = column;
   const value = values[place];
   if (value === null) return null;
   return {
@@ -103,6 +124,8 @@ function partAt(place, { signal, values, best }, weight) {
     raw: signal.raw[place],
     rank: signal.rank[place],
     best,
+    floor,
+    reference: column.reference,
     coverage: signal.coverage ? signal.coverage[place] : null,
     terms: termsAt(place, signal.terms),
   };

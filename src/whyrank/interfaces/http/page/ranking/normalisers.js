@@ -11,6 +11,23 @@ export function isByRank(normaliser) {
   return BY_RANK.has(normaliser.kind);
 }
 
+/** Return the normaliser with the numbers of a signal, where it is one that every signal gives numbers of its own. */
+export function settledFor(normaliser, { floor, mass }) {
+  const { kind, least, share, most } = normaliser;
+  if (kind === "above-floor") return theoreticalOf(floor ?? 0, floor === null ? 0 : least * (1 - floor));
+  if (kind === "against-mass") return theoreticalOf(0, mass === null ? 0 : Math.min(share * mass, most));
+  return normaliser;
+}
+
+function theoreticalOf(minimum, least) {
+  return { kind: "theoretical", minimum, least };
+}
+
+/** Return what a score, counted from the minimum, is divided by. */
+export function reference({ minimum, least }, best) {
+  return Math.max(best - minimum, least);
+}
+
 /** Return one value for each score, in the same order; ranks count from 1, null for what was not listed. */
 export function normalised(normaliser, scores, ranks) {
   const known = NORMALISERS[normaliser.kind];
@@ -24,7 +41,7 @@ const NORMALISERS = {
   "batch-max": batchMax,
   "min-max": (_, scores) => minMax(scores),
   "theoretical": theoretical,
-  "sigmoid": ({ midpoint }, scores) => scores.map((score) => sigmoid(midpoint - score)),
+  "sigmoid": ({ midpoint }, scores) => scores.map((score) => sigmoid(midpoint - Math.abs(score))),
   "saturating": (_, scores) => scores.map((score) => Math.max(score, 0) / (1 + Math.max(score, 0))),
   "above": ({ threshold }, scores) => scores.map((score) => unit((score - threshold) / (1 - threshold))),
   "atan": ({ scale }, scores) => scores.map((score) => (2 / Math.PI) * Math.atan(Math.max(score, 0) / scale)),
@@ -52,8 +69,9 @@ export function minMax(scores) {
   return scores.map((score) => unit((score / 2 - start) / half));
 }
 
-function theoretical({ minimum }, scores) {
-  const reach = (scores.length ? Math.max(...scores) : minimum) - minimum;
+function theoretical(normaliser, scores) {
+  const { minimum } = normaliser;
+  const reach = reference(normaliser, scores.length ? Math.max(...scores) : minimum);
   if (reach <= 0) return scores.map(() => 0);
   return scores.map((score) => unit((score - minimum) / reach));
 }

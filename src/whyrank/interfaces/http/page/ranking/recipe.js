@@ -14,6 +14,7 @@ export function adjusted(pool, wish) {
     if (wish.boost_weight !== null) fusion = withBoostWeight(fusion, wish.boost_weight);
   }
   if (wish.k !== null) fusion = withNormalisers(fusion, "reciprocal-rank", { k: wish.k });
+  if (wish.vector_threshold !== null) fusion = withNormalisers(fusion, "above", { threshold: wish.vector_threshold });
   if (wish.importance === "scaled") stages = withStages(stages, pool.importance);
   if (wish.recency_weight) {
     stages = withStages(stages, { kind: "recency", weight: wish.recency_weight, half_life_days: wish.recency_half_life_days });

@@ -82,15 +82,48 @@ function minScore(ranking, { at_least: least }) {
   return kept(ranking, "min-score", (hit) => (hit.score >= least ? null : below(hit, least)));
 }
 
-/** Rows at or above the minimum stay; keyword-backed rows stay when none does or when they have no vector score. */
-function openClawSelection(ranking, { min_score: least }) {
+/** Keep rows whose score or cosine reaches the minimum, and of the others some that words speak for. */
+function openClawSelection(ranking, { min_score: least }, pool) {
   const nonePasses = !ranking.hits.some((hit) => hit.score >= least);
-  return kept(ranking, "openclaw-selection", (hit) => {
-    if (hit.score >= least) return null;
-    const isBacked = isListed(hit, "keyword");
-    if (isBacked && (nonePasses || !isListed(hit, "vector"))) return null;
-    return below(hit, least) + (isBacked ? "" : ", and no keyword speaks for it");
+  const holders = holdersOf(ranking.hits, pool);
+  return restepped(ranking, (hit) => {
+    if (hit.score >= least) return [];
+    const stays = pardon(hit, least, holders, nonePasses);
+    if (stays !== null) return [step("openclaw-selection", "note", 0, stays)];
+    const unbacked = isListed(hit, "keyword") ? "" : ", and no keyword speaks for it";
+    return [step("openclaw-selection", "drop", 0, below(hit, least) + unbacked)];
   });
+}
+
+/** Say why a row stays though its score is too low; null if it does not. */
+function pardon(hit, least, holders, nonePasses) {
+  const cosine = partOf(hit.trail, "vector")?.raw ?? null;
+  if (cosine !== null && cosine >= least) return `cosine ${cosine.toFixed(3)} reaches ${least}`;
+  if (!isListed(hit, "keyword")) return null;
+  if (nonePasses) return `words speak for it, and no score reaches ${least}`;
+  if (!isListed(hit, "vector")) return "words speak for it, and the vector run did not list it";
+  const alone = wordsOf(hit).find((word) => holders.get(word).size === 1);
+  return alone === undefined ? null : `no other note holds ${alone || "a word of the query"}`;
+}
+
+/** Return the notes that hold each word of the query. */
+function holdersOf(hits, pool) {
+  const holders = new Map();
+  for (const hit of hits) {
+    for (const word of wordsOf(hit)) {
+      if (!holders.has(word)) holders.set(word, new Set());
+      holders.get(word).add(pool.candidates[hit.place].origin);
+    }
+  }
+  return holders;
+}
+
+/** Return the words of the query that a row holds; of a list without terms it is known that it holds one. */
+function wordsOf(hit) {
+  const keyword = partOf(hit.trail, "keyword");
+  if (!keyword?.terms.length) return isListed(hit, "keyword") ? [""] : [];
+  const isWord = ({ field, context }) => field === "words" && context !== "window";
+  return keyword.terms.filter(isWord).map(({ term }) => term);
 }
 
 function below(hit, least) {

@@ -1,0 +1,1 @@
+"""Settings: their table, their sources and their old names."""

@@ -1,0 +1,330 @@
+"""Load settings from defaults, files, environment and arguments; each value keeps its origin."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import ConfigError
+from ..ingest.paths import settled
+from ..ranking.parameters import AS_IT_IS, Adjustments, adjusted, unhonoured
+from ..ranking.recipes import Recipe, recipe_named
+from ..types.memory import Notice
+from .legacy import SPELLINGS, is_retired, renewed
+from .settings import PREFIX, SETTINGS, STORE_FOLDER, USERS_OWN, read
+
+WORKSPACE_FILE = "whyrank.toml"
+EVALUATION_SUFFIX = ".eval"  # one JSON object
+PINS_SUFFIX = ".pins"  # JSON lines; not .jsonl, because conversation logs have that suffix and are ingested
+WORKSPACE_VARIABLES = ("WHYRANK_WORKSPACE", "OPENCLAW_WORKSPACE")  # the first that is set
+TOKEN_VARIABLE = "WHYRANK_TOKEN"  # the servers' token; no setting, because files and `whyrank config` would show it
+OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
+SPAN_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+KEY_VARIABLES = ("WHYRANK_EMBEDDER_KEY", "WHYRANK_LLM_KEY", OPENAI_KEY_VARIABLE)
+_NO_SETTINGS = frozenset({*WORKSPACE_VARIABLES, TOKEN_VARIABLE, *KEY_VARIABLES})
+
+
+class Value(NamedTuple):
+    """Value and origin of a setting."""
+
+    value: Any
+    origin: str
+
+
+@dataclass(frozen=True)
+class Config:
+    """All effective settings."""
+
+    workspace: Path
+    values: Mapping[str, Value]
+    cache: Path = Path()
+    notices: tuple[Notice, ...] = ()
+    user_file: Path = Path()
+    # Secrets from the environment by variable; kept apart because settings are printed.
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values[key].value
+
+    @property
+    def store(self) -> Path:
+        """Return the path of the store."""
+        return self.place("store")
+
+    @property
+    def notes(self) -> Path:
+        """Return the folder that stored paths are relative to; it depends on the store, not on the cwd."""
+        return notes_of(self.store)
+
+    @property
+    def models(self) -> Path:
+        """Return the folder of fetched models."""
+        return self.place("model.folder") if self["model.folder"] else self.cache / "models"
+
+    @property
+    def pins(self) -> Path:
+        """Return the path of the pins file; by default beside the store, with its name."""
+        return self.store.with_suffix(PINS_SUFFIX) if self["pins"] is None else self.place("pins")
+
+    @property
+    def evaluation(self) -> Path:
+        """Return the path of the last kept evaluation: beside the store, with its name."""
+        return self.store.with_suffix(EVALUATION_SUFFIX)
+
+    def place(self, key: str) -> Path:
+        """Return the path in a setting, relative to the workspace."""
+        try:
+            place = settled(self.workspace / Path(self[key]).expanduser())
+            if not place.name:
+                raise ConfigError(f"{key} = {self[key]!r} is a folder", "name a file for it, for instance memory.db")
+            return place
+        except RuntimeError as error:
+            raise ConfigError(f"{key} = {self[key]!r}: {error}", "name a path that exists") from error
+
+    def recipe(self, asked: str | Recipe | None = None, **wishes: Any) -> Recipe:
+        """Return the requested recipe, adjusted by the settings or by `wishes` in their place.
+
+        A recipe given as a value is the whole policy: an argument wins over settings.
+        """
+        if isinstance(asked, Recipe):
+            return adjusted(asked, Adjustments(**wishes)) if wishes else asked
+        recipe, wish = self.wishes(asked)
+        if wishes:
+            return adjusted(recipe, replace(wish, **wishes))
+        if recipe.name not in self._adjusted:
+            self._adjusted[recipe.name] = adjusted(recipe, wish)
+        return self._adjusted[recipe.name]
+
+    @cached_property
+    def _adjusted(self) -> dict[str, Recipe]:
+        """Return the cache of adjusted recipes by name: every search needs one, and settings never change."""
+        return {}
+
+    def wishes(self, asked: str | Recipe | None = None) -> tuple[Recipe, Adjustments]:
+        """Return the requested recipe as shipped, and the adjustments of the settings."""
+        if isinstance(asked, Recipe):
+            return asked, AS_IT_IS
+        return recipe_named(asked or self["recipe"]), self._adjustments
+
+    def unhonoured(self, asked: str | Recipe | None, recipe: Recipe) -> tuple[Notice, ...]:
+        """Return notices about settings that the requested recipe does not use."""
+        if not isinstance(asked, Recipe):
+            return unhonoured(recipe, self._adjustments)
+        ranking = (key for key in self.values if key.startswith("ranking."))
+        changed = [key for key in ranking if self[key] != SETTINGS[key].default]
+        return tuple(Notice("setting-unused", f"{key} is not laid over a recipe given as a value") for key in changed)
+
+    @cached_property
+    def _adjustments(self) -> Adjustments:
+        prefix = "ranking."
+        return Adjustments(**{key.removeprefix(prefix): self[key] for key in self.values if key.startswith(prefix)})
+
+
+def load(
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    workspace: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Config:
+    """Load the settings: arguments win over environment, workspace file, user file and defaults."""
+    place = settled(workspace or Path(next(filter(None, map(environment.get, WORKSPACE_VARIABLES)), ".")))
+    if not place.is_dir():
+        said = f"--workspace, {' or '.join(WORKSPACE_VARIABLES)}"
+        raise ConfigError(f"there is no folder {place}", f"make it, or name another one with {said}")
+    values = {key: Value(setting.default, "default") for key, setting in SETTINGS.items()}
+    sources = list(_sources(place, environment, arguments or {}))
+    for origin, given in sources:
+        for key, raw in given.items():
+            ours = SPELLINGS.get(key, key)
+            if not is_retired(key) and (ours == key or ours not in given):
+                told = origin if ours == key else f"{origin} ({key})"
+                values[ours] = Value(read(ours, raw, told), told)
+    older, notices = _from_old_keys(sources)
+    values |= {key: value for key, value in older.items() if values[key].origin == "default"}
+    keys = {name: environment[name] for name in KEY_VARIABLES if environment.get(name)}
+    return _checked(Config(place, values, user_cache(environment), notices, user_file(environment), keys))
+
+
+def _from_old_keys(sources: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Value], tuple[Notice, ...]]:
+    """Return the values of retired keys; applied last, because a new key wins in any source."""
+    values: dict[str, Value] = {}
+    notices: list[Notice] = []
+    for origin, given in sources:
+        older = renewed({key: raw for key, raw in given.items() if is_retired(key)}, origin)
+        for key, raw in older.values.items():
+            try:
+                values[key] = Value(read(key, raw, origin), origin)
+            except ConfigError as error:
+                raise ConfigError(f"{older.said_by[key]}: {error.message}", error.hint) from error
+        notices += older.notices
+    return values, tuple(notices)
+
+
+def _sources(
+    workspace: Path, environment: Mapping[str, str], arguments: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the sources, lowest precedence first."""
+    for file in (user_file(environment), workspace / WORKSPACE_FILE):
+        if file.exists():
+            yield str(file), flatten(_toml(file))
+    variables = {setting.variable: setting.key for setting in SETTINGS.values()}
+    for name, value in sorted(environment.items()):
+        if name.startswith(PREFIX) and name not in _NO_SETTINGS and value:
+            key = variables.get(name, name.removeprefix(PREFIX).lower())
+            yield f"environment ({name})", {key: value}
+    yield "argument", {key: value for key, value in arguments.items() if value is not None}
+
+
+def exports_spans(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether OpenTelemetry's own variables request an export of spans."""
+    return any(environment.get(name) for name in SPAN_VARIABLES)
+
+
+def notes_of(store: Path) -> Path:
+    """Return the folder that the paths in a store are relative to."""
+    return store.parent.parent if store.parent.name == STORE_FOLDER else store.parent
+
+
+def token(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return the token of servers from the environment, if set."""
+    return environment.get(TOKEN_VARIABLE) or None
+
+
+def user_file(environment: Mapping[str, str]) -> Path:
+    """Return the path of the user's settings for all workspaces."""
+    base = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME") or Path.home()) / ".config")
+    return Path(base) / "whyrank" / "config.toml"
+
+
+def user_cache(environment: Mapping[str, str]) -> Path:
+    """Return the folder of the user's cache, whose contents can be fetched again."""
+    base = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME") or Path.home()) / ".cache")
+    return Path(base).absolute() / "whyrank"
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    import tomllib  # most runs have no settings file
+
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", "mend the file, or move it away") from error
+
+
+def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Flatten nested tables to dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def _checked(config: Config) -> Config:
+    """Refuse settings that contradict each other, or that a workspace file may not set."""
+    overlap, tokens = config.values["chunk.overlap"], config.values["chunk.tokens"]
+    if overlap.value >= tokens.value:
+        raise ConfigError(
+            f"chunk.overlap is {overlap.value} ({overlap.origin}), chunk.tokens {tokens.value} ({tokens.origin})",
+            "chunk.overlap must be smaller; change it first",
+        )
+    _check_workspace_file(config)
+    return config
+
+
+def _check_workspace_file(config: Config) -> None:
+    """Refuse a workspace file that points outside the workspace or sets models, URLs or keys.
+
+    The file may come from another author.
+    """
+    file = str(config.workspace / WORKSPACE_FILE)
+    if config.values["store"].origin == "default" and not _is_inside(config.store, config.workspace):
+        raise ConfigError(
+            f"{config.store} is a link that leads out of the workspace, to {config.store.resolve()}",
+            "if the store shall be there, name it with --store or WHYRANK_STORE; else remove the link",
+        )
+    for key, place, elsewhere in (
+        ("store", config.store, "--store, WHYRANK_STORE"),
+        ("pins", config.pins, "WHYRANK_PINS"),
+    ):
+        value = config.values[key]
+        if value.origin == file and not _is_inside(place, config.workspace):
+            raise ConfigError(
+                f"{key} = {value.value!r} in {file} leads out of the workspace",
+                f"set it with {elsewhere} or the user file",
+            )
+    models = config.values["model.folder"]
+    if models.origin == file and models.value is not None:
+        raise ConfigError(
+            f"model.folder = {models.value!r} in {file}: a workspace may not say which models are loaded",
+            "set it with WHYRANK_MODEL_FOLDER or in the user file",
+        )
+    for key in USERS_OWN:
+        if config.values[key].origin == file and config[key] is not None:
+            raise ConfigError(
+                f"{key} in {file}: a workspace may not say where texts and keys are sent",
+                f"`whyrank config {key} VALUE` writes it into {config.user_file}, or set {SETTINGS[key].variable}",
+            )
+
+
+def _is_inside(place: Path, workspace: Path) -> bool:
+    """Return whether a path is inside the workspace after all links are resolved."""
+    try:
+        return place.resolve().is_relative_to(workspace.resolve())
+    except (OSError, RuntimeError):  # circular links
+        return False
+
+
+def save(config: Config, key: str, raw: Any) -> Path:
+    """Write one setting into the workspace file, or the user file for the user's own; keep all others."""
+    value, file = read(key, raw, "argument"), _file_of(config, key)
+    _checked(replace(config, values={**config.values, key: Value(value, str(file))}))
+    return _write(file, key, value)
+
+
+def unset(config: Config, key: str, environment: Mapping[str, str] = os.environ) -> Path:
+    """Remove one setting from its file; restore the file if the remaining settings are invalid."""
+    file = _file_of(config, key)
+    if not file.is_file():
+        return file
+    before = file.read_bytes()
+    _write(file, key, None)
+    try:
+        load(workspace=config.workspace, environment=environment)
+    except ConfigError:
+        file.write_bytes(before)
+        raise
+    return file
+
+
+def _file_of(config: Config, key: str) -> Path:
+    return config.user_file if key in USERS_OWN else config.workspace / WORKSPACE_FILE
+
+
+def _write(file: Path, key: str, value: Any) -> Path:
+    import tomlkit
+
+    document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()
+    table: Any = document
+    *outer, last = key.split(".")
+    for name in outer:
+        table = table.setdefault(name, tomlkit.table())
+    if value is None:
+        if table.pop(last, None) is None:
+            return file
+    else:
+        table[last] = value
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(tomlkit.dumps(document), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"{file} cannot be written: {error.strerror}", "check the permissions of the folder"
+        ) from error
+    return file

@@ -1,1 +1,0 @@
-"""Embedders: text to unit vectors."""

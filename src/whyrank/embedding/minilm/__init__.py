@@ -1,1 +1,0 @@
-"""all-MiniLM-L6-v2: fetched once, converted to ONNX here, and run by onnxruntime. No torch."""

@@ -1,0 +1,1 @@
+"""The facade: one engine over a store, an embedder and a configuration."""

@@ -1,0 +1,297 @@
+"""Check arguments of callers once for all interfaces: scopes, filters, dates, pages, texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from ..analysis.language import LANGUAGES
+from ..analysis.normalize import clean, is_clean
+from ..errors import ConfigError
+from ..ingest.dates import parse_date
+from ..types.lifetimes import LIFETIMES
+from ..types.memory import CATEGORIES, KINDS, ORDERS, Scope, visible
+from ..types.query import SYNTAXES, Syntax, Where
+
+Scopes = str | Scope | Iterable[str | Scope] | None
+
+MAX_PATTERN_CHARACTERS = 1_000  # SQLite refuses patterns of 50,000; no typed pattern has 1,000
+MAX_LISTED = 1_000_000
+MAX_FACT_CHARACTERS = 50_000  # a long article; what is longer is a file, which is cut into chunks
+MAX_NAME_CHARACTERS = 1_000  # also of a tag or an entity
+MAX_NAMES = 200
+MAX_SCOPES = 1_000  # of one question; each is a part of the index of its own
+MAX_IDS = 1_000  # of one request
+_BYTE = re.compile("[\udc80-\udcff]")  # half characters that stand for bytes of a command line (PEP 383)
+_SCOPES = "write global, user:NAME, agent:NAME or session:NAME"
+_ONE_EACH = "give each on its own (--scope user:1 --scope user:2, or a list of them) where several can be asked for"
+# A name may hold a comma ("user:Doe, Jane"), but none goes on like this.
+_FURTHER_SCOPE = re.compile(r"[,;|]\s*(?:global\s*$|user:|agent:|session:)")
+# Arguments of searches and lists beside filters: a mistyped one is suggested too.
+_BESIDE = (
+    "limit",
+    "offset",
+    "recipe",
+    "strict",
+    "min_confidence",
+    "max_tokens",
+    "expand",
+    "syntax",
+    "sort",
+    "after",
+    "over",
+)
+Read = TypeVar("Read", bound="Filters")
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Filters on the memories that a search may return."""
+
+    scope: Scopes = None
+    kind: str | None = None
+    tags: str | Sequence[str] = ()
+    path: str | None = None
+    since: object = None
+    before: object = None
+    as_of: object = None
+    include_superseded: bool = False
+    category: str | None = None
+    decay: str | None = None
+    min_importance: int | None = None
+    language: str | None = None
+
+    def where(self, now: float) -> Where:
+        """Return the filter the stores understand; refuse what makes no sense."""
+        if self.kind is not None and self.kind not in KINDS:
+            raise ConfigError(f"there is no kind {self.kind!r}", f"the kinds are {', '.join(KINDS)}")
+        if self.path is not None and not isinstance(self.path, str):
+            raise ConfigError(f"the path pattern is {self.path!r:.60}", "give a text, for instance notes/*.md")
+        if self.path is not None and len(self.path) > MAX_PATTERN_CHARACTERS:
+            raise ConfigError(
+                f"the path pattern has {len(self.path)} characters", f"give at most {MAX_PATTERN_CHARACTERS}"
+            )
+        if self.category is not None:
+            check_category(self.category)
+        check_decay(self.decay)
+        check_importance(self.min_importance)
+        check_language(self.language)
+        return Where(
+            scopes=visible(scopes_of(self.scope)),
+            kinds=frozenset({self.kind} if self.kind else ()),
+            tags=frozenset(clean(tag).text for tag in _few("tag", _several(self.tags))),
+            path=None if self.path is None else clean(self.path).text,
+            since=moment("since", self.since),
+            before=moment("before", self.before),
+            as_of=moment("as_of", self.as_of),
+            include_superseded=self.include_superseded,
+            now=now,
+            category=self.category,
+            decay=self.decay,
+            min_importance=self.min_importance,
+            language=self.language,
+        )
+
+
+@dataclass(frozen=True)
+class ListFilters(Filters):
+    """Filters of a list: those of a search, and also or only memories that no search finds."""
+
+    superseded: bool = False
+    expired: bool = False
+
+    def where(self, now: float) -> Where:
+        """Return the filter the stores understand."""
+        return replace(Filters.where(self, now), only_superseded=self.superseded, only_expired=self.expired)
+
+
+def filters_of(kind: type[Read], given: Mapping[str, Any]) -> Read:
+    """Build filters from named arguments; an unknown name is an error that suggests the nearest one."""
+    known = [field.name for field in fields(kind)]
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, [*known, *_BESIDE], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the filters are {', '.join(known)}"
+            raise ConfigError(f"there is no argument {name!r}", hint)
+    return kind(**given)
+
+
+def identity_of(identity: str) -> str:
+    """Read the id or path of a memory; refuse what is no text."""
+    if not isinstance(identity, str):
+        raise ConfigError(f"the memory is {identity!r:.60}", "give its id, or for `why` its path, as a text")
+    return clean(identity).text
+
+
+def scope_of(scope: str | Scope) -> Scope:
+    """Read one scope."""
+    if isinstance(scope, Scope):
+        return scope
+    try:
+        if len(storable("scope", scope)) > MAX_NAME_CHARACTERS:
+            raise ConfigError(f"the scope has {len(scope):,} characters", f"give at most {MAX_NAME_CHARACTERS}")
+        if _FURTHER_SCOPE.search(scope):
+            raise ConfigError(f"{scope!r} is more than one scope", _ONE_EACH)
+        return Scope.parse(scope)
+    except ValueError as error:
+        raise ConfigError(f"{scope!r} is no scope", _SCOPES) from error
+
+
+def scopes_of(scopes: Scopes) -> list[Scope]:
+    """Read any number of scopes."""
+    if scopes is None:
+        return []
+    if isinstance(scopes, str | Scope):
+        return [scope_of(scopes)]
+    if not isinstance(scopes, Iterable):
+        raise ConfigError(f"{scopes!r:.60} is no scope", _SCOPES)
+    given = list(scopes)
+    if len(given) > MAX_SCOPES:
+        raise ConfigError(f"there are {len(given):,} scopes", f"give at most {MAX_SCOPES:,}")
+    return [scope_of(scope) for scope in given]
+
+
+def share_of(scopes: Scopes) -> frozenset[Scope] | None:
+    """Parse the scopes whose share of a store is meant, global included; None means the whole store."""
+    return None if scopes is None else visible(scopes_of(scopes))
+
+
+def moment(name: str, value: object) -> float | None:
+    """Read a date or time."""
+    if value is None:
+        return None
+    seconds = parse_date(value)
+    if seconds is None:
+        raise ConfigError(f"{name} is {str(value)[:60]!r}, which is no date", "write 2026-03-14 or 2026-03-14T09:30")
+    return seconds
+
+
+def check_page(limit: int, offset: int) -> None:
+    """Refuse pages that are none."""
+    for name, value in (("limit", limit), ("offset", offset)):
+        _check_whole(name, value, 0)
+
+
+def check_budget(max_tokens: int | None) -> None:
+    """Refuse a budget of nothing."""
+    if max_tokens is not None:
+        _check_whole("max_tokens", max_tokens, 1)
+
+
+def check_share(name: str, value: float | None) -> None:
+    """Refuse a share that is none."""
+    if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
+        raise ConfigError(f"{name} is {value!r}", "give a number from 0 to 1")
+
+
+def check_count(name: str, value: int) -> None:
+    """Refuse a number of things that is none."""
+    _check_whole(name, value, 1)
+
+
+def _check_whole(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int) or value < least:
+        raise ConfigError(f"{name} is {value!r}", f"give {least} or more, as a whole number")
+
+
+def check_question(query: str) -> None:
+    """Refuse a question that is no text; any text is one."""
+    if not isinstance(query, str):
+        raise ConfigError(f"the query is {query!r}", "give a text")
+
+
+def check_syntax(syntax: str) -> Syntax:
+    """Read the syntax of a query; refuse one that does not exist."""
+    for known in SYNTAXES:
+        if syntax == known:
+            return known
+    raise ConfigError(f"there is no syntax {syntax!r}", f"the syntaxes are {', '.join(SYNTAXES)}")
+
+
+def check_category(category: str) -> None:
+    """Refuse a category that does not exist."""
+    if category not in CATEGORIES:
+        raise ConfigError(f"there is no category {category!r}", f"the categories are {', '.join(CATEGORIES)}")
+
+
+def check_importance(importance: int | None) -> None:
+    """Refuse an importance outside 1 to 5."""
+    if importance is not None and (type(importance) is not int or importance not in range(1, 6)):
+        raise ConfigError(f"importance is {importance!r:.60}", "give a whole number from 1 to 5")
+
+
+def check_language(language: str | None) -> None:
+    """Refuse a language that language detection does not know."""
+    if language is not None and language not in LANGUAGES:
+        raise ConfigError(f"there is no language {language!r:.60}", f"the languages are {', '.join(LANGUAGES)}")
+
+
+def check_decay(decay: str | None) -> None:
+    """Refuse a decay class that does not exist."""
+    if decay and decay not in LIFETIMES:
+        raise ConfigError(f"there is no decay class {decay!r}", f"the classes are {', '.join(LIFETIMES)}")
+
+
+def check_order(order: str) -> None:
+    """Refuse an order that does not exist."""
+    if order not in ORDERS:
+        raise ConfigError(f"there is no order {order!r}", f"the orders are {', '.join(ORDERS)}")
+
+
+def storable(name: str, text: str) -> str:
+    """Refuse text that no store can hold."""
+    if not isinstance(text, str):
+        raise ConfigError(f"the {name} is {text!r:.60}, which is no text", "give a text; nothing was stored")
+    if not is_clean(text):
+        if _BYTE.search(text):
+            raise ConfigError(
+                f"the {name} holds bytes that are not UTF-8", "convert it, for instance with iconv; nothing was stored"
+            )
+        raise ConfigError(f"the {name} holds a NUL or a lone surrogate", "remove it; nothing was stored")
+    return text
+
+
+def name_of(name: str, value: str) -> str:
+    """Read what something is called, or tagged with."""
+    if len(storable(name, value)) > MAX_NAME_CHARACTERS:
+        raise ConfigError(f"the {name} has {len(value)} characters", f"give at most {MAX_NAME_CHARACTERS}")
+    return value.strip()
+
+
+def tags_of(tags: str | Sequence[str], name: str = "tag") -> tuple[str, ...]:
+    """Read tags, or other names; a single one may be given as it is."""
+    given = _few(name, _several(tags))
+    return tuple(dict.fromkeys(read for tag in given if (read := name_of(name, tag))))
+
+
+def _few(name: str, given: Sequence[str]) -> Sequence[str]:
+    """Refuse too many names, or one that is too long: SQLite takes no expression of a thousand parts."""
+    if len(given) > MAX_NAMES:
+        raise ConfigError(f"there are {len(given)} of {name}", f"give at most {MAX_NAMES}")
+    longest = max(map(len, given), default=0)
+    if longest > MAX_NAME_CHARACTERS:
+        raise ConfigError(f"the {name} has {longest} characters", f"give at most {MAX_NAME_CHARACTERS}")
+    return given
+
+
+def _several(texts: str | Sequence[str]) -> Sequence[str]:
+    given = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
+    if not all(isinstance(text, str) for text in given):
+        raise ConfigError(f"{texts!r:.60} is no text, and no list of texts", "give one text, or a list of texts")
+    return given
+
+
+def fact_text(text: str) -> str:
+    """Read the text of a fact."""
+    stored = storable("text", text).strip()
+    if not stored:
+        raise ConfigError("the text is empty", "give some text")
+    if len(text) > MAX_FACT_CHARACTERS:
+        raise ConfigError(
+            f"the text has {len(text):,} characters, a fact at most {MAX_FACT_CHARACTERS:,}",
+            "write it into a file and ingest that; nothing was stored",
+        )
+    return stored

@@ -1,0 +1,471 @@
+"""Export and import of memories: each record is taken whole or skipped with a reason."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+from ..analysis.document import entry_for
+from ..errors import ConfigError
+from ..evaluation.pins import Pin, from_line, to_line
+from ..protocols import Changes, FileRecord, Store, Written
+from ..types.columns import MemoryId
+from ..types.memory import KINDS, TRUSTS, Former, Memory, Scope, Source
+from ..types.query import Where
+
+if TYPE_CHECKING:
+    from ..evaluation.pins import Pinboard
+    from ..ingest.embedding import Progress
+
+
+FORMAT = 1
+_MOMENTS = ("created", "date", "valid_from", "valid_until", "expires", "superseded_at", "recalled")
+_PLAIN = (
+    "id", "kind", "text", "name", "title", "slug", "owner", "summary", "category", "importance", "decay",
+    "expires_given", "evergreen", "supersedes", "superseded_by", "trust", "session", "speaker", "position", "recalls",
+)  # fmt: skip
+_LISTS = ("aliases", "headings", "tags", "entities")
+_PLACE = ("path", "start_line", "end_line", "content_hash")
+_FILE = ("size", "mtime_ns", "content_hash")
+_DEFAULTS = {one.name: one.default for one in fields(Memory)}
+_WHOLE_BITS = 63  # of a number that a store can keep
+
+
+class Record(NamedTuple):
+    """Export record of one memory: its history, the keys it was written with, the file it was read from."""
+
+    memory: Memory
+    formers: Sequence[Former] = ()
+    keys: Mapping[str, str] = {}  # fingerprints of the write requests, by key
+    file: FileRecord | None = None
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
+def as_record(one: Record) -> dict[str, Any]:
+    """Return one memory with all its fields and its history; moments in ISO 8601, UTC, to the microsecond.
+
+    What a store knows to a finer part of a second stands under `exact`, in seconds since 1970.
+    """
+    memory, formers, keys, file = one
+    place = memory.source or Source("")
+    exact = _exact({name: getattr(memory, name) for name in _MOMENTS})
+    return {
+        **{name: getattr(memory, name) for name in _PLAIN},
+        **{name: list(getattr(memory, name)) for name in _LISTS},
+        **{name: exact_moment(getattr(memory, name)) for name in _MOMENTS},
+        "scope": str(memory.scope),
+        "path": place.path,
+        "start_line": place.start_line,
+        "end_line": place.end_line,
+        "content_hash": place.content_hash,
+        "history": [{**as_change(former), **_finer(former)} for former in formers],
+        "format": FORMAT,
+        **({"keys": dict(sorted(keys.items()))} if keys else {}),
+        **({"file": {name: getattr(file, name) for name in _FILE}} if file is not None and _is_sound(file) else {}),
+        **({"exact": exact} if exact else {}),
+    }
+
+
+def _is_sound(file: FileRecord) -> bool:
+    """Check that a file record is undamaged; a damaged one is left out and written by the next ingest."""
+    return _is_whole(file.size) and _is_whole(file.mtime_ns) and isinstance(file.content_hash, str)
+
+
+def pin_record(pin: Pin, scope: str) -> dict[str, Any]:
+    """Return the record of a pin, a line of its own: its memory may be of another scope, or missing."""
+    return {"pin": json.loads(to_line(pin)), "scope": scope, "format": FORMAT}
+
+
+def as_change(one: Former) -> dict[str, Any]:
+    """Return one change: when it was, and what the changed fields were until then."""
+    return {"changed": exact_moment(one.changed), "was": _dated(one.was)}
+
+
+def _dated(was: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: exact_moment(value) if name in _MOMENTS else value for name, value in was.items()}
+
+
+def _finer(one: Former) -> dict[str, Any]:
+    exact = _exact({"changed": one.changed, **{name: one.was[name] for name in _MOMENTS if name in one.was}})
+    return {"exact": exact} if exact else {}
+
+
+def _exact(moments: Mapping[str, Any]) -> dict[str, float]:
+    """Return the moments that ISO 8601 to the microsecond does not represent exactly."""
+    numbers = {name: value for name, value in moments.items() if isinstance(value, float)}
+    return {name: value for name, value in numbers.items() if _seconds(exact_moment(value)) != value}
+
+
+def exact_moment(seconds: float | None) -> str | float | None:
+    """Return a moment in ISO 8601 to the microsecond; one that no calendar holds as the number it is."""
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError):
+        return seconds
+
+
+def _seconds(moment: object) -> float | None:
+    """Return the seconds since 1970 of what `exact_moment` has written."""
+    if moment is None:
+        return None
+    if isinstance(moment, str):
+        return datetime.fromisoformat(moment).timestamp()
+    if isinstance(moment, bool) or not isinstance(moment, int | float) or math.isnan(moment):
+        raise ValueError(f"{moment!r} is no moment")
+    return float(moment)
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def read_line(line: str) -> Record | Pin:
+    """Parse a line of an export; a line of anything else raises ValueError with the reason."""
+    try:
+        said = json.loads(line)
+        line.encode("utf-8"), json.dumps(said, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("it holds half a character, which no file can") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it is no JSON: {error}") from error
+    if not isinstance(said, dict) or not ("pin" in said or {"id", "text", "scope"} <= said.keys()):
+        raise ValueError("it is no line of an export: it has no id, text and scope")
+    if said.get("format") != FORMAT:
+        raise ValueError(f"it has format {said.get('format')!r}; this whyrank reads {FORMAT}")
+    if "pin" in said:
+        try:
+            return from_line(json.dumps(said["pin"], ensure_ascii=False), "its pin")
+        except ConfigError as error:
+            raise ValueError(error.message) from error
+    return _record(said)
+
+
+def _record(said: Mapping[str, Any]) -> Record:
+    exact = _section(said, "exact", dict)
+    plain = {name: _plain(name, said.get(name, _DEFAULTS.get(name))) for name in _PLAIN}
+    lists: dict[str, Any] = {name: tuple(_all_text(name, said.get(name, []))) for name in _LISTS}
+    moments: dict[str, Any] = {
+        name: _moment(name, exact.get(name, said.get(name, _DEFAULTS[name]))) for name in _MOMENTS
+    }
+    if moments["created"] is None:
+        raise ValueError("its created is missing")
+    place: dict[str, Any] = {name: said.get(name, "" if name in ("path", "content_hash") else 0) for name in _PLACE}
+    for name, value in place.items():
+        _check(isinstance(value, str) if name in ("path", "content_hash") else _is_whole(value), name, value)
+    source = Source(**place) if place["path"] or place["content_hash"] else None
+    scope = Scope.parse(_text("scope", said["scope"]))
+    memory = Memory(**plain, **lists, **moments, source=source, scope=scope)
+    formers = tuple(_former(memory.id, one) for one in _section(said, "history", list))
+    keys = {_text("key", key): _text("key", value) for key, value in _section(said, "keys", dict).items()}
+    return Record(memory, formers, keys, _file(memory, said.get("file")))
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name in ("kind", "trust"):
+        _check(value in (KINDS if name == "kind" else TRUSTS), name, value)
+    elif name in ("expires_given", "evergreen"):
+        _check(isinstance(value, bool), name, value)
+    elif name in ("importance", "position", "recalls"):
+        _check(_is_whole(value) or (value is None and name == "importance"), name, value)
+    elif name in ("supersedes", "superseded_by"):
+        _check(value is None or (isinstance(value, str) and value != ""), name, value)
+    else:
+        _check(isinstance(value, str) and (value != "" or name not in ("id", "text")), name, value)
+    return value
+
+
+def _former(identity: str, said: Any) -> Former:
+    if not isinstance(said, dict):
+        raise ValueError("a change in its history is none")
+    exact, was = _section(said, "exact", dict), _section(said, "was", dict)
+    dated = {name: _moment(name, exact.get(name, value)) if name in _MOMENTS else value for name, value in was.items()}
+    return Former(identity, _moment("changed", exact.get("changed", said.get("changed"))), dated)
+
+
+def _file(memory: Memory, said: Any) -> FileRecord | None:
+    if said is None:
+        return None
+    told: list[Any] = [said.get(name) if isinstance(said, dict) else None for name in _FILE]
+    _check(_is_whole(told[0]) and _is_whole(told[1]) and isinstance(told[2], str), "file", said)
+    _check(memory.source is not None, "file", said)
+    return FileRecord((memory.source or Source("")).path, memory.scope, *told)
+
+
+def _moment(name: str, value: Any) -> float | None:
+    try:
+        return _seconds(value)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"its {name} is no moment: {value!r:.60}") from error
+
+
+def _section(said: Mapping[str, Any], name: str, kind: Callable[[], Any]) -> Any:
+    value = said.get(name, kind())
+    _check(type(value) is kind, name, value)
+    return value
+
+
+def _all_text(name: str, values: Any) -> list[str]:
+    _check(isinstance(values, list), name, values)
+    return [_text(name, value) for value in values]
+
+
+def _text(name: str, value: Any) -> str:
+    _check(isinstance(value, str), name, value)
+    text: str = value
+    return text
+
+
+def _is_whole(value: object) -> bool:
+    return type(value) is int and value.bit_length() <= _WHOLE_BITS
+
+
+def _check(is_right: bool, name: str, value: object) -> None:
+    if not is_right:
+        raise ValueError(f"its {name} cannot be {value!r:.60}")
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+def write_lines(out: TextIO, records: Iterable[Mapping[str, Any]]) -> int:
+    """Write one record per line; return how many are memories."""
+    count = 0
+    for record in records:
+        out.write(json.dumps(record, ensure_ascii=False) + "\n")
+        count += "pin" not in record
+    return count
+
+
+@contextmanager
+def written_whole(file: Path) -> Iterator[TextIO]:
+    """Write a file beside its place, for its owner alone, and put it there when it is whole."""
+    file = file.resolve()  # a link stays one, and leads to what was written
+    if file.exists() and not file.is_file():
+        raise ConfigError(f"{file} is no regular file", "name a file, or leave --out away to write to standard output")
+    try:
+        number, fresh = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written: {error.strerror}", "check the folder") from error
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(fresh, file)
+    except BaseException as error:
+        Path(fresh).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise ConfigError(f"{file} cannot be written: {error.strerror}", "nothing is in its place") from error
+        raise
+
+
+_PER_TRANSACTION = 256  # memories, so that a reader or another writer never waits long
+_LONGEST_LINE = 32 * 1024 * 1024  # bytes: longer ones are no memory, and would be read into memory whole
+
+
+class Item(NamedTuple):
+    """Content of one line of a file; None and a reason if the line cannot be read."""
+
+    line: int
+    holds: Record | Pin | None
+    wrong: str = ""
+
+
+class SkippedRecord(NamedTuple):
+    """A line that was not taken, or not all of it, and why."""
+
+    line: int
+    id: MemoryId
+    reason: str
+
+
+class Imported(NamedTuple):
+    """Outcome of an import, or the predicted outcome of a dry run."""
+
+    new: int = 0
+    unchanged: int = 0
+    pins: int = 0
+    skipped: tuple[SkippedRecord, ...] = ()  # they can be read, and the store holds something else
+    bad: tuple[SkippedRecord, ...] = ()  # they cannot be read
+    scopes: frozenset[Scope] = frozenset()
+    dry_run: bool = False
+
+
+def exported_lines(file: Path) -> Iterator[Item]:
+    """Read the lines of a file that `whyrank export` wrote."""
+    with file.open("rb") as lines:
+        number = 0
+        while line := lines.readline(_LONGEST_LINE):
+            number += 1
+            if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+                while (rest := lines.readline(_LONGEST_LINE)) and not rest.endswith(b"\n"):
+                    continue
+                yield Item(number, None, f"it is longer than {_LONGEST_LINE:,} bytes")
+            elif line.strip():
+                yield _item(number, line)
+
+
+def _item(number: int, line: bytes) -> Item:
+    try:
+        return Item(number, read_line(line.decode("utf-8")))
+    except UnicodeDecodeError:
+        return Item(number, None, "it is no UTF-8")
+    except ValueError as error:
+        return Item(number, None, str(error))
+
+
+_DATABASE = b"SQLite format 3\0"  # how a backup begins
+FORMATS: Mapping[str, Callable[[Path], Iterator[Item]]] = {"whyrank": exported_lines}
+
+
+def items_in(format_name: str, file: Path) -> Iterator[Item]:
+    """Read a file in a format by its name."""
+    reader = FORMATS.get(format_name)
+    if reader is None:
+        raise ConfigError(f"there is no format {format_name!r} to import", f"the formats are {', '.join(FORMATS)}")
+    if not file.is_file():
+        told = f"{file} is a folder" if file.is_dir() else f"there is no file {file}"
+        raise ConfigError(told, "name a file that `whyrank export` wrote")
+    with file.open("rb") as opened:
+        begins = opened.read(len(_DATABASE))
+    if begins == _DATABASE:
+        raise ConfigError(f"{file} is a database, not an export", "`whyrank restore` takes a backup back")
+    return reader(file)
+
+
+class Importer:
+    """One import into a store: `write` stores a transaction's worth of changes, with vectors."""
+
+    def __init__(
+        self, store: Store, write: Callable[[Changes], None], pinboard: Pinboard, language: str, now: float
+    ) -> None:
+        self._store = store
+        self._write = write
+        self._pinboard = pinboard
+        self._language = language
+        self._now = now
+        self._seen: set[MemoryId] = set()
+        self._skipped: list[SkippedRecord] = []
+        self._bad: list[SkippedRecord] = []
+        self._files: dict[tuple[Scope, str], FileRecord] = {}
+        self._incomplete: set[tuple[Scope, str]] = set()
+
+    def run(self, items: Iterator[Item], scopes: frozenset[Scope], dry_run: bool, tick: Progress) -> Imported:
+        """Import all valid records into a store that knows these scopes; a dry run writes nothing."""
+        new = unchanged = 0
+        pins: list[Pin] = []
+        while batch := list(islice(items, _PER_TRANSACTION)):
+            self._bad += [SkippedRecord(one.line, "", one.wrong) for one in batch if one.holds is None]
+            pins += [one.holds for one in batch if isinstance(one.holds, Pin)]
+            records = [(one.line, one.holds) for one in batch if isinstance(one.holds, Record)]
+            scopes |= {record.memory.scope for _, record in records}
+            taken, same = self._new_among([pair for pair in records if self._is_first(*pair)], scopes)
+            unchanged += same
+            if taken and not dry_run:
+                self._write(self._changes(taken))
+            new += len(taken)
+            tick(new + unchanged, 0, "")
+        if not dry_run:
+            self._write_files()
+        known = {pin.key for pin in self._pinboard.pins(None)} if pins else set()
+        pinned = {pin.key: pin for pin in pins if pin.key not in known}
+        if pinned and not dry_run:
+            self._pinboard.take([*pinned.values()])
+        return Imported(new, unchanged, len(pinned), (*self._skipped,), (*self._bad,), scopes, dry_run)
+
+    def _is_first(self, line: int, record: Record) -> bool:
+        """Check that a memory id occurs for the first time in this file; a repetition is reported and skipped."""
+        if record.memory.id in self._seen:
+            self._skip(line, record, "the file holds it twice; the first one counts")
+            return False
+        self._seen.add(record.memory.id)
+        if record.file is not None:
+            self._files[record.file.scope, record.file.path] = record.file
+        return True
+
+    def _skip(self, line: int, record: Record, reason: str) -> None:
+        self._skipped.append(SkippedRecord(line, record.memory.id, reason))
+        if record.memory.source is not None:
+            self._incomplete.add((record.memory.scope, record.memory.source.path))
+
+    def _new_among(
+        self, wanted: Sequence[tuple[int, Record]], scopes: frozenset[Scope]
+    ) -> tuple[list[tuple[int, Record]], int]:
+        """Return the records the store lacks, and the number it holds unchanged; differing ones are skipped."""
+        known = self._store.get([record.memory.id for _, record in wanted], scopes)
+        new: list[tuple[int, Record]] = []
+        unchanged = 0
+        for line, record in wanted:
+            memory, held = record.memory, known.get(record.memory.id)
+            if held is None:
+                twin = self._twin(memory)
+                if twin is None:
+                    new.append((line, record))
+                else:
+                    self._skip(line, record, f"{twin.id} says the same already")
+            elif held.scope != memory.scope:
+                self._skip(line, record, f"its id belongs to {held.scope}")
+            elif _unrecalled(held) != _unrecalled(memory):
+                self._skip(line, record, "the store holds it already, with other content, which stays")
+            else:
+                unchanged += 1
+        return new, unchanged
+
+    def _twin(self, memory: Memory) -> Memory | None:
+        """Return a living fact of the store, but not of this file, with the text of a living fact of the file."""
+        where = Where(frozenset({memory.scope}), now=self._now)
+        if memory.kind != "fact" or not where.allows(memory):
+            return None
+        same = self._store.with_text(memory.text, memory.scope)
+        return next((one for one in same if one.id not in self._seen and where.allows(one)), None)
+
+    def _changes(self, taken: Sequence[tuple[int, Record]]) -> Changes:
+        replaced = {
+            one.memory.id: (one.memory.superseded_by, one.memory.superseded_at or 0.0)
+            for _, one in taken
+            if one.memory.superseded_by is not None
+        }
+        return Changes(
+            put=[entry_for(one.memory, self._language) for _, one in taken],
+            superseded=replaced,
+            history=[former for _, one in taken for former in one.formers],
+            keys=dict(self._keys(taken)),
+        )
+
+    def _keys(self, taken: Sequence[tuple[int, Record]]) -> Iterator[tuple[tuple[Scope, str], Written]]:
+        for line, (memory, _, keys, _) in taken:
+            for key, content in keys.items():
+                known = self._store.written(memory.scope, key)
+                if known is None:
+                    yield (memory.scope, key), Written(memory.id, content)
+                else:
+                    reason = f"it was imported without its key {key!r}, which belongs to {known.memory}"
+                    self._skipped.append(SkippedRecord(line, memory.id, reason))
+
+    def _write_files(self) -> None:
+        """Write the manifest of files whose chunks are all there, so that an ingest knows them as read."""
+        known = {scope: self._store.manifest(scope) for scope, _ in self._files}
+        files = [
+            file
+            for (scope, path), file in self._files.items()
+            if path not in known[scope] and (scope, path) not in self._incomplete
+        ]
+        if files:
+            self._store.write(Changes(files=files))
+
+
+def _unrecalled(memory: Memory) -> Memory:
+    """Return a memory apart from how often it was recalled, which each store counts for itself."""
+    return replace(memory, recalls=0, recalled=None)

@@ -1,0 +1,284 @@
+"""Embed memories that have no vector in a space; failures wait and are retried."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ..analysis.document import content_hash
+from ..errors import ProviderGarbage, ProviderRefused, SpaceMismatch
+from ..protocols import Changes, Embedder, Failure, Store, Vector
+from ..types.lifetimes import NEVER
+from ..types.vectors import lone_row, squares_of, unit_rows
+
+Progress = Callable[[int, int, str], None]
+Clock = Callable[[], float]
+
+PROVIDER = ""  # the hash of a provider's own failure
+
+# A slow model takes some seconds for so many: as much as may be lost when it is stopped.
+TEXTS_PER_TRANSACTION = 64
+# So many texts refused one after the other, and none taken: it is not the texts.
+REFUSALS_IN_A_ROW = 4
+# A provider that failed for a moment should be retried soon, one that fails for long less often.
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
+# A text that was refused is seldom taken soon after.
+FIRST_WAIT_FOR_A_TEXT_S, LONGEST_WAIT_FOR_A_TEXT_S = 60.0, 86_400.0
+REFUSALS_OF_EVERYBODY = frozenset({401, 402, 403, 404})  # the key, the account, the model
+_ERROR_LETTERS = 500
+NO_DIRECTION = "the embedder knows no part of the text"  # which is no failure, and no reason to retry
+
+
+class Embedded(NamedTuple):
+    """Result of embedding: counts of texts with and without a vector, and the provider's error, if any."""
+
+    space: str
+    embedded: int
+    without_vector: int
+    error: str = ""
+
+
+class Attempt(NamedTuple):
+    """Result of embedding some texts: vectors, failures by text, and the error that stopped it."""
+
+    vectors: Mapping[str, Vector] = {}
+    failures: Mapping[str, Failure | None] = {}
+    error: str = ""
+
+    @property
+    def wrong(self) -> str:
+        """Return the first error, or an empty text; a text without a direction is no error."""
+        failures = (failure for failure in self.failures.values() if failure and failure.next_try < NEVER)
+        return self.error or next((failure.error for failure in failures), "")
+
+
+class EmbeddedTexts(NamedTuple):
+    """Output of an embedder for texts, in parts, and the error that ended it."""
+
+    parts: Sequence[tuple[Sequence[str], object]]
+    error: Exception | None = None
+
+
+class Lack(NamedTuple):
+    """Texts without a vector, by hash, and earlier failures, the provider's own first."""
+
+    texts: Mapping[str, str]
+    failures: Sequence[Failure]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Embedding into one space of a store, by its embedder, with a clock and the dimension if it is known."""
+
+    store: Store
+    embedder: Embedder
+    clock: Clock = time.time
+    dimension: int | None = None
+
+    @property
+    def space(self) -> str:
+        """Return the space that is filled here."""
+        return self.embedder.fingerprint
+
+    def attempt(self, texts: Mapping[str, str]) -> Attempt:
+        """Embed texts in one batch, or one by one if it fails and the provider is not unavailable."""
+        if not texts:
+            return Attempt()
+        try:
+            return self._placed(texts, self._vectors(texts))
+        except Exception as error:  # whatever a provider throws, the texts must be stored
+            return self._after(error, texts)
+
+    def looked_into(self, texts: Mapping[str, str], given: EmbeddedTexts) -> Attempt:
+        """Do the same with an earlier output of the embedder; texts that it did not reach have no vector yet."""
+        vectors: dict[str, Vector] = {}
+        seen: set[str] = set()
+        try:
+            for hashes, rows in given.parts:
+                vectors |= self._looked_at({text_hash: texts[text_hash] for text_hash in hashes}, rows)
+                seen.update(hashes)
+            if given.error is not None:
+                raise given.error
+            return self._placed(texts, vectors)
+        except Exception as error:  # as above
+            rest = self._after(error, {text_hash: text for text_hash, text in texts.items() if text_hash not in seen})
+            done = self._placed(seen, vectors)
+            return Attempt({**vectors, **rest.vectors}, {**done.failures, **rest.failures}, rest.error)
+
+    def attempt_one(self, text: str) -> Vector | Attempt:
+        """Embed one text; its vector comes alone where it is fit to be stored as it is."""
+        try:
+            rows = self.embedder.documents([text])
+            row = lone_row(rows, self.dimension)
+            asked = {content_hash(text): text}
+            return self._placed(asked, self._looked_at(asked, rows)) if row is None else row
+        except Exception as error:  # as above
+            return self._after(error, {content_hash(text): text})
+
+    def _placed(self, asked: Iterable[str], vectors: Mapping[str, Vector]) -> Attempt:
+        """Record, for good, which of the embedded texts have no direction in this space."""
+        nowhere = [key for key in asked if key not in vectors]
+        now = self.clock() if nowhere else 0.0
+        return Attempt(vectors, {key: Failure(key, 1, NO_DIRECTION, now, NEVER) for key in nowhere})
+
+    def _after(self, error: Exception, texts: Mapping[str, str]) -> Attempt:
+        """Attribute a failure to a text or to the provider, and record it."""
+        known = {failure.hash: failure for failure in self.store.failures(self.space)}
+        return self._one_by_one(texts, known) if _is_about_a_text(error) else self._failed(PROVIDER, error, known)
+
+    def _one_by_one(self, texts: Mapping[str, str], known: Mapping[str, Failure]) -> Attempt:
+        """Find the failing texts; if none of the first few is accepted, the provider has failed."""
+        vectors: dict[str, Vector] = {}
+        failures: dict[str, Failure | None] = {}
+        taken = False
+        for text_hash, text in texts.items():
+            try:
+                done = self._placed([text_hash], self._vectors({text_hash: text}))
+                vectors, failures, taken = {**vectors, **done.vectors}, {**failures, **done.failures}, True
+            except Exception as error:  # as above
+                if not _is_about_a_text(error) or (not taken and len(failures) + 1 >= REFUSALS_IN_A_ROW):
+                    stopped = self._failed(PROVIDER, error, known)
+                    return Attempt(vectors, {**failures, **stopped.failures}, stopped.error)
+                failures |= self._failed(text_hash, error, known).failures
+        return Attempt(vectors, failures)
+
+    def _vectors(self, texts: Mapping[str, str]) -> dict[str, Vector]:
+        return self._looked_at(texts, self.embedder.documents(list(texts.values())))
+
+    def _looked_at(self, texts: Mapping[str, str], given: object) -> dict[str, Vector]:
+        """Validate the output of an embedder for texts; texts without a direction in this space are left out."""
+        try:
+            rows = unit_rows(given, len(texts), self.dimension or self.store.dimensions(self.space))
+        except (ValueError, TypeError) as error:
+            raise ProviderGarbage(str(error)) from error
+        return {key: row for key, row, square in zip(texts, rows, squares_of(rows), strict=True) if square}
+
+    def _failed(self, text_hash: str, error: Exception, known: Mapping[str, Failure]) -> Attempt:
+        """Write a failure down, with the moment of the next try."""
+        now, attempts = self.clock(), known[text_hash].attempts + 1 if text_hash in known else 1
+        said = (str(error) or type(error).__name__)[:_ERROR_LETTERS]
+        wait = max(_wait(attempts, text_hash), _asked_to_wait(error))
+        failure = Failure(text_hash, attempts, said, now, now + wait)
+        return Attempt(failures={text_hash: failure}, error=said if text_hash == PROVIDER else "")
+
+    def put_off(self, known: Sequence[Failure]) -> Failure | None:
+        """Return the provider's recent failure, as long as it should not be retried."""
+        failure = _of_the_provider(known)
+        return failure if failure is not None and failure.next_try > self.clock() else None
+
+    def failure(self) -> Failure | None:
+        """Return the provider's failure, as long as texts wait because of it."""
+        return _of_the_provider(self.store.failures(self.space))
+
+    def is_due(self) -> bool:
+        """Return whether a failed text or provider is due for a retry."""
+        return any(failure.next_try <= self.clock() for failure in self.store.failures(self.space))
+
+    def lack(self, changes: Changes) -> Lack:
+        """Return the texts to be stored that have no vector, and the failures of this space."""
+        texts = {entry.embed_hash: entry.embed_text for entry in changes.put}
+        with self.store.reading():
+            failures = self.store.failures(self.space)
+            known = self.store.known_vectors(texts, self.space) | changes.vectors.keys() | changes.failures.keys()
+            known |= {failure.hash for failure in failures if failure.next_try >= NEVER}
+            missing = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
+            return Lack(missing, [failure for failure in failures if failure.next_try < NEVER])
+
+    def store_with_vectors(self, changes: Changes, lack: Lack | None = None) -> Attempt:
+        """Embed new texts without a vector, then write all; texts that got none are stored and stay pending."""
+        missing, failures = lack or self.lack(changes)
+        failed = changes.failures.get(PROVIDER) or (self.put_off(failures) if missing else None)
+        return self.write(changes, Attempt(error=failed.error) if failed else self.attempt(missing))
+
+    def attempt_in_time(self, texts: Mapping[str, str]) -> Attempt:
+        """Embed texts unless the provider has failed a moment ago."""
+        put_off = self.put_off(self.store.failures(self.space)) if texts else None
+        return Attempt(error=put_off.error) if put_off else self.attempt(texts)
+
+    def write(self, changes: Changes, done: Attempt) -> Attempt:
+        """Write changes with their vectors, and return these; if the vectors do not fit, without them."""
+        vectors, failures = {**changes.vectors, **done.vectors}, {**changes.failures, **done.failures}
+        whole = replace(changes, space=self.space, vectors=vectors, failures=failures)
+        try:
+            self.store.write(whole)
+        except SpaceMismatch as error:
+            done = self._failed(PROVIDER, error, {})
+            self.store.write(replace(whole, vectors={}, failures=done.failures))
+            return done
+        return done._replace(vectors=vectors)
+
+    def fill(
+        self,
+        progress: Progress = lambda *_: None,
+        *,
+        most: int | None = None,
+        all_texts: bool = True,
+        again: bool = False,
+    ) -> Embedded:
+        """Embed pending texts in batches, each in its own transaction; if stopped, a new call resumes it.
+
+        Unless `all_texts` is set, failed texts wait until their retry is due; those without a direction are retried
+        only with `again`. A failing provider ends it.
+        """
+        made, left, after, total = 0, 0, 0, most
+        nowhere = 0 if again else self._nowhere()
+        due = None if again else (NEVER - 1 if all_texts else self.clock())
+        while most is None or made + left < most:
+            waiting = self.store.without_vector(self.space, TEXTS_PER_TRANSACTION, after, due)
+            if not waiting:
+                self._recover()
+                break
+            if total is None:  # which scans all memories, and mostly nothing is pending
+                total = self.store.status(self.space).without_vector
+            after = waiting[-1].place
+            texts = {one.hash: one.text for one in waiting}
+            done = self.write(Changes(), self.attempt(texts))
+            made, left = made + len(done.vectors), left + len(texts) - len(done.vectors)
+            progress(min(made, total), total, "")
+            if done.error:
+                return Embedded(self.space, made, max(left, self.store.status(self.space).without_vector), done.error)
+        return Embedded(self.space, made, left + nowhere)
+
+    def _nowhere(self) -> int:
+        """Count the memories of texts known to have no direction in this space."""
+        return sum(failure.memories for failure in self.store.failures(self.space) if failure.next_try >= NEVER)
+
+    def _recover(self) -> None:
+        """Nothing waits any more, so the provider's failure is over."""
+        if self.failure() is not None:
+            self.store.write(Changes(space=self.space, failures={PROVIDER: None}))
+
+
+def embed_all(store: Store, embedder: Embedder, progress: Progress, clock: Clock = time.time) -> Embedded:
+    """Embed whatever is missing in the embedder's space, vectors that are damaged among it."""
+    store.drop_damaged_vectors(embedder.fingerprint)
+    return Desk(store, embedder, clock).fill(progress, again=True)
+
+
+def _of_the_provider(failures: Sequence[Failure]) -> Failure | None:
+    return failures[0] if failures and failures[0].hash == PROVIDER else None
+
+
+def _is_about_a_text(error: Exception) -> bool:
+    """Return whether an error may concern one text, so that others may succeed."""
+    if isinstance(error, ProviderRefused):
+        return error.status not in REFUSALS_OF_EVERYBODY
+    return isinstance(error, ProviderGarbage)
+
+
+def _wait(attempts: int, text_hash: str) -> float:
+    first, longest = (
+        (FIRST_WAIT_S, LONGEST_WAIT_S)
+        if text_hash == PROVIDER
+        else (FIRST_WAIT_FOR_A_TEXT_S, LONGEST_WAIT_FOR_A_TEXT_S)
+    )
+    doublings = min(attempts - 1, 32)  # more would be no number a moment can be given in
+    return float(min(longest, first * 2**doublings))
+
+
+def _asked_to_wait(error: Exception) -> float:
+    """Return the seconds that a provider requested to wait, up to the longest wait."""
+    asked = getattr(error, "retry_after_s", None)
+    return min(float(asked), LONGEST_WAIT_S) if isinstance(asked, int | float) and asked > 0 else 0.0

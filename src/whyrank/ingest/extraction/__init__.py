@@ -1,0 +1,1 @@
+"""Facts extracted from files by a language model."""

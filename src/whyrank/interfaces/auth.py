@@ -1,0 +1,304 @@
+"""Authentication over HTTP: Host, Origin and token of a request, and the tenants of a server."""
+
+from __future__ import annotations
+
+import argparse
+import hmac
+import json
+import os
+import re
+import secrets
+import sys
+import tomllib
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..config import load as settings
+from ..engine.arguments import scope_of
+from ..engine.engine import check_store
+from ..errors import ConfigError, StoreError
+from ..ingest.paths import settled
+from .sanitize import visible
+
+BODY_SECONDS = 10.0  # for the body of a request to arrive whole
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_EVERYWHERE = frozenset({"", "0.0.0.0", "::"})  # addresses to listen on that no client uses as Host
+_TOKEN_BYTES = 32
+_PLACE = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(?P<port>\d{1,5}))?", re.ASCII)
+_PORTS = {"http": 80, "https": 443}  # that a browser leaves out of Host and Origin
+_ONCE = (b"host", b"origin", b"authorization")  # headers that identify the client and the server name
+LEAST_TOKEN_CHARACTERS = 16  # a shorter token can be guessed by brute force
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+
+class Refusal(NamedTuple):
+    """Refusal of a request: status, code, message and hint."""
+
+    status: int
+    code: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class AuthPolicy:
+    """Host names of a server, and the token it requires."""
+
+    hosts: frozenset[str]
+    token: str | None
+
+    def refusal(self, host: str | None, origin: str | None, authorization: str | None) -> Refusal | None:
+        """Return the refusal of a request with these headers; None if it is admitted."""
+        return self.foreign(host, origin) or self.stranger(authorization)
+
+    def foreign(self, host: str | None, origin: str | None) -> Refusal | None:
+        """Return the refusal of a foreign Host or Origin; None if both are the server's own."""
+        if _name(host or "") not in self.hosts:
+            return Refusal(421, "foreign-host", "this server does not answer to that Host", "ask for it by its address")
+        if origin is not None and not self._is_own(origin, host or ""):
+            return Refusal(403, "foreign-origin", "pages of that Origin may not ask this server", "leave Origin out")
+        return None
+
+    def stranger(self, authorization: str | None) -> Refusal | None:
+        """Return the refusal of a missing or wrong token; a server without a token admits every request."""
+        if self.token is None:
+            return None
+        kind, _, given = (authorization or "").partition(" ")
+        if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.token.encode()):
+            return Refusal(401, "token", "the token is missing or wrong", "send Authorization: Bearer TOKEN")
+        return None
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Compare scheme, name and port of Origin and Host: another port is another program's page.
+
+        The server itself speaks http; https comes from a proxy in front of it, under a name that is not loopback.
+        """
+        scheme, _, place = origin.partition("://")
+        name = _name(host)
+        if scheme not in _PORTS or (scheme == "https" and name in LOOPBACK):
+            return False
+        return _name(place) == name and _port(place, scheme) == _port(host, scheme)
+
+
+def auth_policy(host: str, others: Iterable[str], token: str | None) -> AuthPolicy:
+    """Return the policy of a server that listens on a host and has other names too."""
+    names = {name.lower().strip("[]") for name in (host, *others)} - _EVERYWHERE
+    return AuthPolicy(frozenset(names | set(LOOPBACK)), token)
+
+
+def repeated(headers: Iterable[tuple[bytes, bytes]]) -> Refusal | None:
+    """Refuse repeated Host, Origin or Authorization headers: parsers differ in which one they take."""
+    names = [name.lower() for name, _ in headers]
+    for name in _ONCE:
+        if names.count(name) > 1:
+            called = name.decode().title()
+            return Refusal(400, "bad-http", f"the request has several headers {called}", "send one")
+    return None
+
+
+def authenticated(apps: Sequence[tuple[AuthPolicy, App]]) -> App:
+    """Return an application that passes a request on to the first application whose policy admits it."""
+
+    async def ask(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        asked = (headers.get("host"), headers.get("origin"), headers.get("authorization"))
+        if (ambiguous := repeated(scope["headers"])) is not None:
+            await refuse(ambiguous, send)
+            return
+        # Every policy is checked, so that the response time does not reveal which of the tokens is nearly right.
+        refusals = [policy.refusal(*asked) for policy, _ in apps]
+        if None in refusals:
+            await apps[refusals.index(None)][1](scope, receive, send)
+        else:
+            await refuse(next(refusal for refusal in refusals if refusal is not None), send)
+
+    return ask
+
+
+async def refuse(refusal: Refusal, send: Send) -> None:
+    """Send a refusal as JSON."""
+    error = {"code": refusal.code, "message": refusal.message, "hint": refusal.hint}
+    body = json.dumps({"error": error, "format": 1}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _name(place: str) -> str | None:
+    """Return the name in `name:port`; None if the text has any other form."""
+    found = _PLACE.fullmatch(place)
+    return found["name"].strip("[]").lower() if found else None
+
+
+def _port(place: str, scheme: str) -> int:
+    found = _PLACE.fullmatch(place)
+    return int(found["port"]) if found and found["port"] else _PORTS[scheme]
+
+
+class AccessToken(NamedTuple):
+    """A token, and whether it is newly generated and therefore has to be printed."""
+
+    text: str
+    is_new: bool
+
+
+def token_from(file: str | None, given: str | None) -> AccessToken:
+    """Return the token of a file, else the one given, else a new one."""
+    if file is None and given is None:
+        return AccessToken(secrets.token_urlsafe(_TOKEN_BYTES), True)
+    text = given or ""
+    if file is not None:
+        try:
+            text = Path(file).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError, ValueError, RuntimeError) as error:
+            said = getattr(error, "strerror", None) or error
+            raise ConfigError(f"the token file {file} cannot be read: {said}", "name a file that holds it") from error
+    if len(text) < LEAST_TOKEN_CHARACTERS or not text.isascii() or not text.isprintable() or " " in text:
+        raise ConfigError(
+            "the token is no token", f"give {LEAST_TOKEN_CHARACTERS} letters and digits or more, without spaces"
+        )
+    return AccessToken(text, False)
+
+
+_KEYS = ("store", "token_file", "scopes", "multi_scope", "read_only")
+
+
+class Tenant(NamedTuple):
+    """One tenant of a server: name, store, token, visible scopes and permissions."""
+
+    name: str
+    store: Path
+    token: str | None
+    scopes: tuple[str, ...] = ()
+    is_multi_scope: bool = False
+    is_read_only: bool = False
+    files: Path | None = None  # folder from which files may be ingested, if any
+
+
+class ServedTenants(NamedTuple):
+    """Tenants of a server, and whether the only token is newly generated and has to be printed."""
+
+    tenants: list[Tenant]
+    is_new_token: bool
+
+
+def served_to(asked: argparse.Namespace) -> ServedTenants:
+    """Return the tenants of a server: those of the --tenants file, else one without a name."""
+    if asked.tenants is not None:
+        if any((asked.scope, asked.multi_scope, asked.read_only, asked.token_file, asked.store)):
+            raise ConfigError(
+                "--tenants says for each tenant what --store, --scope, --multi-scope, --read-only and --token-file say",
+                "give it without these",
+            )
+        return ServedTenants(tenants_in(asked.tenants), False)
+    token = token_from(asked.token_file, settings.token())
+    scopes = tuple(str(scope_of(scope)) for scope in asked.scope or ())
+    only = Tenant("", settings_of(asked).store, token.text, scopes, asked.multi_scope, asked.read_only)
+    return ServedTenants([only], token.is_new)
+
+
+def check_stores(whom: ServedTenants) -> None:
+    """Refuse paths that cannot be a store; a failing named tenant is reported, the others are served.
+
+    The folder of a named tenant's store is created: its path comes from a file, not from a hasty command line.
+    """
+    for one in whom.tenants:
+        try:
+            if one.name:
+                _make_folder(one.store.parent)
+            check_store(one.store)
+        except StoreError as error:
+            if not one.name:
+                raise
+            print(visible(f"whyrank: {one.name} cannot be served: {error}"), file=sys.stderr, flush=True)
+
+
+def _make_folder(place: Path) -> None:
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"there is no folder {place}, and none can be made: {error.strerror}", "make it") from error
+
+
+def settings_of(asked: argparse.Namespace) -> settings.Config:
+    """Return the settings for the arguments a server was started with."""
+    store = None if asked.store is None else str(settled(os.path.expanduser(asked.store)))
+    given = {"store": store, "embedding": asked.embedding}
+    return settings.load(given, workspace=Path(asked.workspace) if asked.workspace else None)
+
+
+def tenants_in(file: str) -> list[Tenant]:
+    """Read the tenants of a TOML file, a table each; paths are relative to its folder."""
+    path = Path(file).expanduser()
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", "name a TOML file with a table for each tenant") from error
+    folder = path.absolute().parent
+    tenants = [_tenant(name, table, folder) for name, table in tables.items()]
+    if not tenants:
+        raise ConfigError(f"{file} names no tenant", 'write a table for each: [alice], store = "…", token_file = "…"')
+    _refuse_shared([(one.name, one.token or "") for one in tenants], "token")
+    _refuse_shared([(one.name, str(one.store.resolve())) for one in tenants], "store")
+    secrets = [path, *(folder / table["token_file"] for table in tables.values())]
+    return [
+        one._replace(files=_files_of(one, [other.store for other in tenants if other != one] + secrets))
+        for one in tenants
+    ]
+
+
+def _files_of(tenant: Tenant, others: Sequence[Path]) -> Path | None:
+    """Return the folder of a tenant's files; None if another's store or a secret is in it."""
+    folder = settings.notes_of(tenant.store)
+    own = folder.resolve()
+    return None if any(other.resolve().is_relative_to(own) for other in others) else folder
+
+
+def _tenant(name: str, table: Any, folder: Path) -> Tenant:
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"{name} is no table", f"write [{name}] and its keys below: {', '.join(_KEYS)}")
+    for key in table:
+        if key not in _KEYS:
+            raise ConfigError(f"the tenant {name} has an unknown key {key!r}", f"the keys are {', '.join(_KEYS)}")
+    scopes = table.get("scopes", [])
+    if not isinstance(scopes, list) or not all(isinstance(scope, str) for scope in scopes):
+        raise ConfigError(f"the scopes of {name} are {scopes!r}", 'write a list: scopes = ["user:42"]')
+    return Tenant(
+        name,
+        settled(folder / _text(name, table, "store")),
+        token_from(str(folder / _text(name, table, "token_file")), None).text,
+        tuple(str(scope_of(scope)) for scope in scopes),
+        _yes(name, table, "multi_scope"),
+        _yes(name, table, "read_only"),
+    )
+
+
+def _text(name: str, table: Mapping[str, Any], key: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"the tenant {name} has no {key}", f'write {key} = "a path"')
+    return value
+
+
+def _yes(name: str, table: Mapping[str, Any], key: str) -> bool:
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        raise ConfigError(f"{key} of {name} is {value!r}", "write true or false")
+    return value
+
+
+def _refuse_shared(owned: Sequence[tuple[str, str]], what: str) -> None:
+    """Refuse tenants that share a token or a store: one would see the memories of the other."""
+    owners: dict[str, str] = {}
+    for name, thing in owned:
+        if thing in owners:
+            raise ConfigError(f"{owners[thing]} and {name} have the same {what}", f"give each a {what} of its own")
+        owners[thing] = name

@@ -1,1 +1,0 @@
-"""What users may type, family by family, and the help that teaches it."""

@@ -1,1 +1,0 @@
-"""Pages people look at: one file each, nothing fetched, nothing run."""

@@ -1,0 +1,427 @@
+"""Protocols of the store, the embedder, the reranker and the language model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from .types.columns import MemoryId
+from .types.memory import USUAL_IMPORTANCE, Former, Memory, Order, Scope
+from .types.names import NameProbe
+from .types.query import ONCE, Join, Repeats, Run, Signal, Statistics, Where
+from .types.results import Held
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+else:
+    Vector = object
+
+
+LACKING = "vectors-missing"  # the notice of an answer where memories have no vector yet
+ALTERED = "damaged-text"  # the notice of an answer that shows a text which is not the one that was stored
+UNREADABLE = "facts-damaged"  # the notice of a run where facts cannot be read any more
+SortingKey = tuple[object, ...]  # position of a memory in a list of some order; later ones have a greater key
+UNKNOWN_READER = 0  # earlier than all that are known
+
+
+class Name(NamedTuple):
+    """One name of a memory: as written, its key, its words, and how specific a path it is (0 for no path)."""
+
+    text: str
+    key: str
+    words: tuple[str, ...]
+    specificity: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Memory ready to be stored: analysed, named and fingerprinted outside any transaction.
+
+    `embed_text` is `embedded_text` of the memory. `letters` is true for a language whose words are also matched by the
+    letters inside them; `marks` are its date words, speaker and language; `language` is that of texts that do not show
+    theirs; `reader` is the version of the analyzer that tokenized its text.
+    """
+
+    memory: Memory
+    tokens: tuple[str, ...]
+    names: tuple[Name, ...]
+    embed_text: str
+    embed_hash: str
+    letters: bool = False
+    marks: tuple[str, ...] = ()
+    language: str = ""
+    reader: int = UNKNOWN_READER
+
+
+class FileRecord(NamedTuple):
+    """Manifest row of an ingested file, so that an unchanged one costs a stat."""
+
+    path: str
+    scope: Scope
+    size: int
+    mtime_ns: int
+    content_hash: str
+
+
+class Written(NamedTuple):
+    """Result of a write with an idempotency key: the memory, and a fingerprint of the written content."""
+
+    memory: MemoryId
+    content: str
+
+
+class Arrival(NamedTuple):
+    """New fact to store: with a vector if it has one, the idempotency key and its result.
+
+    `note` is a name with the text stored under it when the vector was made.
+    """
+
+    memory: Memory
+    language: str = ""
+    space: str = ""
+    vector: Vector | None = None
+    key: tuple[str, Written] | None = None
+    note: tuple[str, str] | None = None
+
+
+class Recall(NamedTuple):
+    """Use of a memory at a moment, with its new expiry; None leaves the expiry."""
+
+    memory: MemoryId
+    at: float
+    expires: float | None = None
+
+
+class Waiting(NamedTuple):
+    """A text that has no vector in a space, and its place: one goes on after it."""
+
+    hash: str
+    text: str
+    place: int
+
+
+class Failure(NamedTuple):
+    """Reason why a text has no vector yet, or (where the hash is empty) why the whole provider gives none."""
+
+    hash: str
+    attempts: int
+    error: str
+    failed: float
+    next_try: float
+    memories: int = 1  # that hold the text and are visible to the caller
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes of one transaction: all of them are applied, or none.
+
+    A memory that is put again under its id keeps its recalls and its successor, unless `superseded` changes it: a pair
+    of successor and moment, or None to restore it, which ends its successor's claim. A cycle is refused. In `revised`
+    memories only fields change that no index reads (`analysis.entries`); a missing one raises StoreChanged. Of
+    `replace_files` only the memories that are put stay; `renamed` maps old ids that continue to new ones.
+
+    Optimistic concurrency: `basis` holds memories as they were when the change was computed, None for one that did not
+    exist, and `noted` a note. If one has changed since, or would duplicate the text of a fact in its scope,
+    StoreChanged is raised. `clear` empties scopes, files and keys included. `prune` removes memories expired by a
+    moment; those that they replaced stay replaced, while those replaced by a removed memory are restored. A key in
+    `keys` that belongs to other content is refused. `purge` leaves nothing in indexes. `failures` are by the hash of
+    the text, None where one is over, as by a vector.
+    """
+
+    put: Sequence[Entry] = ()
+    revised: Sequence[Memory] = ()
+    remove: Sequence[MemoryId] = ()
+    replace_files: Sequence[tuple[Scope, str]] = ()
+    renamed: Mapping[MemoryId, MemoryId] = field(default_factory=dict)
+    files: Sequence[FileRecord] = ()
+    forget_files: Sequence[tuple[Scope, str]] = ()
+    superseded: Mapping[MemoryId, tuple[MemoryId, float] | None] = field(default_factory=dict)
+    space: str = ""
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    basis: Mapping[MemoryId, Memory | None] = field(default_factory=dict)
+    noted: tuple[str, str] | None = None
+    history: Sequence[Former] = ()
+    keys: Mapping[tuple[Scope, str], Written] = field(default_factory=dict)
+    recalled: Sequence[Recall] = ()
+    prune: Mapping[MemoryId, float] = field(default_factory=dict)
+    clear: Sequence[Scope] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
+    drop_notes: Sequence[str] = ()
+    purge: bool = False
+    failures: Mapping[str, Failure | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """Statistics of a store, or of the part visible to some scopes; the file size is not divided by scope."""
+
+    location: str
+    schema: int
+    keyword_index: str
+    memories: int
+    files: int
+    scopes: Mapping[str, int]
+    spaces: Mapping[str, int]
+    without_vector: int
+    bytes: int | None
+    engine: str
+    free_bytes: int | None = field(default=None, compare=False)  # on the disk, shared with other programs
+    ballast_bytes: int | None = None  # kept beside it, to be given up when the disk is full
+    caches: Mapping[str, int] = field(
+        default_factory=dict, compare=False
+    )  # bytes held by each; none where only some scopes are counted
+
+
+class Store(Protocol):
+    """Storage of memories; every run filters by `where` before it cuts."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Hold one consistent view for all reads inside the block."""
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether the opened file is still the one under its name; if not, every call is refused."""
+
+    def aborting(self, moment: float) -> AbstractContextManager[None]:
+        """Abort this thread's reads in the block with StoreTimeout once `time.monotonic()` passes a moment."""
+
+    def take_in(self, arrival: Arrival) -> bool:
+        """Store one new fact; return only when it is durable, and every later read finds it.
+
+        Return False, and store nothing, where `write` must decide: the id, the text in its scope or the key is known,
+        something claims to have replaced it, its vector does not fit the space or is the first there, the space has
+        failures, or the note has another text.
+        """
+
+    def write(self, changes: Changes) -> None:
+        """Apply changes in one transaction; return only when they are durable."""
+
+    def settle(self, scopes: Iterable[Scope]) -> None:
+        """Run maintenance after many writes to these scopes, so that searches need not do it."""
+
+    def get(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, Memory]:
+        """Return those of these memories that are visible to the scopes."""
+
+    def held(self, ids: Iterable[MemoryId], scopes: frozenset[Scope]) -> Mapping[MemoryId, Held]:
+        """Return the same as `get`, read lazily from the present state."""
+
+    def browse(
+        self, where: Where, limit: int, offset: int = 0, order: Order = "place", after: SortingKey | None = None
+    ) -> list[Memory]:
+        """Return memories in the order of their content keys, or the latest, weightiest, most recalled first.
+
+        With `after`, those behind this position in the order, whether a memory is still there or not.
+        """
+
+    def each(self, where: Where) -> Iterator[Memory]:
+        """Yield memories in the order of their content keys, without holding them all."""
+
+    def with_text(self, text: str, scope: Scope) -> list[Memory]:
+        """Return the facts of one scope with the same text, ignoring case and white space."""
+
+    def written(self, scope: Scope, key: str) -> Written | None:
+        """Return the result of a write with an idempotency key in the scope, if there was one."""
+
+    def keys(self, scope: Scope) -> dict[str, Written]:
+        """Return the results of all writes with idempotency keys in the scope, by key."""
+
+    def history(self, ids: Sequence[MemoryId], scopes: frozenset[Scope]) -> dict[MemoryId, list[Former]]:
+        """Return the earlier states of those of these memories that changed and are visible, oldest first."""
+
+    def sample(self, where: Where, count: int) -> list[Memory]:
+        """Return up to `count` memories from all over; the same memories in any store give the same choice."""
+
+    def keyword(
+        self, terms: Sequence[str], where: Where, limit: int | None, join: Join = "or", repeats: Repeats = ONCE
+    ) -> Run:
+        """Return the best by word score, up to `limit` sources (None: all); `repeats` change no coverage."""
+
+    def beginning(self, beginning: str, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Return visible terms with this prefix, accents or none, and the number of memories that hold each."""
+
+    def spelled(self, plain: Collection[str], scopes: frozenset[Scope]) -> Mapping[str, tuple[str, ...]]:
+        """Return terms that are or were visible and equal these without accents (`by_plain_spelling`)."""
+
+    def readers(self, scopes: frozenset[Scope]) -> Mapping[int, int]:
+        """Count the visible memories by the version of the analyzer that tokenized them."""
+
+    def read_before(self, reader: int, limit: int) -> list[Memory]:
+        """Return up to `limit` memories of any scope that an earlier analyzer tokenized."""
+
+    def passing(self, ids: Iterable[MemoryId], where: Where) -> set[MemoryId]:
+        """Return those of these memories that may answer, by every filter."""
+
+    def nearest(self, vector: Vector, space: str, where: Where, limit: int | None) -> Run:
+        """Return the nearest memories by cosine, up to `limit` distinct sources; None for all."""
+
+    def named(self, probe: NameProbe, where: Where, limit: int) -> Run:
+        """Propose memories whose names are related to the query."""
+
+    def score(
+        self,
+        ids: Collection[MemoryId],
+        terms: Sequence[str],
+        vector: Vector | None,
+        space: str,
+        where: Where,
+        repeats: Repeats = ONCE,
+    ) -> list[Signal]:
+        """Score the given candidates by every signal, listed by its run or not."""
+
+    def languages(self, scopes: frozenset[Scope]) -> Mapping[str, int]:
+        """Count the visible memories by the language they show; those that show none are not counted."""
+
+    def in_other_languages(
+        self, ids: Collection[MemoryId], language: str, scopes: frozenset[Scope]
+    ) -> dict[MemoryId, str]:
+        """Return those of these memories that are visible and show another language, each with its own."""
+
+    def last_positions(self, sessions: Collection[tuple[Scope, str]]) -> dict[tuple[Scope, str], int]:
+        """Return the position of the last turn of each of these sessions."""
+
+    def vectors(self, ids: Sequence[MemoryId], space: str, scopes: frozenset[Scope]) -> dict[MemoryId, Vector]:
+        """Return the unit vectors `nearest` compares, of these memories that are visible and have one."""
+
+    def statistics(self, terms: Iterable[str], scopes: frozenset[Scope]) -> Statistics:
+        """Return the term statistics of the visible memories."""
+
+    def spaces(self) -> dict[str, int]:
+        """Count the vectors of each embedding space."""
+
+    def known_vectors(self, hashes: Iterable[str], space: str) -> set[str]:
+        """Return those of these embedded texts that already have a vector in the space."""
+
+    def without_vector(self, space: str, limit: int, after: int = 0, due: float | None = None) -> list[Waiting]:
+        """Return up to `limit` texts behind a place that need a vector, without those to retry after `due`."""
+
+    def failures(self, space: str, scopes: frozenset[Scope] | None = None) -> list[Failure]:
+        """Return the embedding failures of these scopes in a space, the provider's own failure first."""
+
+    def dimensions(self, space: str) -> int | None:
+        """Return the dimension of the space's vectors, if it ever held one."""
+
+    def drop_space(self, space: str) -> int:
+        """Delete all vectors of a space and all its other records; return the number of vectors."""
+
+    def manifest(self, scope: Scope) -> dict[str, FileRecord]:
+        """Return the files ingested into a scope, by path."""
+
+    def drop_damaged_vectors(self, space: str) -> int:
+        """Delete vectors that fail their checksum, so that they are made again; return how many."""
+
+    def chunks_of(self, scope: Scope, path: str) -> dict[MemoryId, str]:
+        """Return the chunks of one file: id and hash of the embedded text."""
+
+    def note(self, name: str) -> str | None:
+        """Return the text of a note, if there is one."""
+
+    def notes(self, prefix: str = "") -> dict[str, str]:
+        """Return all texts that are kept under names that begin so, by name."""
+
+    def put_note(self, name: str, text: str) -> None:
+        """Keep a text under a name, in place of the one before; return only when it is durable."""
+
+    def swap_note(self, name: str, before: str | None, after: str) -> bool:
+        """Replace a note's text only if it still equals `before`; return whether it did (compare-and-swap)."""
+
+    def status(self, space: str, scopes: frozenset[Scope] | None = None) -> StoreStatus:
+        """Count the contents of the store, or of the part visible to these scopes."""
+
+    def purge(self) -> tuple[str, ...]:
+        """Erase every byte of removed content from all files; return the places that may still hold some."""
+
+    def close(self) -> None:
+        """Release the store."""
+
+
+class Thresholds(NamedTuple):
+    """Evidence (of cosine and coverage) from which a result is worth showing, and is convincing."""
+
+    weak: float
+    found: float
+
+
+class Embedder(Protocol):
+    """Embedder of texts as unit vectors, thread-safe, with the weight of its vote per language."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Name the space: provider, model, revision, dimension and prompts."""
+
+    def weight(self, language: str) -> float:
+        """Return the weight of its vote in a language, against 1 minus it for keywords; 0 disables it."""
+
+    @property
+    def floor(self) -> float | None:
+        """Return the cosine of unrelated texts, from which its vote counts; None: calibration measures it."""
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Return the languages the model supports, as ISO 639-1 codes; none if they are unknown."""
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Return the model's default thresholds of evidence, for stores that are not calibrated."""
+
+    def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one unit vector per text; a text without direction gets a zero row."""
+
+    def query(self, text: str) -> Vector:
+        """Return the unit vector of a question, or zeros if it has no direction."""
+
+
+class Reranker(Protocol):
+    """Scorer that reads a query and texts together and rates each text; its repr is in the trail."""
+
+    def scores(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return one finite number for each text; higher is better, and only their order matters."""
+
+
+class Message(NamedTuple):
+    """One message to a language model; the role is system, user or assistant."""
+
+    role: str
+    text: str
+
+
+class Completion(NamedTuple):
+    """Answer of a language model, with the token counts it reports (0 if it reports none)."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Llm(Protocol):
+    """Answers messages; whatever goes wrong is a ProviderError."""
+
+    @property
+    def model(self) -> str:
+        """Name the model, for reports and trails."""
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, object] | None = None,
+        max_tokens: int | None = None,
+        timeout_s: float | None = None,
+    ) -> Completion:
+        """Return the model's answer; a schema requests JSON of that shape where the server can enforce it."""
+
+
+def sorting_key(memory: Memory, order: Order) -> SortingKey:
+    """Return the sort key of a memory in a list of this order."""
+    first: dict[Order, tuple[float, ...]] = {
+        "place": (),
+        "created": (-memory.created,),
+        "date": (memory.date is None, -(memory.date or 0.0)),
+        "importance": (-(memory.importance or USUAL_IMPORTANCE),),
+        "recalls": (-memory.recalls,),
+    }
+    return (*first[order], *memory.content_key)

@@ -1,0 +1,1 @@
+"""Embedders, language models and rerankers, and the transport to them."""

@@ -1,0 +1,387 @@
+"""Resolve a query against the store: known terms, spellings, corrections, names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
+from string import ascii_lowercase
+
+from ..analysis.accents import by_plain_spelling, may_hold_umlauts, typed_as, typed_beginning
+from ..analysis.document import searchable_text
+from ..analysis.names import plainly
+from ..analysis.normalize import fold
+from ..analysis.query import analyse, long_terms
+from ..analysis.query_parser import asked_for, other_terms
+from ..analysis.query_terms import MAX_READINGS, MEMORY_FIELDS, MOST_JOINED, is_said
+from ..analysis.stemming import foreign_spellings, foreign_stems_beginning, stems
+from ..analysis.stopwords import STOP_WORDS
+from ..analysis.tokenizer import foreign_stems, german_stems, words_meaning
+from ..protocols import Store
+from ..types.columns import Candidate, MemoryId
+from ..types.expressions import (
+    Begins,
+    Expression,
+    Holds,
+    Leaf,
+    Says,
+    is_several,
+    label_of,
+    meant,
+    refusal,
+    rewritten,
+    several,
+    spelled,
+    spellings,
+    wanted,
+)
+from ..types.memory import Memory, Notice, Scope
+from ..types.query import Analysis, Query, Run, Where
+
+_MOST_WHOLES = 16  # that begin with the same words, the most frequent
+
+
+def with_further_joints(term: str, store: Store, scopes: frozenset[Scope]) -> str:
+    """Return the term of a phrase, extended to texts where its last words begin a joined word."""
+    known = meant(term)
+    phrase = next((reading for reading in known if " " in reading), None)
+    if phrase is None:
+        return term
+    further = [reading for reading in _further(phrase.split(" "), store, scopes) if reading not in known]
+    return several(label_of(term), [*known, *further][:MAX_READINGS]) if further else term
+
+
+def _further(words: list[str], store: Store, scopes: frozenset[Scope]) -> Iterator[str]:
+    for start in range(max(1, len(words) - MOST_JOINED + 1), len(words)):
+        joined = "".join(words[start:])
+        found = {whole: count for whole, count in store.beginning(joined, scopes).items() if whole != joined}
+        for whole in sorted(found, key=lambda one: (-found[one], one))[:_MOST_WHOLES]:
+            yield " ".join([*words[:start], whole, *words[start:]])
+
+
+_MOST_OF_A_WORD = 8  # other spellings
+_MOST_OF_A_PHRASE = 16  # ways to write it with those of its words
+
+Others = Mapping[str, Sequence[str]]
+
+
+def in_other_spellings(
+    terms: Sequence[str],
+    frequency: Mapping[str, int],
+    store: Store,
+    scopes: frozenset[Scope],
+    stems: Others,
+) -> dict[str, str]:
+    """Return the terms that memories hold in other spellings too, or only in those, each with all of them.
+
+    `stems` maps a token to its stems in other languages; one of these alone needs no other spelling.
+    """
+    others = _living(_others(_tokens(terms), store, scopes, stems), store, scopes)
+    if not others:
+        return {}
+    written = {term: found for term in terms if (found := list(_written(term, others)))}
+    known = store.statistics({one for found in written.values() for one in found}, scopes).frequency
+    living = {term: [one for one in found if known[one]] for term, found in written.items()}
+    return {
+        term: spelled(term, found, frequency[term] > 0)
+        for term, found in living.items()
+        if found and (frequency[term] or len(found) > 1 or found[0] not in stems.get(term, ()))
+    }
+
+
+def _tokens(terms: Sequence[str]) -> Sequence[str]:
+    if " " not in (together := "".join(terms)) and not is_several(together):
+        return terms  # as most questions
+    return [*dict.fromkeys(token for term in terms for one in meant(term) for token in one.split(" "))]
+
+
+def _others(tokens: Sequence[str], store: Store, scopes: frozenset[Scope], stems: Others) -> Others:
+    """Return the other spellings that tokens may have in memories; some may occur in none any more."""
+    if not stems and "".join(tokens).isascii():  # as most questions: every token equals its typed form
+        accented = store.spelled(tokens, scopes)
+        return {token: accented[token] for token in tokens if token in accented} if accented else {}
+    typed = {token: (*typed_as(token), *stems.get(token, ())) for token in tokens}
+    accented = store.spelled([plain for words in typed.values() for plain in words], scopes)
+    found = {token: _alike(token, words, accented) for token, words in typed.items()}
+    return {token: others for token, others in found.items() if others}
+
+
+def _living(others: Others, store: Store, scopes: frozenset[Scope]) -> Others:
+    """Return the spellings that most memories have, of those that any has."""
+    if not others:
+        return {}
+    known = store.statistics({word for words in others.values() for word in words}, scopes).frequency
+    often = {token: sorted(filter(known.get, words), key=lambda word: -known[word]) for token, words in others.items()}
+    return {token: words[:_MOST_OF_A_WORD] for token, words in often.items() if words}
+
+
+def _alike(token: str, typed: Iterable[str], accented: Mapping[str, tuple[str, ...]]) -> Sequence[str]:
+    """Return the other spellings of a token in texts: as it is typed, and with accents."""
+    words = dict.fromkeys(word for plain in typed for word in (plain, *accented.get(plain, ())))
+    words.pop(token, None)
+    return [*words]
+
+
+def _written(term: str, others: Others) -> Iterable[str]:
+    """Return the other ways to write a term: with any of its words in another spelling."""
+    known = meant(term)
+    found: dict[str, None] = {}
+    for one in known:
+        words = one.split(" ")
+        if any(word in others for word in words):
+            ways = product(*((word, *others.get(word, ())) for word in words))
+            found |= dict.fromkeys(" ".join(way) for way in islice(ways, 1, _MOST_OF_A_PHRASE + 1))
+    return [one for one in found if one not in known and one != label_of(term)]
+
+
+NOTHING_TO_RANK_BY = Notice(
+    "nothing-to-rank-by",
+    "the query says which memories may answer, but no word to rank them by: add one, or see `whyrank list`",
+)
+MAX_WORDS = 1_024  # that a prefix expands to, the most frequent; more of them do not discriminate
+
+
+@dataclass(frozen=True)
+class ResolvedQuery:
+    """A query as it was understood; in the advanced syntax with the expression that memories must satisfy."""
+
+    query: Query
+    analysis: Analysis
+    expression: Expression | None = None
+
+    def in_long_words(self, language: str) -> ResolvedQuery:
+        """Return the same question without the words that are too short to be searched."""
+        terms = long_terms(self.analysis.terms, self.analysis.text, language)
+        return replace(self, analysis=replace(self.analysis, terms=terms))
+
+
+def understood(query: Query, language: str) -> ResolvedQuery:
+    """Read a query; only the advanced syntax can be written wrongly."""
+    moment = query.where.moment
+    if query.syntax == "plain":
+        return ResolvedQuery(query, analyse(query.text, language, moment))
+    asked = asked_for(query.text, language, moment)
+    return ResolvedQuery(query, asked.analysis, asked.expression)
+
+
+def settled(question: ResolvedQuery, store: Store, language: str) -> ResolvedQuery:
+    """Resolve terms against the store; the expression becomes a filter, its positive terms are searched."""
+    scopes = question.query.where.scopes
+    if question.expression is None:
+        terms = tuple(with_further_joints(term, store, scopes) for term in question.analysis.terms)
+        is_settled = terms == question.analysis.terms  # as terms nearly always are
+        return question if is_settled else replace(question, analysis=replace(question.analysis, terms=terms))
+    settling = _Settling(store, scopes, language, question.analysis.language)
+    expression = rewritten(question.expression, settling.leaf)
+    positive = [leaf.term for leaf in wanted(expression) if isinstance(leaf, Holds)]
+    named = [term for term in question.analysis.terms if term not in settling.replaced]
+    terms = tuple(dict.fromkeys((*positive, *named)))
+    said = (*question.analysis.notices, *settling.notices, *(() if terms else (NOTHING_TO_RANK_BY,)))
+    analysis = replace(question.analysis, terms=terms, notices=said)
+    where = replace(question.query.where, matching=expression)
+    return ResolvedQuery(replace(question.query, where=where), analysis, expression)
+
+
+class _Settling:
+    """Resolution of one expression to terms that the store holds."""
+
+    def __init__(self, store: Store, scopes: frozenset[Scope], language: str, spoken: str) -> None:
+        self._store = store
+        self._scopes = scopes
+        self._language = language
+        self._spoken = spoken
+        self.notices: list[Notice] = []
+        self.replaced: set[str] = set()
+
+    def leaf(self, leaf: Leaf) -> Expression:
+        """Return a leaf as stores understand it."""
+        match leaf:
+            case Begins():
+                return Holds(leaf.asked, self._beginning(leaf))
+            case Holds():
+                self.replaced.add(leaf.term)
+                term = with_further_joints(self._known(leaf), self._store, self._scopes)
+                return replace(leaf, term=self._spelled(term, leaf.asked))
+            case _:
+                return leaf
+
+    def _beginning(self, leaf: Begins) -> str:
+        """Return the terms that words with a beginning are known by, as one."""
+        found = self._written(leaf.spellings, leaf.stems)
+        if not found:
+            start, spoken = leaf.beginning, self._spoken
+            found = self._written(foreign_spellings(start, spoken), foreign_stems_beginning(start, spoken))
+        terms = sorted(found, key=lambda term: (-found[term], term))
+        if len(terms) > MAX_WORDS:
+            message = f"{leaf.asked} begins {len(terms)} words; only the {MAX_WORDS} most frequent were looked for"
+            self.notices.append(Notice("beginning-cut", message))
+        if not terms:
+            self.notices.append(Notice("beginning-unknown", f"no word in these memories begins with {leaf.beginning}"))
+        terms = terms[:MAX_WORDS]
+        unlike = [term for term in terms if not term.startswith(leaf.beginning)]
+        typed = typed_beginning(by_plain_spelling(unlike), leaf.beginning)
+        others = [term for term in terms if term in typed]
+        asked = several(leaf.asked, (term for term in terms if term not in typed))
+        return spelled(asked, others, is_known=len(others) < len(terms)) if others else asked
+
+    def _written(self, spellings: Sequence[str], stems: Sequence[str]) -> dict[str, int]:
+        """Return the indexed terms with one of these prefixes or stems, with their frequencies."""
+        found: dict[str, int] = {}
+        for spelling in spellings:
+            found |= self._store.beginning(spelling, self._scopes)
+        return found | self._frequent(stems)
+
+    def _known(self, leaf: Holds) -> str:
+        """Return the term of a word or phrase in a stemming that is indexed, if the query's own is not."""
+        if self._frequent([leaf.term]):
+            return leaf.term
+        others = self._frequent(other_terms(leaf, self._language))
+        if others and may_hold_umlauts(leaf.term):
+            umlauts = self._frequent(foreign_stems(leaf.asked, self._language).get(leaf.term, ()))
+            if len(umlauts) > 1:
+                return spelled(leaf.term, sorted(umlauts, key=lambda term: -umlauts[term]), is_known=False)
+        return max(others, key=lambda term: others[term]) if others else leaf.term
+
+    def _spelled(self, term: str, asked: str) -> str:
+        """Return a term extended by its other spellings, where memories have these."""
+        frequency = self._store.statistics([term], self._scopes).frequency
+        stems = german_stems(asked, self._spoken, self._language)
+        return in_other_spellings([term], frequency, self._store, self._scopes, stems).get(term, term)
+
+    def _frequent(self, terms: Sequence[str]) -> dict[str, int]:
+        frequency = self._store.statistics(terms, self._scopes).frequency
+        return {term: frequency[term] for term in terms if frequency[term]}
+
+
+def mismatch(store: Store, query: Query, memory: Memory) -> str | None:
+    """Return the reason why a resolved query excludes a memory, as far as only the store can decide it."""
+    where = query.where
+    if where.language is not None and not store.passing([memory.id], replace(where, matching=None)):
+        return f"not in the language {where.language}"
+    if where.matching is None:
+        return None
+
+    def is_true(leaf: Leaf) -> bool:
+        if isinstance(leaf, Says):
+            return is_said(leaf, MEMORY_FIELDS[leaf.field](memory))
+        return bool(store.passing([memory.id], replace(where, matching=leaf)))
+
+    return refusal(where.matching, is_true)
+
+
+_NAMED_OTHERWISE = 20  # memories that hold other spellings whose names are compared
+
+
+def also_proposed(runs: Sequence[Run], further: Iterable[MemoryId]) -> tuple[Run, ...]:
+    """Return runs of which that of names lists further memories, behind its own."""
+    return tuple(_behind(run, further) if run.name == "name" else run for run in runs)
+
+
+def _behind(names: Run, further: Iterable[MemoryId]) -> Run:
+    known = {*names.ids}
+    new = [Candidate(identity, 0.0) for identity in dict.fromkeys(further) if identity not in known]
+    return Run(names.name, (*names.candidates, *new), names.notices) if new else names
+
+
+def with_accented_names(runs: tuple[Run, ...], analysis: Analysis, store: Store, where: Where) -> tuple[Run, ...]:
+    """Add candidates to the name run whose names differ from the query in accents alone.
+
+    Names are indexed as they are written. Those that the query writes without accents are in the texts that hold other
+    spellings of its words, those that it writes with accents under its spelling without.
+    """
+    named = [store.named(probe, where, _NAMED_OTHERWISE) for probe in plainly(analysis.probe)]
+    further = [identity for run in named for identity in run.ids]
+    if may_hold_umlauts(analysis.probe.key) or any(spellings(term)[1] for term in analysis.terms):
+        further += [identity for run in runs if run.name == "keyword" for identity in islice(run.ids, _NAMED_OTHERWISE)]
+    return also_proposed(runs, further) if further else runs
+
+
+SHORTEST_CORRECTED = 5  # letters; shorter words have too many neighbours …
+LONGEST_CORRECTED = 40  # … and the edits of longer ones cost the square of their letters
+LONG_WORD = 10  # letters; words so long have few neighbours, however one letter is changed
+LONG_STEM = 8  # letters; stems so long belong to words of one meaning
+MOST_CORRECTED = 8  # words of one question; each costs a comparison with some hundred words
+_STEMS_LOOKED_AT = 4  # of those one edit away, the most frequent
+_MEMORIES_LOOKED_AT = 8  # that hold a stem, read for the words they write
+_MOST_HASHES = 4  # that begin alike
+_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
+_HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,}")
+_WORD = re.compile(r"\w+")
+
+Edits = Mapping[str, Sequence[str]]
+
+
+def corrected(
+    unknown: Sequence[str], analysis: Analysis, store: Store, scopes: frozenset[Scope], language: str
+) -> tuple[dict[str, str], tuple[Notice, ...]]:
+    """Return terms that no memory holds with their corrections, and the notices about them."""
+    typed = {term: _typed(term, analysis, language) for term in unknown[:MOST_CORRECTED]}
+    ways = {term: [*_written_otherwise(word, term)] for term, word in typed.items()}
+    edits = {term: _one_edit_away(word, analysis.language) if word else {} for term, word in typed.items()}
+    asked = {one for found in (*ways.values(), *edits.values()) for one in found}
+    known = store.statistics(sorted(asked), scopes).frequency if asked else {}
+    terms: dict[str, str] = {}
+    notices: list[Notice] = []
+    for term, word in typed.items():
+        same = _begun_with(term, store, scopes) or [way for way in ways[term] if known[way]]
+        if same:
+            terms[term] = spelled(term, same, is_known=False)
+            continue
+        frequent = sorted(filter(known.get, edits[term]), key=lambda stem: (-known[stem], stem))[:_STEMS_LOOKED_AT]
+        written = ((stem, _written_words(stem, edits[term][stem], store, scopes)) for stem in frequent)
+        meant, shown = next((found for found in written if found[1]), ("", ""))
+        if meant:
+            terms[term] = spelled(term, [meant], is_known=True)
+            notices.append(_did_you_mean(word, shown))
+    return terms, tuple(notices)
+
+
+def _typed(term: str, analysis: Analysis, language: str) -> str:
+    """Return the word that a term was typed as, folded, if it is one that may be mistyped; else nothing."""
+    words = words_meaning(term, analysis.text, language) if term.isalpha() else ()
+    word = words[0].lower() if len(words) == 1 else ""
+    return word if word.isalpha() and SHORTEST_CORRECTED <= len(word) <= LONGEST_CORRECTED else ""
+
+
+def _begun_with(term: str, store: Store, scopes: frozenset[Scope]) -> list[str]:
+    """Return the hashes that a term is the beginning of, as tools cut them short."""
+    return sorted(store.beginning(term, scopes))[:_MOST_HASHES] if _HASH.fullmatch(term) else []
+
+
+def _written_otherwise(word: str, term: str) -> Iterator[str]:
+    """Yield a word with a dot inside, and without: `nodejs` and `node.js` are one name."""
+    yield from (f"{word[:place]}.{word[place:]}" for place in range(1, len(word)))
+    if "." in term and term.replace(".", "").isalpha():
+        yield term.replace(".", "")
+
+
+def _one_edit_away(word: str, language: str) -> Edits:
+    """Return the words one edit away by their stems; none if one is a function word, which was meant then."""
+    letters = ascii_lowercase if word.isascii() else _CYRILLIC if word[0] in _CYRILLIC else {*ascii_lowercase, *word}
+    halves = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]
+    slips = {begin + letter + end for begin, end in halves for letter in letters}
+    slips |= {begin + end[1] + end[0] + end[2:] for begin, end in halves if len(end) > 1}
+    slips |= {begin + end[1:] for begin, end in halves if begin[-1:] == end[:1]}
+    others = {begin + letter + end[1:] for begin, end in halves if end for letter in ("", *letters)}
+    if (slips | others) & STOP_WORDS.get(language, frozenset()):
+        return {}
+    words = sorted(slips | others if len(word) >= LONG_WORD else slips)
+    by_stem: dict[str, list[str]] = {}
+    for stem, written in zip(stems(words, language), words, strict=True):
+        by_stem.setdefault(stem, []).append(written)
+    return by_stem
+
+
+def _written_words(stem: str, words: Sequence[str], store: Store, scopes: frozenset[Scope]) -> str:
+    """Return the first of these words in memories with their stem; for a long stem, any word with it."""
+    # No filter but the scopes: the terms of a query do not depend on which memories may answer.
+    everything = Where(scopes, include_superseded=True, include_expired=True)
+    found = store.get(store.keyword([stem], everything, _MEMORIES_LOOKED_AT).ids, scopes)
+    said = {word for memory in found.values() for word in _WORD.findall(fold(searchable_text(memory)))}
+    alike = min(filter(lambda word: word.startswith(stem), said), default=stem) if len(stem) >= LONG_STEM else ""
+    return next((word for word in words if word in said), alike)
+
+
+def _did_you_mean(typed: str, meant: str) -> Notice:
+    return Notice("did-you-mean", f"no memory holds {typed!r}; did you mean {meant!r}? That was looked for too")

@@ -1,0 +1,651 @@
+"""Doc values: the per-memory columns that a search needs for every memory without reading its row.
+
+In the file they are records of fixed size, in blocks by scope; in memory they are arrays by scope, which grow without
+being copied and are renewed where the file has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import StoreDamaged
+from ...formatting import counted, which
+from ...protocols import UNREADABLE, Entry
+from ...types.memory import Memory, Notice, Scope, Source
+from ..bm25 import FIELDS, OWN_WEIGHT, WINDOW_TURNS, Field, Unit, lengths_of
+from .checksums import ChecksumError, add_checksum, check_body
+from .connection import Connection
+from .rows import SELECT, as_far_as_legible
+
+SPARE_SHARE = 4  # allocate a quarter more than needed, so that a write does not copy everything
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+def grow(known: NDArray[Number] | None, shape: tuple[int, ...], dtype: type[Number]) -> NDArray[Number]:
+    """Return an array of a shape that begins with the known values; spare capacity is shared, not copied."""
+    size = shape[0]
+    if known is not None and isinstance(known.base, np.ndarray) and len(known.base) >= size:
+        grown: NDArray[Number] = known.base[:size]
+        return grown
+    room = np.zeros((size + size // SPARE_SHARE, *shape[1:]), dtype)
+    if known is not None:
+        room[: len(known)] = known
+    return room[:size]
+
+
+RECORD = np.dtype(
+    [
+        ("row", "<i8"),
+        ("unit", "<i1"),
+        ("words", "<u4"),
+        ("pairs", "<u4"),
+        ("grams", "<u4"),
+        ("dates", "<u4"),
+        ("group", "<u8"),
+        ("session", "<u8"),
+        ("position", "<i8"),
+        ("id", "S20"),
+        ("tie", "S24"),
+    ]
+)
+_ID_BYTES, _TIE_BYTES = RECORD["id"].itemsize, RECORD["tie"].itemsize
+_MEND = "`whyrank doctor --repair` writes the store anew with all that can be read; nothing was changed"
+GONE = -1  # the unit of a record whose memory was removed
+BLOCK = 64  # records that are written and read together: six kilobytes, so that one more memory rewrites little
+
+Records = NDArray[np.void]
+Record = tuple[int | bytes, ...]
+# Condition of a memory whose number its scope has given, in SQL; + keeps SQLite from using an index on the number.
+NUMBERED = "typeof(number) = 'integer' AND +number >= 0 AND +number < ?"
+StoredTokens = Callable[[Connection, int], Sequence[str]]
+# Unreadable memories are stored under a number below zero, with a key that no text has, until they are stored again.
+ASIDE = (
+    "INSERT INTO arrivals (entry, id, scope, text_key, text, content_hash, created, date, rest, language, space) "
+    "VALUES ((SELECT min(0, coalesce(min(entry), 0)) - 1 FROM arrivals), ?1, ?2, 'aside ' || ?1, ?3, '', 0, NULL, ?4, "
+    "'', '') ON CONFLICT DO NOTHING"
+)
+
+
+def record_of(row: int, entry: Entry) -> Record:
+    """Return the record of a memory."""
+    memory = entry.memory
+    session = code(memory.session) if memory.is_turn else 0
+    place = (code(memory.group), session, memory.position, _short_id(memory), tie_of(memory))
+    return row, unit_of(memory), *lengths_of(entry), *place
+
+
+def _short_id(memory: Memory) -> bytes:
+    """Return the id if it fits the record; a longer one, given by a caller, is read from its row."""
+    fits = memory.id.isascii() and len(memory.id) <= _ID_BYTES and "\0" not in memory.id
+    return memory.id.encode("ascii") if fits else b""
+
+
+def tie_of(memory: Memory) -> bytes:
+    """Return the prefix of the content key, in its order: of the path, or of the content hash without one.
+
+    Rows with an empty or equal prefix are ordered by their whole keys.
+    """
+    place = memory.source or Source("")
+    if place.path:
+        return place.path.encode("utf-8", errors="replace")[:_TIE_BYTES].rstrip(b"\0")
+    return b"\1" + place.content_hash.encode("utf-8")[:23] if place.content_hash and not place.start_line else b""
+
+
+def unit_of(memory: Memory) -> Unit:
+    """Return the kind of a memory for context scoring."""
+    if memory.is_turn:
+        return Unit.TURN
+    return Unit.CHUNK if memory.kind == "chunk" and memory.source else Unit.FACT
+
+
+@lru_cache(maxsize=64)  # the chunks of a file and the turns of a session have one
+def code(text: str) -> int:
+    """Return a 64-bit hash of a text, the same in every store."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", errors="replace"), digest_size=8).digest(), "little")
+
+
+def vacant(count: int) -> Records:
+    """Return vacant records, marked as GONE."""
+    records = np.zeros(count, RECORD)
+    records["unit"] = GONE
+    return records
+
+
+def numbers_given(connection: Connection, scope: str, said: object) -> int:
+    """Return the count of numbers a scope has given out, from its memories if the stored count is damaged."""
+    # Every memory ever stored took one row and one number of its scope, so the highest row bounds the count.
+    [(most,)] = connection.execute(
+        "SELECT coalesce(max(most), 0) FROM (SELECT max(row) AS most FROM memories UNION ALL "
+        "SELECT seq FROM sqlite_sequence WHERE name = 'memories' AND typeof(seq) = 'integer')"
+    )
+    last = connection.execute(
+        "SELECT number FROM memories WHERE scope = ? AND number < ? AND typeof(number) = 'integer' "
+        "ORDER BY number DESC LIMIT 1",
+        (scope, most),
+    ).fetchone()
+    least = max(0, last[0] + 1) if last else 0
+    return said if isinstance(said, int) and least <= said <= most else least
+
+
+class RecordWriter:
+    """The records one transaction changes, written block by block at its end."""
+
+    def __init__(self, connection: Connection, generation: int, tokens: StoredTokens) -> None:
+        self._connection = connection
+        self._generation = generation
+        self._tokens = tokens
+        self._numbers: dict[str, int] = {}
+        self._changed: dict[str, dict[int, Record | None]] = defaultdict(dict)
+        self._touched: set[str] = set()
+        self._names: dict[str, tuple[int, int]] = {}
+        self._unknown: set[str] = set()  # scopes whose own row was lost
+
+    def next_number(self, scope: str) -> int:
+        """Return a number that no memory of the scope ever had."""
+        self._numbers[scope] = self._size(scope) + 1
+        return self._numbers[scope] - 1
+
+    def _size(self, scope: str) -> int:
+        if scope not in self._numbers:
+            known = self._connection.execute("SELECT numbers FROM scopes WHERE scope = ?", (scope,)).fetchone()
+            self._numbers[scope] = numbers_given(self._connection, scope, known[0] if known else None)
+            if known is None and self._numbers[scope]:
+                self._unknown.add(scope)
+        return self._numbers[scope]
+
+    def count_names(self, scope: str, names: int, words: int) -> None:
+        """Add to the counts of names and name words of a scope; negative numbers subtract."""
+        before = self._names.get(scope, (0, 0))
+        self._names[scope] = (before[0] + names, before[1] + words)
+
+    def put(self, scope: str, number: int, record: Record) -> None:
+        """Record a new memory."""
+        self._changed[scope][number] = record
+
+    def remove(self, scope: str, number: int) -> None:
+        """Mark a memory as GONE; a number its scope never gave is refused: it would make an unreadable block."""
+        if not isinstance(number, int) or not 0 <= number < self._size(scope):
+            raise StoreDamaged(f"a memory of {scope} has the number {number!r}, which no memory has", _MEND)
+        self._changed[scope][number] = None
+
+    def touch(self, scope: str, numbers: Iterable[int] = ()) -> None:
+        """Mark a scope, and the blocks of some of its memories, as changed in this generation."""
+        self._touched.add(scope)
+        for first in {number - number % BLOCK for number in numbers}:
+            self._connection.execute(
+                "UPDATE records SET changed = ? WHERE scope = ? AND first = ?", (self._generation, scope, first)
+            )
+
+    def mend(self, scope: str, first: int) -> None:
+        """Rebuild a block from the memories; memories that only the block knows are set aside."""
+        set_aside_lost(self._connection, scope, first)
+        self._write(scope, first, made_anew(self._connection, scope, first, self._tokens))
+        self._touched.add(scope)
+
+    def close(self) -> None:
+        """Write the changed blocks and the rows of their scopes."""
+        for scope, changes in self._changed.items():
+            for first, records in self._blocks(scope, changes):
+                self._write(scope, first, records)
+        for scope in {*self._changed, *self._touched, *self._names}:
+            size, (names, words) = self._size(scope), self._names.get(scope, (0, 0))
+            is_unknown = scope in self._unknown  # its earlier names were never counted
+            self._connection.execute(
+                "INSERT INTO scopes VALUES (:scope, :numbers, :generation, 0, :first_names, :first_words) "
+                "ON CONFLICT DO UPDATE SET numbers = :numbers, changed = :generation, "
+                "names = names + :names, name_words = name_words + :words",
+                {
+                    "scope": scope,
+                    "numbers": size,
+                    "generation": self._generation,
+                    "names": names,
+                    "words": words,
+                    "first_names": None if is_unknown else names,
+                    "first_words": None if is_unknown else words,
+                },
+            )
+        self._names.clear()
+
+    def _write(self, scope: str, first: int, records: Records) -> None:
+        self._connection.execute(
+            "INSERT INTO records VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET changed = excluded.changed, "
+            "records = excluded.records",
+            (scope, first, self._generation, add_checksum(records.tobytes(), scope, first)),
+        )
+
+    def _blocks(self, scope: str, changes: dict[int, Record | None]) -> Iterator[tuple[int, Records]]:
+        by_block: dict[int, list[int]] = defaultdict(list)
+        for number in changes:
+            by_block[number - number % BLOCK].append(number)
+        for first, numbers in by_block.items():
+            records = self._stored(scope, first)
+            for number in numbers:
+                change = changes[number]
+                records[number - first] = change if change is not None else vacant(1)[0]
+            yield first, records
+
+    def _stored(self, scope: str, first: int) -> Records:
+        stored = self._connection.execute(
+            "SELECT records FROM records WHERE scope = ? AND first = ?", (scope, first)
+        ).fetchone()
+        if stored is None:
+            return vacant(BLOCK)
+        try:
+            return decoded(stored[0], scope, first).copy()
+        except ChecksumError:
+            return made_anew(self._connection, scope, first, self._tokens)
+
+
+def decoded(blob: bytes, scope: object, first: object) -> Records:
+    """Decode the block of records at a place; raise ChecksumError if it is damaged or another's."""
+    return np.frombuffer(check_body(blob, scope, first), RECORD)
+
+
+def made_anew(connection: Connection, scope: str, first: int, tokens: StoredTokens) -> Records:
+    """Rebuild a block from the rows of the memories."""
+    records = vacant(BLOCK)
+    for number, row, letters, dates, *columns in connection.execute(
+        f"SELECT m.number, m.row, m.letters, m.dates, {SELECT} FROM memories AS m "
+        "WHERE m.scope = ? AND m.number BETWEEN ? AND ? AND typeof(m.number) = 'integer'",
+        (scope, first, first + BLOCK - 1),
+    ).fetchall():
+        memory, spoken = as_far_as_legible(tuple(columns)), tuple(tokens(connection, row))
+        entry = Entry(memory, spoken, (), "", "", bool(letters), tuple(dates.split()) if isinstance(dates, str) else ())
+        records[number - first] = record_of(row, entry)
+    return records
+
+
+def set_aside_lost(connection: Connection, scope: str, first: int) -> None:
+    """Set aside the memories that a block records and whose rows are lost, so that they are reported."""
+    stored = connection.execute("SELECT records FROM records WHERE scope = ? AND first = ?", (scope, first)).fetchone()
+    for row, identity, _ in recorded(stored[0], scope, first) if stored else ():
+        if connection.execute("SELECT 1 FROM memories WHERE row = ?", (row,)).fetchone() is None:
+            connection.execute(ASIDE, (identity, scope, "", ""))
+
+
+def recorded(blob: bytes, scope: object, first: object) -> list[tuple[int, str, int]]:
+    """Return row, id (or a substitute) and source code of the memories in a block; none if it is damaged."""
+    try:
+        records = decoded(blob, scope, first)
+    except (ChecksumError, ValueError):
+        return []
+    living = records[records["unit"] != GONE]
+    columns = (living["row"].tolist(), living["id"].tolist(), living["group"].tolist())
+    return [
+        (row, identity.decode("ascii", "replace") or f"row {row}", group)
+        for row, identity, group in zip(*columns, strict=True)
+    ]
+
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+NOWHERE = -1
+SPREAD = 4  # rows per memory up to which a lookup table by row is quick to make and small
+_ROW_LOST = (None, 0, 0)  # in place of the row of a scope that was lost
+_HOLDS_ANY = "SELECT 1 FROM memories WHERE scope = ? LIMIT 1"
+_ROWS = "SELECT number, row FROM memories WHERE scope = ?"
+_PRIME = 1_000_003  # keeps a sum of numbers times rows small
+_ROWS_CHECKSUM = f"SELECT count(*), sum((number + 1) * row % {_PRIME}) FROM memories WHERE scope = ?"  # from an index
+RECORD_BYTES = 160  # of a memory in a scope's doc values, with all columns derived from its record
+SHELF_BYTES = 20 * 1024 * 1024  # of all scopes; those of the current query always stay; 100,000 memories
+
+
+class Timed(NamedTuple):
+    """Memories with limited validity: their numbers, and the begin and end of each."""
+
+    numbers: Integers
+    begins: Floats
+    ends: Floats
+
+
+class ByRow(NamedTuple):
+    """Lookup table of places by row, from a first row on, with NOWHERE at both ends."""
+
+    first: int
+    places: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Files:
+    """Files of chunks: their number, each memory's file (one past the last for none), lengths by field."""
+
+    count: int
+    of: Integers
+    lengths: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class ScopeDocValues:
+    """Doc values of one scope at one generation; a place is the number of a memory, in order of arrival."""
+
+    scope: str
+    changed: int
+    columns: Mapping[str, NDArray[np.generic]]
+    superseded: Integers
+    timed: Timed
+    broken: tuple[int, ...] = ()
+    epoch: int = 0  # number of times the scope was renumbered
+    lost: int = 0  # memories whose rows are missing or have no number, and so cannot be found
+
+    def __len__(self) -> int:
+        return len(self.columns["row"])
+
+    @property
+    def rows(self) -> Integers:
+        """Return the row of the memory at each place."""
+        rows: Integers = self.columns["row"]  # type: ignore[assignment]
+        return rows
+
+    @property
+    def groups(self) -> NDArray[np.uint64]:
+        """Return a number for the source of each memory."""
+        groups: NDArray[np.uint64] = self.columns["group"]  # type: ignore[assignment]
+        return groups
+
+    @cached_property
+    def known(self) -> tuple[object, ...]:
+        """Return the columns of a result row, by place: row, source, id, tie; and the scope of all."""
+        return self.rows, self.groups, self.columns["id"], self.columns["tie"], self.scope
+
+    @cached_property
+    def alive(self) -> Flags:
+        """Return the mask of places that hold a memory."""
+        living: Flags = self.columns["unit"] != GONE
+        return living
+
+    @cached_property
+    def count(self) -> int:
+        """Return the number of memories."""
+        return int(np.count_nonzero(self.alive))
+
+    @property
+    def has_gaps(self) -> bool:
+        """Return whether some places are vacant."""
+        return self.count < len(self)
+
+    @cached_property
+    def units(self) -> Integers:
+        """Return the unit of each memory."""
+        units: Integers = self.columns["unit"].astype(np.int64)
+        return units
+
+    @cached_property
+    def own_weights(self) -> Floats:
+        """Return the weight of each memory's own text relative to its context."""
+        weights = np.array([OWN_WEIGHT[unit] for unit in Unit])
+        own: Floats = weights[np.maximum(self.units, 0)]
+        return own
+
+    @cached_property
+    def lengths(self) -> Mapping[str, Floats]:
+        """Return the number of terms per field of every memory."""
+        return {field.name: self.columns[field.name].astype(np.float64) for field in FIELDS}
+
+    @cached_property
+    def files(self) -> Files:
+        """Number the files of chunks in the order they came, so that those of ascending places mostly ascend."""
+        chunks = np.flatnonzero(self.units == Unit.CHUNK)
+        codes, firsts, numbers = np.unique(self.groups[chunks], return_index=True, return_inverse=True)
+        numbers = firsts.argsort().argsort()[numbers]
+        of = np.full(len(self), len(codes))
+        of[chunks] = numbers
+        lengths = {
+            name: np.bincount(numbers, own[chunks], len(codes)).astype(np.float64) for name, own in self.lengths.items()
+        }
+        return Files(len(codes), of, lengths)
+
+    @cached_property
+    def turns(self) -> Integers:
+        """Return the places of turns."""
+        return np.flatnonzero(self.units == Unit.TURN)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Return whether every memory is the only chunk of its file, so that file and chunk are one text."""
+        return self.files.count == self.count
+
+    @cached_property
+    def is_one_chunk_each(self) -> bool:
+        """Return whether no file has a second chunk, so that every memory is a source of its own."""
+        return self.files.count == np.count_nonzero((self.units == Unit.CHUNK) & self.alive)
+
+    @cached_property
+    def windows(self) -> Integers:
+        """Return, for each step from −2 to 2, the turn that far from each turn in its session; NOWHERE beyond it."""
+        sessions, positions = self.columns["session"], self.columns["position"]
+        turns = self.turns
+        # At one position the ids decide: a turn that is stored again keeps its place.
+        order = turns[np.lexsort((turns, self.columns["id"][turns], positions[turns], sessions[turns]))]
+        ordered = sessions[order]
+        steps = []
+        for step in range(-WINDOW_TURNS, WINDOW_TURNS + 1):
+            neighbours = np.full(len(self), NOWHERE)
+            here = np.arange(max(0, -step), len(order) - max(0, step))
+            same = ordered[here] == ordered[here + step]
+            neighbours[order[here[same]]] = order[here[same] + step]
+            steps.append(neighbours)
+        return np.stack(steps)
+
+    def last_position(self, session: str) -> int | None:
+        """Return the position of the last turn of a session, if it has one."""
+        turns = self.turns[self.alive[self.turns]]
+        own = turns[self.columns["session"][turns] == code(session)]
+        return int(self.columns["position"][own].max()) if len(own) else None
+
+    def window_lengths(self, field: Field) -> Floats:
+        """Return the number of terms of a field in each turn's window; 0 for memories that are no turns."""
+        around = np.zeros(len(self))
+        lengths = np.append(self.lengths[field.name], 0.0)  # the last for NOWHERE
+        for step in self.windows:
+            around[self.turns] += lengths[step[self.turns]]
+        return around
+
+    def places_of(self, rows: Integers) -> Integers:
+        """Return the places of rows; NOWHERE for rows of other scopes."""
+        if self._by_row is not None:
+            return self._by_row.places.take(rows - self._by_row.first, mode="clip")
+        known, places = self._ordered_rows
+        found = np.minimum(known.searchsorted(rows), len(known) - 1)
+        return np.where(known[found] == rows, places[found], NOWHERE)
+
+    def _living_rows(self) -> tuple[Integers, Integers]:
+        """Return the rows of the memories, and their places."""
+        places = np.flatnonzero(self.alive)
+        return self.rows[places], places
+
+    @cached_property
+    def _by_row(self) -> ByRow | None:
+        """Return a lookup table by row, if this scope has a good part of the rows between its first and last."""
+        rows, places = self._living_rows()
+        first, last = (int(rows.min()), int(rows.max())) if len(rows) else (1, 1)
+        if first < 1 or last - first > SPREAD * len(rows):  # no row of SQLite's own is below 1
+            return None
+        table = np.full(last - first + 3, NOWHERE)  # with a sentinel before the first row and behind the last
+        table[(rows - first + 1)[::-1]] = places[::-1]  # of several records with one row, the first wins
+        return ByRow(first - 1, table)
+
+    @cached_property
+    def _ordered_rows(self) -> tuple[Integers, Integers]:
+        rows, places = self._living_rows()
+        order = np.argsort(rows, kind="stable")
+        return rows[order], places[order]
+
+
+class DocValues:
+    """Cache of doc values by scope; a scope is read again only where it has changed."""
+
+    def __init__(self, tokens: StoredTokens, max_bytes: int = SHELF_BYTES) -> None:
+        self._tokens = tokens
+        self._max_bytes = max_bytes
+        self._shelves: OrderedDict[str, ScopeDocValues] = OrderedDict()
+        self._last: tuple[tuple[int, frozenset[Scope]], list[ScopeDocValues]] | None = None
+        self._standing: tuple[Sequence[int], Sequence[ScopeDocValues], list[Integers]] | None = None
+        self._turn = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Return the approximate memory of all cached scopes, in bytes."""
+        return RECORD_BYTES * sum(map(len, [*self._shelves.values()]))
+
+    def shelves(self, connection: Connection, generation: int, scopes: frozenset[Scope]) -> list[ScopeDocValues]:
+        """Return the doc values of the scopes that exist, always in the same order."""
+        asked = (generation, scopes)
+        last = self._last
+        if last is None or last[0] != asked:
+            last = self._last = (asked, self._all(connection, scopes))
+        return last[1]
+
+    def standing(self, shelves: Sequence[ScopeDocValues], rows: Sequence[int]) -> list[Integers]:
+        """Return the places of rows in each scope; cached, as words and vectors use the same candidates."""
+        last = self._standing
+        if last is None or last[0] is not rows or last[1] is not shelves:
+            numbers = np.array(rows, np.int64)
+            last = self._standing = (rows, shelves, [shelf.places_of(numbers) for shelf in shelves])
+        return last[2]
+
+    def broken(self) -> dict[str, tuple[int, ...]]:
+        """Return the damaged blocks of records, by scope."""
+        with self._turn:
+            return {scope: shelf.broken for scope, shelf in self._shelves.items() if shelf.broken}
+
+    def _all(self, connection: Connection, scopes: frozenset[Scope]) -> list[ScopeDocValues]:
+        with self._turn:
+            found = [self._shelf(connection, scope) for scope in sorted(str(scope) for scope in scopes)]
+            kept = self.nbytes
+            while kept > self._max_bytes and len(self._shelves) > len(scopes):
+                kept -= RECORD_BYTES * len(self._shelves.popitem(last=False)[1])
+        return [shelf for shelf in found if shelf is not None]
+
+    def _shelf(self, connection: Connection, scope: str) -> ScopeDocValues | None:
+        stored = connection.execute("SELECT numbers, changed, epoch FROM scopes WHERE scope = ?", (scope,)).fetchone()
+        is_lost = stored is None and connection.execute(_HOLDS_ANY, (scope,)).fetchone() is not None
+        if stored is None and not is_lost:
+            return None
+        said, changed, epoch = stored or _ROW_LOST
+        known = self._shelves.get(scope)
+        if known is None or known.changed != changed:
+            same = known if known is not None and known.epoch == epoch else None
+            numbers = numbers_given(connection, scope, said)
+            known = replace(self._read(connection, scope, numbers, changed, same), epoch=epoch)
+            if is_lost:  # the next write restores its row along with a block
+                known = replace(known, broken=known.broken or (0,))
+            self._shelves[scope] = known
+        self._shelves.move_to_end(scope)
+        return known
+
+    def _read(
+        self, connection: Connection, scope: str, numbers: int, changed: int, known: ScopeDocValues | None
+    ) -> ScopeDocValues:
+        # After a rolled-back writer, or with another file under the same name, everything is read again.
+        is_older = known is not None and known.changed < changed and len(known) <= numbers
+        blocks = connection.execute(
+            "SELECT first, records FROM records WHERE scope = ? AND changed > ? AND typeof(first) = 'integer'",
+            (scope, known.changed if known and is_older else -1),
+        ).fetchall()
+        if not is_older:
+            there = {first for first, _ in blocks}
+            blocks += [(first, None) for first in range(0, numbers, BLOCK) if first not in there]
+        if known and is_older and not blocks and len(known) == numbers:
+            columns = known.columns
+        else:
+            columns = _grown(known.columns if known and is_older else {}, numbers)
+        broken = set(known.broken) - {first for first, _ in blocks} if known and is_older else set()
+        for first, blob in blocks:
+            try:
+                records = decoded(blob, scope, first)
+            except ChecksumError:
+                records = made_anew(connection, scope, first, self._tokens)
+                broken |= {first} if blob is not None or (records["unit"] != GONE).any() else set()
+            records = records[: max(0, numbers - first)] if first >= 0 else records[:0]
+            for name, column in columns.items():
+                column[first : first + len(records)] = records[name]
+        lost = known.lost if known and is_older else 0
+        if not is_older and not _agree(connection, scope, columns):
+            lost = self._put_right(connection, scope, columns, broken)
+        superseded = connection.execute(
+            f"SELECT number FROM memories WHERE scope = ? AND superseded_by IS NOT NULL AND {NUMBERED}",
+            (scope, numbers),
+        ).fetchall()
+        return ScopeDocValues(
+            scope,
+            changed,
+            columns,
+            np.array([number for (number,) in superseded], np.int64),
+            _timed(connection, scope, numbers),
+            tuple(sorted(broken)),
+            lost=lost,
+        )
+
+    def _put_right(
+        self, connection: Connection, scope: str, columns: Mapping[str, NDArray[np.generic]], broken: set[int]
+    ) -> int:
+        """Rebuild the blocks that differ from the memories; return the count of memories that cannot be found."""
+        rows = connection.execute(_ROWS, (scope,)).fetchall()
+        stored = np.full(len(columns["row"]), NOWHERE)
+        places = {number: row for number, row in rows if isinstance(number, int) and 0 <= number < len(stored)}
+        stored[[*places]] = [*places.values()]
+        recorded = np.where(columns["unit"] != GONE, columns["row"], NOWHERE)
+        wrong = np.flatnonzero(stored != recorded)
+        lost = set(recorded[wrong].tolist()) - {row for _, row in rows} - {NOWHERE}
+        for first in sorted({int(place) - int(place) % BLOCK for place in wrong}):
+            records = made_anew(connection, scope, first, self._tokens)[: len(stored) - first]
+            for name, column in columns.items():
+                column[first : first + len(records)] = records[name]
+            broken.add(first)
+        return len(lost) + len(rows) - len(places)  # those without a number cannot be found either
+
+
+def _agree(connection: Connection, scope: str, columns: Mapping[str, NDArray[np.generic]]) -> bool:
+    """Check that records and memories have the same rows under the same numbers, by count and checksum."""
+    count, checksum = connection.execute(_ROWS_CHECKSUM, (scope,)).fetchone()
+    living = np.flatnonzero(columns["unit"] != GONE)
+    rows: Integers = columns["row"][living]  # type: ignore[assignment]
+    return (len(living), int(((living + 1) * rows % _PRIME).sum())) == (count, checksum or 0)
+
+
+def _grown(known: Mapping[str, NDArray[np.generic]], size: int) -> dict[str, NDArray[np.generic]]:
+    """Return enlarged columns: copies, because other threads may be reading the known ones."""
+    columns = {}
+    for name in RECORD.names or ():
+        column = np.full(size, vacant(1)[0][name], RECORD[name])
+        if known:
+            column[: len(known[name])] = known[name]
+        columns[name] = column
+    return columns
+
+
+def _timed(connection: Connection, scope: str, size: int) -> Timed:
+    rows = connection.execute(
+        # A time that is no number was damaged, and limits nothing.
+        "SELECT number, iif(typeof(valid_from) IN ('real', 'integer'), valid_from, -9e999), "
+        "min(iif(typeof(expires) IN ('real', 'integer'), expires, 9e999), "
+        "iif(typeof(valid_until) IN ('real', 'integer'), valid_until, 9e999)) FROM memories "
+        "WHERE scope = ? AND (expires IS NOT NULL OR valid_from IS NOT NULL OR valid_until IS NOT NULL) "
+        f"AND {NUMBERED}",
+        (scope, size),
+    ).fetchall()
+    numbers, begins, ends = zip(*rows, strict=True) if rows else ((), (), ())
+    return Timed(np.array(numbers, np.int64), np.array(begins, np.float64), np.array(ends, np.float64))
+
+
+def lost_notice(count: int) -> Notice:
+    """Return the notice with the number of memories that are missing from a damaged file."""
+    memories = f"{counted(count, 'memory', 'memories')} {which(count, 'is', 'are')}"
+    told = f"{memories} missing from the file, which was damaged"
+    return Notice(UNREADABLE, f"{told}; `whyrank doctor` names what is lost, and `--repair` mends the rest")
+
+
+def damage(shelves: Sequence[ScopeDocValues]) -> int:
+    """Count the blocks of these scopes that had to be rebuilt."""
+    return sum(len(shelf.broken) for shelf in shelves)

@@ -1,0 +1,749 @@
+"""Scorer: posting lists of the terms of a query, sums by place, scores, and per-term contributions."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import groupby
+from typing import NamedTuple
+from weakref import ref
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....analysis.caches import text_cache
+from ....analysis.entities import BY, speaker_of
+from ....kernel import COMPILED, Kernel
+from ....types.expressions import as_asked, is_several, label_as, spellings
+from ....types.query import ONCE, Repeats, inverse_frequency
+from ....types.trail import TermKey
+from ...bm25 import DATES, FIELDS, GRAMS, OWN_WEIGHT, SPEAKER_SHARE, WORDS, Field, Unit, repeated, wanted_terms
+from ..connection import Connection
+from ..doc_values import Flags, Floats, Integers, ScopeDocValues
+from ..top_k import Rows, Sums, threshold
+from .reader import NOTHING, Part, PostingLists, Postings, Wide
+from .statistics import Around, CollectionStatistics
+
+LONG_FROM = 20_000  # memories; below, reading everything is as fast
+LONG_SHARE = 1 / 32  # a term with a higher document frequency than this has a low idf and a long list
+# Long lists are deferred if their weights add up to at most this share of the highest weight of the others, whose term
+# must be in enough memories to fill a run: measured, the last of the best then mostly lies above all they can add.
+LATER_SHARE = 0.6
+ENOUGH = 128  # memories
+
+
+def for_later(memories: int, held: Sequence[int], telling: Sequence[float]) -> list[int]:
+    """Return the indexes of the terms whose lists are deferred, by document frequency and weight.
+
+    This affects the speed and never the result: every place that can still win is scored by them.
+    """
+    longest = memories * LONG_SHARE
+    long = {term for term, count in enumerate(held) if count > longest} if memories >= LONG_FROM else set()
+    if not long:
+        return []
+    later = sorted(long, key=telling.__getitem__)
+    best = max((telling[i] for i, count in enumerate(held) if i not in long and count >= ENOUGH), default=0.0)
+    while later and sum(telling[i] for i in later) > LATER_SHARE * best:
+        best = max(best, telling[later.pop()])
+    return sorted(later)
+
+
+ONLY_CHUNK = OWN_WEIGHT[Unit.CHUNK] + 1.0  # of a file: the file is the same text
+Kind = tuple[Field, Around]
+
+
+class FieldTerms(NamedTuple):
+    """Terms of one field and kind of text in a scope, with all parameters of their scores, for the kernel."""
+
+    lengths: NDArray[np.uint32] | Floats
+    per_term: float
+    base: float
+    weight: float
+    own: Floats | float
+    wanted: Flags | None
+    terms: tuple[tuple[float, tuple[Part, ...]], ...]
+
+
+class Adding:
+    """Summation of term scores over the visible scopes."""
+
+    def __init__(self, library: CollectionStatistics, kernel: Kernel | None) -> None:
+        self._library = library
+        self.kernel = kernel
+
+    def summed(self, shelf: int, terms: Sequence[QueryTerm], able: Flags | None = None) -> Floats:
+        """Sum the scores of some terms at every place of a scope, or at those that can win."""
+        home = self._library.shelves[shelf]
+        around = {asked.around for asked in terms}
+        totals = self._of(shelf, [asked for asked in terms if asked.around == "own"], len(home), able)
+        if "file" in around:
+            wanted = None if able is None else _files_of(home, able)
+            files = [asked for asked in terms if asked.around == "file"]
+            totals += self._of(shelf, files, home.files.count + 1, wanted)[home.files.of]
+        if "window" in around:
+            totals += self._of(shelf, [asked for asked in terms if asked.around == "window"], len(home), able)
+        return totals
+
+    def _of(self, shelf: int, terms: Sequence[QueryTerm], texts: int, wanted: Flags | None) -> Floats:
+        """Sum the scores of terms of one kind of text in every text, or in those wanted."""
+        if self.kernel is None:
+            found, values = self._values(shelf, terms, wanted)
+            return np.bincount(found, values, texts).astype(np.float64, copy=False)
+        totals = np.zeros(texts)
+        self.kernel.sums(totals, self._given(shelf, terms, wanted))
+        return totals
+
+    def further(self, totals: Floats, shelf: int, terms: Sequence[QueryTerm]) -> Floats:
+        """Return totals plus the scores of further terms of own texts, added one after the other."""
+        more = totals.copy()
+        if self.kernel is None:
+            np.add.at(more, *self._values(shelf, terms, None))
+        else:
+            self.kernel.sums(more, self._given(shelf, terms, None))
+        return more
+
+    def best(self, shelf: int, terms: Sequence[QueryTerm], mask: Flags | None, wanted: int) -> Sums:
+        """Return the best places of a scope by terms of own texts, with ties of the last.
+
+        This needs the kernel: numpy selects from the sums of all places.
+        """
+        assert self.kernel is not None
+        count = len(self._library.shelves[shelf])
+        return _chosen(self.kernel.best(count, self._given(shelf, terms, None), mask, wanted))
+
+    def top(self, totals: Floats, mask: Flags | None, wanted: int) -> Sums:
+        """Return the best places by given sums of all places, with ties of the last."""
+        assert self.kernel is not None
+        return _chosen(self.kernel.top(totals, mask, wanted))
+
+    def table(self, shelf: int, terms: Sequence[QueryTerm], places: Integers) -> Floats:
+        """Return the score of each of some terms (a row) at each of some places (a column)."""
+        home = self._library.shelves[shelf]
+        found = np.zeros((len(terms), len(places)))
+        for (field, around), numbers in _by_kind(terms).items():
+            texts = home.files.of[places] if around == "file" else places
+            chosen = [terms[i] for i in numbers]
+            if self.kernel is None:
+                rows, columns, values = self._looked_up(shelf, field, around, chosen, texts)
+                found[np.array(numbers, np.int64)[rows], columns] = values
+            else:
+                found[numbers] = self._compiled(shelf, chosen, texts)
+        return found
+
+    def _compiled(self, shelf: int, terms: Sequence[QueryTerm], texts: Integers) -> Floats:
+        kinds = self._given(shelf, terms, None)
+        here = texts < len(kinds[0].lengths)  # a memory without a file has a number past the last
+        known = np.ascontiguousarray(texts if here.all() else texts[here], np.int64)
+        values = np.zeros((len(terms), len(known)))
+        assert self.kernel is not None
+        self.kernel.given(kinds, known, values)
+        if here.all():
+            return values
+        found = np.zeros((len(terms), len(texts)))
+        found[:, here] = values
+        return found
+
+    def _given(self, shelf: int, terms: Sequence[QueryTerm], wanted: Flags | None) -> tuple[FieldTerms, ...]:
+        """Return terms in the format of the kernel."""
+        home = self._library.shelves[shelf]
+        kinds = []
+        for (field, around), numbers in _by_kind(terms).items():
+            texts = self._library.texts(field, around)
+            chosen = [terms[i] for i in numbers]
+            alive = home.alive if home.has_gaps and around == "own" else None
+            kinds.append(
+                FieldTerms(
+                    home.columns[field.name] if around == "own" else texts.lengths[shelf],  # type: ignore[arg-type]
+                    *texts.saturation,
+                    field.weight,
+                    own_weights(self._library, home, field) if around == "own" else 1.0,
+                    alive if wanted is None else wanted[: len(texts.lengths[shelf])],
+                    tuple([(asked.idf, asked.postings[shelf].parts) for asked in chosen]),
+                )
+            )
+        return tuple(kinds)
+
+    def _values(self, shelf: int, terms: Sequence[QueryTerm], wanted: Flags | None) -> tuple[Integers, Floats]:
+        """Return the texts that hold terms (if given, of those wanted), list by list, with their scores."""
+        parts = [
+            self._values_of_kind(shelf, *kind, [terms[i] for i in numbers], wanted)
+            for kind, numbers in _by_kind(terms).items()
+        ]
+        if not parts:
+            return NOTHING.places, NOTHING.frequencies
+        texts, values = (np.concatenate(every) if len(every) > 1 else every[0] for every in zip(*parts, strict=True))
+        return texts, values
+
+    def _values_of_kind(
+        self, shelf: int, field: Field, around: Around, terms: Sequence[QueryTerm], wanted: Flags | None
+    ) -> tuple[Integers, Floats]:
+        lists = [asked.postings[shelf].joined for asked in terms]
+        if wanted is not None:
+            lists = [listed.only(wanted) for listed in lists]
+        idf = np.array([asked.idf for asked in terms]).repeat([listed.size for listed in lists])
+        texts = np.concatenate([listed.places for listed in lists])
+        frequencies = np.concatenate([listed.frequencies for listed in lists])
+        return texts, self._scored(shelf, field, around, texts, frequencies, idf)
+
+    def _scored(
+        self, shelf: int, field: Field, around: Around, texts: Integers, frequencies: Floats, idf: Floats
+    ) -> Floats:
+        values = self._library.texts(field, around).scores(shelf, texts, frequencies, idf)
+        if around == "own":
+            own = own_weights(self._library, self._library.shelves[shelf], field)
+            values *= own if isinstance(own, float) else own[texts]
+        return values
+
+    def _looked_up(
+        self, shelf: int, field: Field, around: Around, terms: Sequence[QueryTerm], texts: Integers
+    ) -> tuple[Integers, Integers, Floats]:
+        """Return the matching pairs of term and text, with scores: the equivalent of the kernel's `given`."""
+        rows, columns, frequencies = _matching([asked.postings[shelf].joined for asked in terms], texts)
+        idf = np.array([asked.idf for asked in terms])[rows]
+        return rows, columns, self._scored(shelf, field, around, texts[columns], frequencies, idf)
+
+
+def _chosen(found: tuple[bytes, bytes]) -> Sums:
+    return Sums(np.frombuffer(found[1]), np.frombuffer(found[0], np.int64), is_chosen=True)
+
+
+def _by_kind(terms: Sequence[QueryTerm]) -> dict[Kind, list[int]]:
+    kinds: dict[Kind, list[int]] = {}
+    for number, asked in enumerate(terms):
+        kinds.setdefault((asked.field, asked.around), []).append(number)
+    return kinds
+
+
+def _matching(lists: Sequence[Wide], texts: Integers) -> tuple[Integers, Integers, Floats]:
+    """Return the pairs of list and text that match, with their frequencies."""
+    rows, columns, frequencies = [], [], []
+    for number, found in enumerate(lists):
+        if len(found.places):
+            index = found.places.searchsorted(texts)
+            index[index == len(found.places)] = 0
+            held = np.flatnonzero(found.places[index] == texts)
+            rows.append(np.full(len(held), number))
+            columns.append(held)
+            frequencies.append(found.frequencies[index[held]])
+    if not rows:
+        return NOTHING.places, NOTHING.places, NOTHING.frequencies
+    return np.concatenate(rows), np.concatenate(columns), np.concatenate(frequencies)
+
+
+def _files_of(shelf: ScopeDocValues, able: Flags) -> Flags:
+    files = np.zeros(shelf.files.count + 1, np.bool_)
+    files[shelf.files.of[able]] = True
+    return files
+
+
+def own_weights(library: CollectionStatistics, shelf: ScopeDocValues, field: Field) -> Floats | float:
+    """Return the weight of each place's own text; where it is the file's text too, it counts as both."""
+    if field is DATES:
+        return 1.0
+    return ONLY_CHUNK if library.is_plain else shelf.own_weights
+
+
+class QueryTerm(NamedTuple):
+    """A query term in one field and kind of text: its postings, its idf, and its multiplicity."""
+
+    term: str
+    field: Field
+    around: Around
+    idf: float
+    postings: Sequence[Postings]
+    held: int  # texts that hold the term
+    often: int = 1
+    is_asked: bool = True  # False if these texts hold only other spellings
+
+    @property
+    def key(self) -> TermKey:
+        """Return the key of the term in a trail."""
+        return _key(self.term, self.field.name, self.around, self.often, self.is_asked)
+
+
+@text_cache(4_096)  # a search for what flips two memories scores the same terms again and again
+def _key(term: str, field: str, around: Around, often: int, is_asked: bool) -> TermKey:
+    return TermKey(repeated(label_as(term, is_asked), often), field, around)
+
+
+Known = Mapping[tuple[Field, str, int], Sequence[QueryTerm]]
+NOTHING_KNOWN: Known = {}
+
+
+def by_term(known: Iterable[QueryTerm]) -> Known:
+    """Return the terms of an earlier query by field, term and multiplicity."""
+    return {key: [*found] for key, found in groupby(known, lambda asked: (asked.field, asked.term, asked.often))}
+
+
+def asked(
+    connection: Connection,
+    library: CollectionStatistics,
+    lists: Sequence[PostingLists],
+    terms: Sequence[str],
+    fields: Sequence[Field] = FIELDS,
+    repeats: Repeats = ONCE,
+    known: Known = NOTHING_KNOWN,
+) -> Iterator[QueryTerm]:
+    """Yield the scored terms of a query, own texts before context; those of an earlier query are reused.
+
+    Words may count several times; pairs, letters and dates never do.
+    """
+    there = fields if library.has_letters else [field for field in fields if field is not GRAMS]
+    for field, wanted in wanted_terms(terms, there):
+        if not wanted:
+            continue
+        counted = {term: repeats.get(term, 1) if field is WORDS else 1 for term in wanted}
+        new = [term for term, often in counted.items() if (field, term, often) not in known] if known else wanted
+        found = _standing(connection, lists, field, new)
+        for term in wanted:
+            often = counted[term]
+            known_before = known.get((field, term, often))
+            if known_before:
+                yield from known_before
+                continue
+            alone = as_asked(term) if is_several(term) else None
+            exact = _standing(connection, lists, field, [alone])[alone] if alone else None
+            yield from _found(library, field, term, found[term], exact, often)
+
+
+def _standing(
+    connection: Connection, lists: Sequence[PostingLists], field: Field, terms: Sequence[str]
+) -> Mapping[str, Sequence[Postings]]:
+    """Return the postings of terms in each scope."""
+    by_shelf = [scope.several(connection, field, terms) for scope in lists]
+    return {term: [found[number] for found in by_shelf] for number, term in enumerate(terms)}
+
+
+def _found(
+    library: CollectionStatistics,
+    field: Field,
+    term: str,
+    own: Sequence[Postings],
+    exact: Sequence[Postings] | None,
+    often: int,
+) -> Iterator[QueryTerm]:
+    """Yield the scored terms of a term; `exact` has the postings of its own spelling, if others count too."""
+    if not any(found.size for found in own):
+        return
+    yield from _split(library, term, field, "own", own, exact, often)
+    if field is DATES:
+        return  # the context of a memory is mostly of the same day
+    if library.has_files and not library.is_plain:
+        yield from _around(library, term, field, "file", _in_files, own, exact, often)
+    if library.has_turns:
+        yield from _around(library, term, field, "window", _in_windows, own, exact, often)
+
+
+def _around(
+    library: CollectionStatistics,
+    term: str,
+    field: Field,
+    around: Around,
+    reached: Callable[[ScopeDocValues, Postings], Postings],
+    own: Sequence[Postings],
+    exact: Sequence[Postings] | None,
+    often: int,
+) -> Iterator[QueryTerm]:
+    found = [reached(*pair) for pair in zip(library.shelves, own, strict=True)]
+    same = None if exact is None else [reached(*pair) for pair in zip(library.shelves, exact, strict=True)]
+    yield from _split(library, term, field, around, found, same, often)
+
+
+def _split(
+    library: CollectionStatistics,
+    term: str,
+    field: Field,
+    around: Around,
+    found: Sequence[Postings],
+    exact: Sequence[Postings] | None,
+    often: int,
+) -> Iterator[QueryTerm]:
+    """Yield the texts that hold a term, those with its own spelling before those with others only.
+
+    No text is in both, and both have the same idf: the trail names the spelling that matched, the sum is the same.
+    """
+    held = sum([postings.size for postings in found])
+    if not held:
+        return
+    texts = library.count if around == "own" else library.texts(field, around).count
+    idf = often * inverse_frequency(texts, held)
+    if exact is None:
+        is_asked = not is_several(term) or bool(spellings(term)[0])
+        yield QueryTerm(term, field, around, idf, found, held, often, is_asked)
+        return
+    inside = [np.isin(one.places, other.places) for one, other in zip(found, exact, strict=True)]
+    for is_asked in (True, False):
+        part = [_only(one, here == is_asked) for one, here in zip(found, inside, strict=True)]
+        if any(postings.size for postings in part):
+            yield QueryTerm(term, field, around, idf, part, held, often, is_asked)
+
+
+def _only(found: Postings, kept: Flags) -> Postings:
+    return Postings((Wide(found.places[kept], found.frequencies[kept]),))
+
+
+def _in_files(shelf: ScopeDocValues, own: Postings) -> Postings:
+    """Return the files that hold a term, with its frequency."""
+    return own.gathered(shelf.files.of[np.newaxis], shelf.files.count)
+
+
+def _in_windows(shelf: ScopeDocValues, own: Postings) -> Postings:
+    """Return the turns whose window holds a term, with its frequency."""
+    return own.gathered(shelf.windows, len(shelf))
+
+
+@dataclass(frozen=True)
+class SpeakerTurns:
+    """The only speaker that a query names, and the turns of that speaker."""
+
+    name: str
+    postings: Sequence[Postings]
+
+
+def named_speaker(
+    connection: Connection, library: CollectionStatistics, lists: Sequence[PostingLists], terms: Sequence[str]
+) -> SpeakerTurns | None:
+    """Return the speaker that a query names, if it names exactly one known speaker."""
+    marks = [term for term in terms if term.startswith(BY)] if library.has_turns else []
+    turns = _standing(connection, lists, DATES, marks) if marks else {}
+    known = [mark for mark, found in turns.items() if any(postings.size for postings in found)]
+    return SpeakerTurns(speaker_of(known[0]), turns[known[0]]) if len(known) == 1 else None
+
+
+_MOST_OWN = max(*OWN_WEIGHT.values(), ONLY_CHUNK)
+
+
+class Scores:
+    """The lexical scores of one query: of the places that can be among the best, and of any given ones."""
+
+    def __init__(
+        self,
+        library: CollectionStatistics,
+        terms: Sequence[QueryTerm],
+        speaker: SpeakerTurns | None = None,
+        kernel: Kernel | None = COMPILED,
+    ) -> None:
+        self.library = library
+        self.terms = terms
+        self.speaker = speaker
+        self.kernel = kernel
+        self.unfiltered: dict[int | None, Rows] = {}  # the best rows without a filter, by limit
+        self._adding = Adding(library, kernel)
+
+    @cached_property
+    def _later(self) -> Sequence[int]:
+        telling = [asked.field.weight * asked.idf for asked in self.terms]
+        return for_later(self.library.count, [asked.held for asked in self.terms], telling)
+
+    @cached_property
+    def _long(self) -> Sequence[QueryTerm]:
+        return [self.terms[i] for i in self._later]
+
+    @cached_property
+    def _short(self) -> Sequence[QueryTerm]:
+        later = self._later
+        return [asked for i, asked in enumerate(self.terms) if i not in later] if later else self.terms
+
+    @cached_property
+    def _base(self) -> list[Floats]:
+        if self.is_simple:
+            return [self._with_rest(shelf, words) for shelf, words in enumerate(self._worded)]
+        return [self._adding.summed(shelf, self._short) for shelf in range(len(self.library.shelves))]
+
+    @cached_property
+    def is_simple(self) -> bool:
+        """Return whether a score is just the sum of own words, then pairs and letters, in this order.
+
+        So it is in small stores where no memory has context, for a query without dates and repeats.
+        """
+        if self.library.count >= LONG_FROM or self.speaker is not None:
+            return False
+        return all(asked.around == "own" and asked.field is not DATES and asked.often == 1 for asked in self.terms)
+
+    @cached_property
+    def _worded(self) -> list[Floats]:
+        """Return the sum of the words' scores at every place."""
+        words = [asked for asked in self.terms if asked.field is WORDS]
+        return [self._adding.summed(shelf, words) for shelf in range(len(self.library.shelves))]
+
+    def _with_rest(self, shelf: int, words: Floats) -> Floats:
+        """Add the scores of pairs and letters one after the other: the order in which a trail adds them up."""
+        rest = [asked for asked in self.terms if asked.field is not WORDS]
+        return self._adding.further(words, shelf, rest) if rest else words
+
+    def simply(self, shelf: int, places: Integers) -> tuple[Floats, Floats]:
+        """Return the scores of places, and the unweighted scores of their words, if `is_simple`."""
+        return self._base[shelf][places], self._worded[shelf][places] / self._weights(shelf, places)
+
+    def _weights(self, shelf: int, places: Integers) -> Floats | float:
+        own = own_weights(self.library, self.library.shelves[shelf], WORDS)
+        return own if isinstance(own, float) else own[places]
+
+    def totals(self, allowed: Sequence[Flags | None], wanted: int | None) -> list[Sums]:
+        """Return a score for every place, or only for those that can be among the best `wanted` allowed ones.
+
+        Long lists, of terms with a low idf, are read only for places that can still win by them: those whose score
+        without them is no further below the last of the best than all of them together can add.
+        """
+        if self.speaker is None:
+            return self._best(allowed, wanted) if wanted and self._is_own else self._unspoken(allowed, wanted, 0.0)
+        totals = self._unspoken(allowed, wanted, self._bonus)
+        return [self._with_bonus(shelf, own) for shelf, own in enumerate(totals)]
+
+    @cached_property
+    def _is_own(self) -> bool:
+        """Return whether the kernel can select the best places: only own texts are scored."""
+        return self.kernel is not None and all(asked.around == "own" for asked in self.terms)
+
+    def _best(self, allowed: Sequence[Flags | None], wanted: int) -> list[Sums]:
+        """Return the best places of each scope, one more than wanted to detect whether there are more."""
+        if self.is_simple:  # scoring the candidates needs the sums of all places anyway
+            return [self._adding.top(own, mask, wanted + 1) for own, mask in zip(self._base, allowed, strict=True)]
+        return [self._adding.best(shelf, self.terms, mask, wanted + 1) for shelf, mask in enumerate(allowed)]
+
+    def _unspoken(self, allowed: Sequence[Flags | None], wanted: int | None, bonus: float) -> list[Sums]:
+        """Return totals without the speaker's bonus, exact for places that it can still bring among the best."""
+        if not self._long:
+            return [Sums(own) for own in self._base]
+        masked = [own if mask is None else own * mask for own, mask in zip(self._base, allowed, strict=True)]
+        # One more than is wanted, so that the caller detects whether there are more.
+        needed = threshold(masked, wanted + 1) - self._most_of_long - bonus if wanted is not None else 0.0
+        return [self._with_long(shelf, own, needed) for shelf, own in enumerate(masked)]
+
+    @cached_property
+    def _bonus(self) -> float:
+        """Return the bonus of the named speaker's turns: a share of the best visible score."""
+        everything: list[Flags | None] = [None] * len(self.library.shelves)
+        best = max((float(own.values.max(initial=0.0)) for own in self._unspoken(everything, 1, 0.0)), default=0.0)
+        return SPEAKER_SHARE * best
+
+    def _with_bonus(self, shelf: int, totals: Sums) -> Sums:
+        """Add the bonus to the named speaker's turns that match some word of the query."""
+        assert self.speaker is not None
+        values, places = totals.values, totals.places
+        said = np.zeros(len(self.library.shelves[shelf]), np.bool_)
+        said[self.speaker.postings[shelf].places] = True
+        raised = values + self._bonus * ((said if places is None else said[places]) & (values > 0.0))
+        return Sums(raised, places)
+
+    def _with_long(self, shelf: int, base: Floats, needed: float) -> Sums:
+        if needed <= 0.0:
+            return Sums(self._adding.summed(shelf, self.terms))
+        able = base >= needed
+        places = able.nonzero()[0]
+        return Sums(self._adding.summed(shelf, self.terms, able)[places], places)
+
+    @cached_property
+    def _most_of_long(self) -> float:
+        """Return an upper bound of the sum that all long lists can add at one place."""
+        most = 0.0
+        for asked in self._long:
+            texts = self.library.texts(asked.field, asked.around)
+            frequency = max(float(found.frequencies.max()) for found in asked.postings if found.size)
+            weight = _MOST_OWN if asked.around == "own" else 1.0
+            most += weight * texts.most(frequency, asked.idf)
+        return most
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows of contributions."""
+        return len(self.terms) + (self.speaker is not None)
+
+    @property
+    def keys(self) -> tuple[TermKey, ...]:
+        """Return the key in a trail of each row of contributions."""
+        keys = tuple([asked.key for asked in self.terms])
+        return keys if self.speaker is None else (*keys, TermKey(self.speaker.name, "speakers", "own"))
+
+    def of_speaker(self, shelf: int, places: Integers, words: Floats) -> Floats:
+        """Return the speaker's bonus at each place that matches some word."""
+        assert self.speaker is not None
+        said = np.isin(places, self.speaker.postings[shelf].places) & (words > 0.0).any(axis=0)
+        return np.where(said, self._bonus, 0.0)
+
+    def of_terms(self, shelf: int, places: Integers, chosen: Sequence[int]) -> Floats:
+        """Return the contribution of each of some terms (a row) to the score of each place (a column)."""
+        return self._adding.table(shelf, [self.terms[i] for i in chosen], places)
+
+    def bound(self, terms: Sequence[str]) -> float:
+        """Return the upper bound of the score of words and dates of a query in any text: the sum of their idf."""
+        held = {self.terms[i].term: self.terms[i].held for i in self._covering}
+        asked = [term for term in terms if not term.startswith(BY)]
+        return sum(inverse_frequency(self.library.count, held.get(term, 0)) for term in asked)
+
+    @cached_property
+    def _covering(self) -> list[int]:
+        """Return the indexes of the terms that count for coverage: words and dates of own texts."""
+        own = (i for i, asked in enumerate(self.terms) if asked.around == "own")
+        return [i for i in own if self.terms[i].field in (WORDS, DATES)]
+
+    def covered(self, shelf: int, places: Integers, addends: Floats) -> Floats:
+        """Return the unweighted score of words and dates of each place's own text, each counted once."""
+        words = [i for i in self._covering if self.terms[i].field is WORDS]
+        dates = [i for i in self._covering if self.terms[i].field is DATES]
+        found = addends[words]
+        if any(self.terms[i].often > 1 for i in words):
+            found = found / np.array([[self.terms[i].often] for i in words])
+        count = len(places)
+        words_alone: Floats = folded(found, count) / self._weights(shelf, places)
+        return words_alone + folded(addends[dates], count) / DATES.weight
+
+
+def folded(addends: Iterable[Floats], count: int) -> Floats:
+    """Add rows from first to last, the order in which a trail adds them up; numpy's own sum may pair them."""
+    total = np.zeros(count)
+    for row in addends:
+        total += row
+    return total
+
+
+_UNREAD_KEPT = 64  # lazy results that may be pending: computing all of them takes some hundredths of a second
+
+
+class RowOrdinals(NamedTuple):
+    """Result rows that are in a scope: their indexes and places."""
+
+    shelf: int
+    here: Integers
+    places: Integers
+
+
+class Addends:
+    """Per-term score contributions to some rows, computed lazily; then only the numbers are kept."""
+
+    def __init__(self, scores: Scores, placed: Sequence[RowOrdinals], count: int) -> None:
+        # While pending, it has scores of its own: those of a search hold sums for every memory there is.
+        look = partial(_looked_up, scores.library, scores.terms, scores.kernel)
+        self._known: Floats | Callable[[], Floats] = (
+            partial(look, placed, count) if scores.is_simple else partial(_written_out, scores, placed, count)
+        )
+
+    @property
+    def table(self) -> Floats:
+        """Return the contributions: a row for each term, a column for each result row."""
+        known = self._known
+        if not isinstance(known, np.ndarray):
+            known = self._known = known()
+        return known
+
+    def __getitem__(self, place: int) -> Floats:
+        return self.table[:, place]
+
+
+def _looked_up(
+    library: CollectionStatistics,
+    terms: Sequence[QueryTerm],
+    kernel: Kernel | None,
+    placed: Sequence[RowOrdinals],
+    count: int,
+) -> Floats:
+    return _written_out(Scores(library, terms, kernel=kernel), placed, count)
+
+
+def _written_out(scores: Scores, placed: Sequence[RowOrdinals], count: int) -> Floats:
+    table = np.zeros((scores.count, count))
+    every = range(len(scores.terms))
+    return _with_speaker(scores, placed, _with_terms(scores, placed, table, every))
+
+
+def _with_terms(scores: Scores, placed: Sequence[RowOrdinals], table: Floats, chosen: Sequence[int]) -> Floats:
+    """Write the rows of some terms into a new table, in place."""
+    for number, here, places in placed if chosen else ():
+        table[np.ix_(np.array(chosen), here)] = scores.of_terms(number, places, chosen)
+    return table
+
+
+def _with_speaker(scores: Scores, placed: Sequence[RowOrdinals], table: Floats) -> Floats:
+    for number, here, places in placed if scores.speaker is not None else ():
+        table[-1, here] = scores.of_speaker(number, places, table[:-1, here])
+    return table
+
+
+class AddendRows:
+    """Rows of contributions, joined lazily, as those of a memory are rarely read."""
+
+    def __init__(self, rows: Sequence[Floats]) -> None:
+        self._rows = rows
+
+    def __getitem__(self, place: int) -> Floats:
+        return np.array([row[place] for row in self._rows])
+
+
+@dataclass(frozen=True)
+class ScoredQuery:
+    """A query with the contributions of its terms, reused for the same query without some of its words."""
+
+    moment: object
+    asked: frozenset[str]
+    repeats: Repeats
+    terms: Sequence[QueryTerm]
+    rows: Sequence[int]
+    placed: Sequence[RowOrdinals]
+    addends: Addends
+
+    def covers(self, moment: object, terms: Sequence[str], repeats: Repeats) -> bool:
+        """Return whether a query consists of some of these words only."""
+        return self.moment == moment and self.asked.issuperset(terms) and self.repeats == repeats
+
+    def serves(self, scores: Scores, moment: object, terms: Sequence[str], repeats: Repeats) -> bool:
+        """Return whether such a query is faster to score from here: not if its simple sums are computed."""
+        is_less = len(terms) < len(self.asked)
+        return (is_less or not scores.is_simple) and self.covers(moment, terms, repeats)
+
+    def without(self, scores: Scores) -> Floats:
+        """Return the table of a query that lacks some of the terms; its other terms are computed."""
+        table = np.zeros((scores.count, len(self.rows)))
+        for number, row in enumerate(self.rows_of(scores)):
+            table[number] = row
+        return _with_speaker(scores, self.placed, table)
+
+    def rows_of(self, scores: Scores) -> list[Floats]:
+        """Return the contributions of each term of such a query, without a speaker's bonus."""
+        table, places = self.addends.table, self._places
+        known = [places.get(id(asked)) for asked in scores.terms]
+        new = [i for i, place in enumerate(known) if place is None]
+        found = iter(self._looked_up(scores, new) if new else ())
+        return [next(found) if place is None else table[place] for place in known]
+
+    def _looked_up(self, scores: Scores, terms: Sequence[int]) -> Floats:
+        table = np.zeros((len(terms), len(self.rows)))
+        for number, here, places in self.placed:
+            table[:, here] = scores.of_terms(number, places, terms)
+        return table
+
+    @cached_property
+    def by_term(self) -> Known:
+        """Return the scored terms by field, term and multiplicity, for reuse."""
+        return by_term(self.terms)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {id(asked): place for place, asked in enumerate(self.terms)}
+
+
+class LateAddends:
+    """Pending contributions of lazy results: they reference the posting lists of the index until computed."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[ref[Addends]] = deque()
+
+    def add(self, addends: Addends) -> None:
+        """Register pending contributions; of too many, the oldest are computed."""
+        self._waiting.append(ref(addends))
+        while len(self._waiting) > _UNREAD_KEPT:
+            self._write_out()
+
+    def settle(self) -> None:
+        """Compute all pending contributions before the index changes, so that no result keeps the old lists."""
+        while self._waiting:
+            self._write_out()
+
+    def _write_out(self) -> None:
+        try:
+            addends = self._waiting.popleft()()
+        except IndexError:  # another thread has written out the last one
+            return
+        if addends is not None:
+            addends.table  # noqa: B018 — reading it once releases the index

@@ -1,0 +1,320 @@
+"""Repair of a store: damaged derived data is rebuilt, unreadable memories are set aside and reported.
+
+Blocks that fail their checksum are rebuilt in place. Where pages, tables or memories are damaged, the whole store is
+rebuilt beside the old one and written over it by SQLite in one transaction: other processes see the old one or the new
+one, and a kill leaves the old one. The file as it was is kept under a name of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from glob import escape
+from itertools import islice
+from pathlib import Path
+
+from ...analysis.document import entry_for
+from ...errors import StoreDamaged, StoreLocked
+from ...types.columns import MemoryId
+from ...types.memory import Memory
+from .check import (
+    LEFT,
+    UNOWNED,
+    Finding,
+    Tick,
+    broken_records,
+    broken_segments,
+    broken_signs,
+    broken_vectors,
+    check_store,
+    misstated_sizes,
+)
+from .checksums import is_vector
+from .connection import Connection, lenient, leniently
+from .copies import back_up, free_name, sweep
+from .database import Database
+from .doc_values import ASIDE, RecordWriter
+from .embedding_queue import dimensions_key
+from .indexes import DEFAULT, INDEXES, index_in, prepare_index
+from .migrations import MIGRATIONS
+from .names import NameIndex
+from .notes import is_generation, raise_generation, recount
+from .pending import HASHES_GIVEN, MARKS, Arrived
+from .postings import segments
+from .reanalysis import compare
+from .recovery import (
+    CheckedRow,
+    ReadableRows,
+    check_row,
+    column_expressions,
+    legible_id,
+    memory_rows,
+    missing_memories,
+    select_readable,
+    table_columns,
+)
+from .rows import COLUMNS
+from .schema import prepare, restate, version_of
+from .vectors.cache import vector_bytes
+from .vectors.index import VectorIndex
+from .writer import Writer
+
+_IN_PLACE = frozenset({"schema", "records", "postings", "vectors", "signs", "orphans"})  # else all is rebuilt
+_SET_ASIDE = frozenset({"unreadable", "lost", "chunks"})  # so that the others can be searched, and files read again
+_SENSELESS = (ValueError, TypeError, LookupError, ArithmeticError)  # raised by damaged values
+_ROWS_AT_ONCE = 500
+_LANGUAGE = "en"  # of texts without a detected language, if the store does not record one
+_COPIED = ("files", "history", "write_keys", "embedding_failures", "vectors", "arrivals")
+_NUMBERED = frozenset({"history", "vectors", "arrivals"})
+_MADE_ANEW = ("keyword", "keyword-since", "keyword-to-come", "keyword-moved", "readers")
+_HIGHEST = 2**53  # of numbers that were given out: a higher one was damaged, and leaves no range for others
+_SET_NOTE = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+
+
+def repair_store(path: Path, tick: Tick, known: Sequence[Finding] = ()) -> tuple[list[Finding], str]:
+    """Repair a store; return the findings, and the path of the old file if the store was rebuilt.
+
+    `known` are findings of a deep check: then the whole store is rebuilt, and checked deeply again.
+    """
+    found, kept = [*known] or check_store(path, tick), ""
+    with closing(Database(path, forgiving=True)) as database:
+        wanted = {finding.code for finding in found if finding.derived or finding.code in _SET_ASIDE}
+        if not wanted:
+            return found, ""
+        if "schema" in wanted:
+            restate(database)
+        if wanted == {"schema"}:
+            return _repaired(found, check_store(path, tick)), ""
+        if known or wanted - _IN_PLACE or version_of(database) != MIGRATIONS[-1].version:
+            try:
+                kept = str(_rebuild(database, tick))
+            except StoreDamaged as error:
+                return _hopeless(found, error.message), ""
+            except _SENSELESS as error:
+                return _hopeless(found, f"what can be read of the store does not fit together: {error}"), ""
+        else:
+            _repair_in_place(database)
+    return _repaired(found, compare(path, tick)[0] if known else check_store(path, tick)), kept
+
+
+def discard_damaged(path: Path) -> tuple[str, ...]:
+    """Delete the memories that were set aside as unreadable; return their ids."""
+    with closing(Database(path)) as database, database.writing() as connection:
+        gone = connection.execute("DELETE FROM arrivals WHERE entry < 0 RETURNING id").fetchall()
+        recount(connection)
+        raise_generation(connection)
+    return tuple(sorted(str(identity) for (identity,) in gone))
+
+
+def _hopeless(found: list[Finding], why: str) -> list[Finding]:
+    """Add the finding that no repair is possible; hints that suggest a repair are removed."""
+    said = [one._replace(hint="") if one.derived else one for one in found]
+    return [*said, Finding("hopeless", why, LEFT, derived=False)]
+
+
+def _repaired(before: list[Finding], after: list[Finding]) -> list[Finding]:
+    """Mark the repaired findings, and add new ones, except for memories that this repair has set aside."""
+    still = {finding.code for finding in after if finding.derived}
+    done = [one._replace(mended=one.code not in still) for one in before if one.derived]
+    left = [one for one in before if not one.derived and one.code != "aside"]
+    known = {name for one in before if one.code != "aside" for name in one.names}
+    aside = [one for one in after if one.code == "aside" and not known.issuperset(one.names)]
+    codes = {one.code for one in before} | {"aside"}
+    return [*done, *left, *aside, *(one for one in after if one.code not in codes)]
+
+
+# -- in place --------------------------------------------------------------------------------------------------------
+
+
+def _repair_in_place(database: Database) -> None:
+    with database.writing() as connection, leniently(connection):
+        named = index_in(connection)
+        if named is None:
+            raise StoreDamaged(f"{database.path} does not say which keyword index it has", "take a copy of the store")
+        if named[0] == "postings":
+            _repair_segments(connection)
+        index = INDEXES[named[0]](0, None)
+        ledger = RecordWriter(connection, raise_generation(connection), index.stored_tokens)
+        for scope, first in broken_records(connection):
+            if isinstance(first, int) and isinstance(scope, str):
+                ledger.mend(scope, first)
+            else:
+                # As bytes: invalid UTF-8 was read as bytes, which never equal a text.
+                which = "CAST(scope AS BLOB) IS CAST(? AS BLOB) AND first IS ?"
+                connection.execute(f"DELETE FROM records WHERE {which}", (scope, first))
+        ledger.close()
+        _repair_vectors(connection, Writer(connection, index, NameIndex(), VectorIndex()))
+
+
+def _repair_segments(connection: Connection) -> None:
+    for scope, segment, answers in broken_segments(connection):
+        if answers:
+            segments.rewrite(connection, scope, [segment])
+        else:  # a merge, which begins again
+            segments.drop(connection, segment.segment)
+
+
+def _repair_vectors(connection: Connection, writing: Writer) -> None:
+    """Drop damaged and orphaned vectors, which are embedded again if needed, and rebuild the signs."""
+    sizes = misstated_sizes(connection).items()
+    connection.executemany(_SET_NOTE, [(dimensions_key(space), str(dimensions)) for space, dimensions in sizes])
+    for space, hashes in broken_vectors(connection).items():
+        writing.drop_vectors(space, hashes)
+    if broken_signs(connection):
+        VectorIndex().make_signs_anew(connection)
+    connection.execute(f"DELETE FROM vectors AS o WHERE {UNOWNED} AND o.hash NOT IN ({HASHES_GIVEN})")
+    connection.execute(f"DELETE FROM embedding_failures AS o WHERE {UNOWNED} AND o.hash <> ''")
+
+
+# -- the whole store -------------------------------------------------------------------------------------------------
+
+
+def _rebuild(database: Database, tick: Tick) -> Path:
+    """Rebuild a store from all that can be read of it; return the path of the copy made before."""
+    folder, prefix = database.file.parent, f".{database.file.name}-anew-"
+    with database.alone() as damaged:
+        for left in folder.glob(f"{escape(prefix)}*"):  # of a killed repair: under the lock no other one runs
+            shutil.rmtree(left, ignore_errors=True)
+        with (
+            tempfile.TemporaryDirectory(prefix=prefix, dir=folder) as place,
+            closing(Database(Path(place) / "memory.db")) as fresh,
+        ):
+            before = _data_version(damaged)
+            _fill(database.reader(), fresh, tick)
+            kept = free_name(database.file, "damaged")
+            sweep(database.file.with_name(f"{database.file.name}.damaged"))
+            back_up(damaged, kept)
+            if _data_version(damaged) != before:
+                raise StoreLocked(
+                    f"{database.path} was written to while it was mended", "stop who writes, and try again"
+                )
+            fresh.reader().backup(damaged)
+            damaged.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return kept
+
+
+def _data_version(connection: Connection) -> int:
+    """Return a number that changes when another connection has written."""
+    version: int = connection.execute("PRAGMA data_version").fetchone()[0]
+    return version
+
+
+def _fill(damaged: Connection, fresh: Database, tick: Tick) -> None:
+    lenient(damaged)
+    notes = {
+        key: value
+        for key, value in select_readable(damaged, "SELECT key, value FROM meta")
+        if isinstance(key, str) and isinstance(value, str)
+    }
+    prepare(fresh)
+    index = notes.get("keyword", DEFAULT)
+    index = prepare_index(fresh, index if index in INDEXES else DEFAULT)
+    with fresh.writing() as connection:
+        _copy_tables(damaged, connection, notes)
+    keyword, names, vectors = INDEXES[index](0, None), NameIndex(), VectorIndex()
+    aside: list[CheckedRow] = []
+    seen: set[int] = set()
+    language = notes.get("language", _LANGUAGE)
+    memories = _memories(damaged, seen, aside, tick)
+    while part := list(islice(memories, _ROWS_AT_ONCE)):
+        with fresh.writing() as connection:
+            arrived = [Arrived(entry_for(memory, language), "", None) for memory in part]
+            Writer(connection, keyword, names, vectors).take_in(arrived)
+    aside += missing_memories(damaged, seen)
+    with fresh.writing() as connection:
+        _set_aside(connection, aside)
+        connection.execute(f"DELETE FROM vectors AS o WHERE {UNOWNED}")
+        connection.execute(f"DELETE FROM embedding_failures AS o WHERE {UNOWNED} AND o.hash <> ''")
+        vectors.make_signs_anew(connection)
+        _raise_counters(connection, damaged)
+        recount(connection)
+        for (scope,) in connection.execute("SELECT scope FROM scopes").fetchall():
+            keyword.compact(connection, scope)
+    held = "SELECT (SELECT count(*) FROM memories) + (SELECT count(*) FROM arrivals WHERE entry >= 0)"
+    if not fresh.reader().execute(held).fetchone()[0]:  # another program may get more out of the file
+        raise StoreDamaged("no memory can be read from the file", LEFT)
+
+
+def _memories(damaged: Connection, seen: set[int], aside: list[CheckedRow], tick: Tick) -> Iterator[Memory]:
+    """Yield the readable memories in order; set aside the others, and altered chunks, which files have.
+
+    A page that was written in the place of another brings memories a second time; those it replaced are still in the
+    indexes, and so reported.
+    """
+    yielded: set[MemoryId] = set()
+    total = next((row[0] for row in select_readable(damaged, "SELECT count(*) FROM memories")), 0)
+    for row, *values in memory_rows(damaged):
+        seen.add(row)
+        if len(seen) % _ROWS_AT_ONCE == 0:
+            tick(len(seen), total, "memories")
+        one = check_row(row, tuple(values))
+        if one.memory is None or one.wrong == "chunks":
+            aside.append(one)
+        elif one.id not in yielded:
+            yielded.add(one.id)
+            yield one.memory
+
+
+def _copy_tables(damaged: Connection, fresh: Connection, notes: dict[str, str]) -> None:
+    """Copy data that is not derived, and sound vectors; sequences continue where they were."""
+    generation = notes.get("generation", "")
+    notes = {**notes, "generation": str(int(generation) + 1 if is_generation(generation) else 1)}
+    copied = [(key, value) for key, value in notes.items() if key not in _MADE_ANEW and not key.startswith(MARKS)]
+    fresh.executemany(_SET_NOTE, copied)
+    # Caches of other processes are keyed by these numbers: none may ever be reused.
+    for name, last in select_readable(damaged, "SELECT name, seq FROM sqlite_sequence"):
+        if isinstance(name, str) and isinstance(last, int) and last < _HIGHEST:
+            fresh.execute("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
+            fresh.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, last))
+    for table in _COPIED:
+        _copy_table(damaged, fresh, table)
+
+
+def _copy_table(damaged: Connection, fresh: Connection, table: str) -> None:
+    """Copy the sound rows; damaged facts that wait to be indexed are set aside."""
+    given, columns = column_expressions(damaged, table), table_columns(table)
+    if not given:
+        return
+    is_numbered = table in _NUMBERED
+    read = [given.get(column.name, "NULL") for column in columns[is_numbered:]]
+    insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))}) ON CONFLICT DO NOTHING"
+    for row in ReadableRows(damaged, table, read, numbered=is_numbered):
+        told = {column.name: value for column, value in zip(columns, row, strict=True)}
+        is_sound = table != "vectors" or _is_sound_vector(fresh, told)
+        is_sound = is_sound and all(column.fits(told[column.name]) for column in columns)
+        if is_sound and not (isinstance(row[0], int) and abs(row[0]) >= _HIGHEST):
+            fresh.execute(insert, row)
+        elif table == "arrivals":
+            scope, text = (str(_shown(told[name] or "")) for name in ("scope", "text"))
+            fresh.execute(ASIDE, (legible_id(told["id"], f"arrival {told['entry']}"), scope, text, ""))
+
+
+def _is_sound_vector(fresh: Connection, told: dict[str, object]) -> bool:
+    size = vector_bytes(fresh, str(told["space"]))
+    return is_vector(size, told["hash"], told["checksum"], told["vector"])
+
+
+def _set_aside(connection: Connection, aside: Sequence[CheckedRow]) -> None:
+    """Store the remains of unreadable memories, and have their files read again."""
+    for one in aside:
+        told = dict(zip(COLUMNS, map(_shown, one.row), strict=False))
+        rest = json.dumps({**told, "path": one.path}, ensure_ascii=False)
+        connection.execute(ASIDE, (one.id, one.scope, told.get("text") or "", rest))
+        connection.execute("DELETE FROM files WHERE scope = ? AND path = ?", (one.scope, one.path))
+
+
+def _raise_counters(connection: Connection, damaged: Connection) -> None:
+    """Raise the counters that caches of other processes are keyed by above all earlier values."""
+    epochs = [epoch for (epoch,) in select_readable(damaged, "SELECT epoch FROM scopes") if isinstance(epoch, int)]
+    epoch = max((epoch for epoch in epochs if epoch < _HIGHEST), default=0)
+    generation = raise_generation(connection)
+    connection.execute("UPDATE scopes SET epoch = ?, changed = ?", (epoch + 1, generation))
+    connection.execute("UPDATE records SET changed = ?", (generation,))
+    connection.execute("INSERT INTO meta VALUES ('keyword-since', ?)", (str(generation),))
+
+
+def _shown(value: object) -> object:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

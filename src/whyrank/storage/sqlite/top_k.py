@@ -1,0 +1,290 @@
+"""Top-k rows of some scopes by score: filtered before the cut, ties broken by content, cut by source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernel import Kernel
+from ..pools import CHUNKS_PER_SOURCE
+from .connection import Connection
+from .doc_values import RECORD, Flags, Floats, Integers, ScopeDocValues
+from .row_cache import content_keys
+
+Item = TypeVar("Item")
+_BLOCK = 128  # scores per block when the threshold is estimated
+_TEXT = bytes.decode  # ids are ASCII
+_FEW = 2  # times as many as are wanted
+_NO_KEY = ("",)  # of a row that is in an index but not in its table
+MORE = 64  # rows examined beyond the requested sources, before a deeper pass
+
+
+class ScoredOrdinals(NamedTuple):
+    """Places of scopes with their scores, unordered."""
+
+    shelves: Integers
+    places: Integers
+    scores: Floats
+
+
+class Sums(NamedTuple):
+    """Scores of the places of a scope: of all in order, or only of those that can be among the best."""
+
+    values: Floats
+    places: Integers | None = None
+    is_chosen: bool = (
+        False  # they are the best of those allowed, one more than wanted if there are more, and its equals
+    )
+
+    def masked(self, mask: Flags | None) -> Sums:
+        """Return the scores with zero for places that are not allowed."""
+        if mask is None or self.is_chosen:
+            return self
+        return Sums(self.values * (mask if self.places is None else mask[self.places]), self.places)
+
+
+class Rows(NamedTuple):
+    """Result rows, best first: scores, ids (empty if unknown), scopes, and codes of their sources."""
+
+    rows: Sequence[int] = ()
+    scores: Sequence[float] = ()
+    ids: Sequence[str] = ()
+    scopes: Sequence[str] = ()
+    origins: Sequence[int] = ()
+
+
+def best_rows(
+    connection: Connection,
+    kernel: Kernel | None,
+    shelves: Sequence[ScopeDocValues],
+    scores: Callable[[Sequence[Flags | None], int | None], Sequence[Sums]],
+    allowed: Sequence[Flags | None],
+    limit: int | None,
+) -> Rows:
+    """Return the rows with a score above zero, best first, cut at `limit` distinct sources.
+
+    `scores` returns the scores of places, exact for the best `wanted` of those that are allowed.
+    """
+    wanted = None if limit is None else limit + spare(shelves)
+    while True:
+        masked = [own.masked(mask) for own, mask in zip(scores(allowed, wanted), allowed, strict=True)]
+        is_chosen = all(own.is_chosen for own in masked)
+        lowest = 0.0 if wanted is None or is_chosen else threshold([own.values for own in masked], wanted)
+        chosen = above(masked, lowest)
+        is_all = lowest <= 0.0 and (wanted is None or len(chosen.scores) <= wanted)
+        if not is_all and wanted is not None:
+            chosen = best_of(chosen, wanted)
+        rows = cut(connection, kernel, shelves, chosen, limit, is_all)
+        if rows is not None or wanted is None:
+            return rows or Rows()
+        wanted *= 4
+
+
+def spare(shelves: Sequence[ScopeDocValues]) -> int:
+    """Return the rows to examine beyond the requested sources: one where every memory is its own source."""
+    return 1 if all(shelf.is_one_chunk_each for shelf in shelves) else MORE
+
+
+def best_of(chosen: ScoredOrdinals, wanted: int) -> ScoredOrdinals:
+    """Keep the best candidates and ties of the last; up to twice as many are cheaper kept than selected."""
+    if len(chosen.scores) <= _FEW * wanted:
+        return chosen
+    return only(chosen, chosen.scores >= nth_best(chosen.scores, wanted))
+
+
+def above(scores: Sequence[Sums], threshold: float) -> ScoredOrdinals:
+    """Choose the places at or above a threshold, or above zero."""
+    chosen = [_above(number, own, threshold) for number, own in enumerate(scores)]
+    if len(chosen) == 1:
+        return chosen[0]
+    numbers, places, values = zip(*chosen, strict=True) if chosen else ((), (), ())
+    return ScoredOrdinals(_joined(numbers), _joined(places), np.concatenate(values) if values else np.zeros(0))
+
+
+def _above(number: int, own: Sums, threshold: float) -> ScoredOrdinals:
+    values = own.values
+    if own.is_chosen and own.places is not None:
+        return ScoredOrdinals(np.full(len(values), number), own.places, values)
+    found = (values >= threshold if threshold > 0.0 else values > 0.0).nonzero()[0]
+    places = found if own.places is None else own.places[found]
+    return ScoredOrdinals(np.full(len(found), number), places, values[found])
+
+
+def _joined(parts: Sequence[Integers]) -> Integers:
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def only(chosen: ScoredOrdinals, kept: Flags) -> ScoredOrdinals:
+    """Keep some of the candidates; mostly all are kept."""
+    if kept.all():
+        return chosen
+    return ScoredOrdinals(chosen.shelves[kept], chosen.places[kept], chosen.scores[kept])
+
+
+def threshold(scores: Sequence[NDArray[np.floating]], wanted: int) -> float:
+    """Return a score that at least `wanted` places reach, from the maxima of blocks."""
+    size = max(1, min(_BLOCK, sum(map(len, scores)) // (4 * wanted)))
+    blocks = [_block_tops(own, size) for own in scores]
+    tops = blocks[0] if len(blocks) == 1 else np.concatenate(blocks) if blocks else np.zeros(0)
+    if len(tops) <= wanted:
+        return 0.0
+    return nth_best(tops, wanted)
+
+
+def nth_best(scores: NDArray[np.floating], number: int) -> float:
+    """Return the score at a rank from the top."""
+    ordered, place = scores.copy(), len(scores) - number
+    ordered.partition(place)
+    return float(ordered[place])
+
+
+def _block_tops(scores: NDArray[np.floating], size: int) -> NDArray[np.floating]:
+    """Return the maximum of each block; blocks are strided, which numpy reduces much faster."""
+    whole = len(scores) - len(scores) % size
+    if not whole:  # a small scope beside a large one
+        return scores
+    tops: NDArray[np.floating] = np.maximum.reduce(scores[:whole].reshape(size, -1), axis=0)
+    if whole < len(scores):  # the few behind the last whole block count to the first
+        tops[0] = max(tops[0], np.maximum.reduce(scores[whole:]))
+    return tops
+
+
+def cut(
+    connection: Connection,
+    kernel: Kernel | None,
+    shelves: Sequence[ScopeDocValues],
+    chosen: ScoredOrdinals,
+    limit: int | None,
+    is_all: bool = False,
+) -> Rows | None:
+    """Order the candidates and cut them at `limit` sources; None if more candidates are needed."""
+    if kernel is not None and limit is not None:
+        found = kernel.cut(*chosen, limit, is_all, tuple([shelf.known for shelf in shelves]))
+        if found is not None:
+            return Rows(*found)
+    return _cut(connection, shelves, chosen, limit, is_all)
+
+
+def _cut(
+    connection: Connection, shelves: Sequence[ScopeDocValues], chosen: ScoredOrdinals, limit: int | None, is_all: bool
+) -> Rows | None:
+    order = (-chosen.scores).argsort(kind="stable")
+    ordered = chosen.scores[order]
+    scores, sources = ordered.tolist(), _gathered(shelves, chosen, order, "group")
+    # Sources are counted up to the first that is too many; ties with that one are decided together.
+    end = _first_beyond(sources, limit)
+    if end is None and not (is_all or limit is None):
+        return None
+    if end is not None:
+        order = order[: _end_of_tie(scores, end)]
+    equal = (ordered[1 : len(order)] == ordered[: len(order) - 1]).nonzero()[0].tolist()
+    if equal:
+        order = _ties_broken(connection, shelves, chosen, order, equal)
+        sources = _gathered(shelves, chosen, order, "group")
+    kept = _kept(sources[: len(order)], limit)
+    order = order[kept]
+    ids = [*map(_TEXT, _gathered(shelves, chosen, order, "id"))]
+    rows = _gathered(shelves, chosen, order, "row")
+    return Rows(rows, _taken(scores, kept), ids, _scopes(shelves, chosen, order), _taken(sources, kept))
+
+
+def _taken(values: Sequence[Item], kept: Sequence[int] | slice) -> Sequence[Item]:
+    return values[kept] if isinstance(kept, slice) else [values[i] for i in kept]
+
+
+def _scopes(shelves: Sequence[ScopeDocValues], chosen: ScoredOrdinals, order: Integers) -> list[str]:
+    if len(shelves) == 1:
+        return [shelves[0].scope] * len(order)
+    return [shelves[number].scope for number in chosen.shelves[order].tolist()]
+
+
+def _gathered(shelves: Sequence[ScopeDocValues], chosen: ScoredOrdinals, order: Integers, column: str) -> list[Any]:
+    """Return a column of the records of the candidates, in order."""
+    places = chosen.places[order]
+    if len(shelves) == 1:
+        only: list[Any] = shelves[0].columns[column][places].tolist()
+        return only
+    numbers = chosen.shelves[order]
+    values = np.zeros(len(order), RECORD[column])
+    for number, shelf in enumerate(shelves):
+        here = numbers == number
+        values[here] = shelf.columns[column][places[here]]
+    gathered: list[Any] = values.tolist()
+    return gathered
+
+
+def _first_beyond(sources: Sequence[int], limit: int | None) -> int | None:
+    if limit is None:
+        return None
+    if len(set(sources[: limit + 1])) > limit:
+        return limit
+    seen: set[int] = set()
+    for place, source in enumerate(sources):
+        seen.add(source)
+        if len(seen) > limit:
+            return place
+    return None
+
+
+def _end_of_tie(scores: Sequence[float], place: int) -> int:
+    end = place + 1
+    while end < len(scores) and scores[end] == scores[place]:
+        end += 1
+    return end
+
+
+def _ties_broken(
+    connection: Connection,
+    shelves: Sequence[ScopeDocValues],
+    chosen: ScoredOrdinals,
+    order: Integers,
+    equal: Sequence[int],
+) -> Integers:
+    """Order ties by content key; whole keys are read only where their prefixes are equal or empty.
+
+    `equal` are the positions whose score equals the next one.
+    """
+    tied, ordered = [*_ties(equal)], [*range(len(order))]
+    among = [place for run in tied for place in ordered[run]]
+    ties = dict(zip(among, _gathered(shelves, chosen, order[among], "tie"), strict=True))
+    alike: list[slice] = []
+    for run in tied:
+        ordered[run] = sorted(ordered[run], key=ties.__getitem__)
+        if any(ties[one] == ties[other] or not ties[one] for one, other in pairwise(ordered[run])):
+            alike.append(run)
+    if alike:
+        rows = _gathered(shelves, chosen, order, "row")
+        keys = content_keys(connection, [rows[i] for run in alike for i in ordered[run]])
+        for run in alike:
+            ordered[run] = sorted(ordered[run], key=lambda i: keys.get(rows[i], _NO_KEY))
+    return order[ordered]
+
+
+def _ties(equal: Sequence[int]) -> Iterator[slice]:
+    """Yield the ranges of equal scores, from the positions whose score equals the next one."""
+    begin = equal[0]
+    for place, following in zip(equal, [*equal[1:], None], strict=True):
+        if following != place + 1:
+            yield slice(begin, place + 2)
+            begin = following if following is not None else 0
+
+
+def _kept(sources: Sequence[int], limit: int | None) -> list[int] | slice:
+    """Return positions until `limit` sources were seen, a few of each; None returns all."""
+    if limit is None or len(set(sources)) == len(sources):
+        return slice(len(sources) if limit is None else min(limit, len(sources)))
+    seen: dict[int, int] = {}
+    kept: list[int] = []
+    for place, source in enumerate(sources):
+        count = seen.get(source, 0)
+        if count >= CHUNKS_PER_SOURCE:
+            continue
+        if not count and len(seen) >= limit:
+            break
+        seen[source] = count + 1
+        kept.append(place)
+    return kept

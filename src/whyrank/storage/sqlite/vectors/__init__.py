@@ -1,0 +1,1 @@
+"""The vector index: exact cosines, a cache of vectors, and quantized preselection."""

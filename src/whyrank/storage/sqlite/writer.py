@@ -1,0 +1,364 @@
+"""One transaction: memories, their names, postings, records and vectors change together or not at all.
+
+Numbers are given out once, so a scope that is rewritten often has many gaps: then it is renumbered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+
+from ...analysis.normalize import text_key
+from ...errors import StoreError
+from ...protocols import Changes, Entry, Vector
+from ...types.columns import MemoryId
+from ...types.memory import Scope
+from . import pending
+from .analyzer_versions import Marks
+from .checksums import add_checksum
+from .connection import Connection, portions, undoable
+from .doc_values import BLOCK, RecordWriter, made_anew, record_of, set_aside_lost
+from .embedding_queue import drop_orphaned_failures, put_failures
+from .history import (
+    all_in,
+    check_basis,
+    count_recalls,
+    end_claims,
+    forget_past,
+    lives_of,
+    mark_superseded,
+    refuse_circles,
+    refuse_foreign_ids,
+    refuse_twins,
+    revise,
+    still_expired,
+    take_keys,
+    with_recalls,
+    write_history,
+)
+from .indexes import INDEXES, index_to_come
+from .keyword import KeywordIndex, NumberedMemory
+from .names import NameIndex
+from .notes import check_note, drop_notes, raise_generation, write_notes
+from .pending import Arrived
+from .pending import drop_facts as drop_unread
+from .purge import leave_word
+from .rows import INSERT, check_rows, to_row
+from .vectors.index import VectorIndex
+
+LOOKED_AT_EVERY = 4_096  # numbers given out between two checks for gaps
+MAX_MEMORIES = 50_000  # more would block other writers too long; their gaps cost less
+
+
+def is_crowded_with_gaps(connection: Connection, scope: str, numbers: int) -> bool:
+    """Return whether most numbers of a scope are unused, and it is small enough to renumber."""
+    living: int = connection.execute("SELECT count(*) FROM memories WHERE scope = ?", (scope,)).fetchone()[0]
+    return living <= MAX_MEMORIES and 2 * living < numbers
+
+
+def is_mostly_gone(connection: Connection, scope: str, lost: int) -> bool:
+    """Return whether a scope lost at least as many memories as it has left: renumbering costs no more."""
+    left = connection.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM memories WHERE scope = ? LIMIT ?)", (scope, lost + 1)
+    ).fetchone()[0]
+    return bool(left <= lost)
+
+
+def renumber(connection: Connection, index: KeywordIndex, scope: str, generation: int) -> int:
+    """Give the memories of a scope numbers without gaps, in their order; return their count.
+
+    Data keyed by numbers is rewritten, except for signs, which are deleted: the caller derives them from the vectors.
+    """
+    old = [
+        number
+        for (number,) in connection.execute("SELECT number FROM memories WHERE scope = ? ORDER BY number", (scope,))
+    ]
+    # Each new number is at most the old one, and assigned in order, so none conflicts with another.
+    moves = [(new, scope, number) for new, number in enumerate(old) if new != number]
+    connection.executemany("UPDATE memories SET number = ? WHERE scope = ? AND number = ?", moves)
+    index.renumber(connection, scope, moves, len(old))
+    connection.execute("DELETE FROM sign_blocks WHERE scope = ?", (scope,))
+    for (first,) in connection.execute("SELECT first FROM records WHERE scope = ?", (scope,)).fetchall():
+        set_aside_lost(connection, scope, first)
+    connection.execute("DELETE FROM records WHERE scope = ?", (scope,))
+    for first in range(0, len(old), BLOCK):
+        records = made_anew(connection, scope, first, index.stored_tokens)
+        connection.execute(
+            "INSERT INTO records VALUES (?, ?, ?, ?)",
+            (scope, first, generation, add_checksum(records.tobytes(), scope, first)),
+        )
+    connection.execute(
+        "UPDATE scopes SET numbers = ?, changed = ?, epoch = epoch + 1 WHERE scope = ?", (len(old), generation, scope)
+    )
+    return len(old)
+
+
+_IDS_PER_STATEMENT = 500
+
+
+class Writer:
+    """Writer of one transaction, which applies its changes to every table."""
+
+    def __init__(self, connection: Connection, keyword: KeywordIndex, names: NameIndex, vectors: VectorIndex) -> None:
+        self._connection = connection
+        self.keyword = keyword
+        self._names = names
+        self._vectors = vectors
+        self._generation = generation = raise_generation(connection)
+        self._to_come = index_to_come(connection)
+        self._ledger = RecordWriter(connection, generation, keyword.stored_tokens)
+        self._put: dict[str, list[int]] = defaultdict(list)
+        self._placed: list[NumberedMemory] = []
+        self._lost: Counter[str] = Counter()  # number of memories a scope has lost
+        self._readers = Marks(connection)
+
+    def apply(self, changes: Changes, given: Sequence[str] = ()) -> None:
+        """Apply the changes; vectors of the given hashes were stored before."""
+        connection = self._connection
+        entries = {entry.memory.id: entry for entry in changes.put}
+        refuse_foreign_ids(connection, entries.values())
+        check_basis(connection, changes.basis)
+        check_note(connection, changes.noted)
+        below = _chunks_below(connection, changes.replace_files)
+        gone = {*changes.remove, *below, *all_in(connection, changes.clear)} - entries.keys()
+        pruned = still_expired(connection, changes.prune) - entries.keys()
+        lives = lives_of(connection, entries, gone, changes.renamed)
+        put = with_recalls(connection, entries, changes.renamed)
+        orphans = self._remove([*gone, *pruned, *entries])
+        forget_past(connection, gone | pruned, changes.clear)
+        pending.forget_changes(connection, [*gone, *pruned, *entries])
+        drop_unread(connection, [*changes.remove, *entries], changes.clear)
+        self._insert(put)
+        self._speak({entry.language for entry in entries.values()})
+        for scope in revise(connection, changes.revised):
+            self._ledger.touch(scope)
+        end_claims(connection, changes.superseded)
+        for scope, _ in mark_superseded(connection, {**lives, **changes.superseded}):
+            self._ledger.touch(scope)
+        refuse_circles(connection, changes.superseded)
+        for scope in count_recalls(connection, changes.recalled):
+            self._ledger.touch(scope)
+        write_history(connection, changes.history)
+        take_keys(connection, changes.keys)
+        refuse_twins(connection, _said_anew(changes))
+        drop_notes(connection, changes.drop_notes)
+        self._write_manifest(changes)
+        _drop_orphans(connection, [*orphans, *given])
+        write_notes(connection, changes.notes)
+        if changes.vectors:
+            self._vectors.put(connection, changes.space, changes.vectors)
+        put_failures(connection, changes.space, {**changes.failures, **dict.fromkeys(changes.vectors)})
+        self._close({changes.space: [*changes.vectors, *given]})
+        self._close_keyword()
+        check_rows(connection)
+        if changes.purge:
+            self._purge()
+        else:
+            self._close_gaps()
+
+    def take_in(self, arrived: Sequence[Arrived]) -> None:
+        """Insert new facts without predecessors; every check was made before."""
+        by_space: dict[str, dict[str, Vector]] = {}
+        self._insert([entry for entry, _, _ in arrived])
+        for entry, space, vector in arrived:
+            vectors = by_space.setdefault(space, {})
+            if vector is not None:
+                vectors[entry.embed_hash] = vector
+        self._speak({entry.language for entry, _, _ in arrived})
+        for space, vectors in by_space.items():
+            if vectors:
+                self._vectors.put(self._connection, space, vectors)
+        self._close({space: list(vectors) for space, vectors in by_space.items()})
+        self._close_keyword()
+        self._close_gaps()
+
+    def read_anew(self, anew: pending.ChangedTexts) -> None:
+        """Index memories again whose texts were changed in their rows."""
+        self.apply(Changes(put=anew.entries, space=anew.space), anew.hashes)
+
+    def _speak(self, languages: Collection[str]) -> None:
+        """Store the language for texts without a detected one."""
+        self._connection.executemany(
+            "INSERT INTO meta VALUES ('language', ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            ((language,) for language in languages if language),
+        )
+
+    def _purge(self) -> None:
+        """Mark the scopes that lost memories as to be scrubbed; renumber those that lost most."""
+        if self._to_come is not None:
+            raise StoreError("the keyword index is being changed", "purge when that is done; nothing was removed")
+        for scope in sorted(self._lost):
+            if is_mostly_gone(self._connection, scope, self._lost[scope]):
+                self._renumber(scope)
+            else:
+                self.keyword.abandon_merge(self._connection, scope)
+        # The stored error of a provider may quote deleted text.
+        self._connection.execute("DELETE FROM embedding_failures WHERE hash = ''")
+        leave_word(self._connection, self._lost)
+
+    def _renumber(self, scope: str) -> None:
+        spaces = self._connection.execute("SELECT DISTINCT space FROM sign_blocks WHERE scope = ?", (scope,)).fetchall()
+        living = renumber(self._connection, self.keyword, scope, self._generation)
+        for (space,) in spaces:
+            self._vectors.close(self._connection, space, {scope: range(living)})
+
+    def _close_gaps(self) -> None:
+        """Renumber scopes of which most numbers are unused; checked every LOOKED_AT_EVERY numbers."""
+        if self._to_come is not None:
+            return
+        for scope, numbers in self._put.items():
+            is_time = numbers[0] // LOOKED_AT_EVERY != (numbers[-1] + 1) // LOOKED_AT_EVERY
+            if is_time and is_crowded_with_gaps(self._connection, scope, numbers[-1] + 1):
+                self._renumber(scope)
+
+    def mend(self, broken: Mapping[str, Sequence[int]]) -> Writer:
+        """Rebuild damaged blocks of records."""
+        for scope, firsts in broken.items():
+            for first in firsts:
+                self._ledger.mend(scope, first)
+        return self
+
+    def drop_vectors(self, space: str, hashes: Collection[str]) -> None:
+        """Delete vectors, so that they are embedded again."""
+        self._connection.executemany(
+            "DELETE FROM vectors WHERE space = ? AND hash = ?", ((space, text_hash) for text_hash in hashes)
+        )
+        self._close({space: hashes})
+
+    def _insert(self, entries: Iterable[Entry]) -> None:
+        placed = self._placed_rows([*entries])
+        self.keyword.put(self._connection, placed)
+        named = [(row, str(entry.memory.scope), entry.names) for row, _, entry in placed if entry.names]
+        for counted in self._names.put(self._connection, named):
+            self._ledger.count_names(*counted)
+        self._readers.close()
+        self._placed += placed
+
+    def _placed_rows(self, entries: Sequence[Entry]) -> list[NumberedMemory]:
+        """Insert memories in one statement, so that their rows are consecutive."""
+        if not entries:
+            return []
+        scopes = [str(entry.memory.scope) for entry in entries]
+        numbers = [*map(self._ledger.next_number, scopes)]
+        self._connection.executemany(INSERT, map(to_row, entries, numbers))
+        last: int = self._connection.execute("SELECT last_insert_rowid()").fetchone()[0]
+        rows = range(last - len(entries) + 1, last + 1)
+        for row, scope, number, entry in zip(rows, scopes, numbers, entries, strict=True):
+            self._ledger.put(scope, number, record_of(row, entry))
+            self._readers.put(row, entry.reader)
+            self._put[scope].append(number)
+        return [*map(NumberedMemory, rows, numbers, entries)]
+
+    def _remove(self, ids: Sequence[MemoryId]) -> list[str]:
+        """Delete memories from every table; return the hashes of their embedded texts."""
+        indexes = [self.keyword, *([INDEXES[self._to_come](0, None)] if self._to_come is not None else [])]
+        hashes = []
+        for row, scope, number, text_hash in _found(self._connection, ids):
+            self._ledger.remove(scope, number)
+            for index in indexes:
+                index.remove(self._connection, row, scope, number)
+            self._ledger.count_names(*self._names.remove(self._connection, row, scope))
+            self._connection.execute("DELETE FROM memories WHERE row = ?", (row,))
+            self._lost[scope] += 1
+            hashes.append(text_hash)
+        return hashes
+
+    def _close(self, given: Mapping[str, Iterable[str]]) -> None:
+        """Write the records, and the signs of new memories and of those whose vectors arrived later, by space."""
+        changed = {scope: set(numbers) for scope, numbers in self._put.items()}
+        for part, marks in portions([*chain.from_iterable(given.values())]):
+            for scope, number in self._connection.execute(
+                f"SELECT scope, number FROM memories WHERE embed_hash IN ({marks})", part
+            ).fetchall():
+                numbers = changed.setdefault(scope, set())
+                if number not in numbers:
+                    self._ledger.touch(scope, [number])
+                    numbers.add(number)
+        self._ledger.close()
+        for space in filter(None, given):
+            self._vectors.close(self._connection, space, changed)
+
+    def _close_keyword(self) -> None:
+        numbers = {scope: numbers[-1] + 1 for scope, numbers in self._put.items()}
+        self.keyword.close(self._connection, numbers, self._placed)
+
+    def _write_manifest(self, changes: Changes) -> None:
+        if not (changes.forget_files or changes.files):
+            return
+        self._connection.executemany(
+            "DELETE FROM files WHERE scope = ? AND path = ?",
+            ((str(scope), path) for scope, path in changes.forget_files),
+        )
+        self._connection.executemany(
+            "INSERT INTO files (scope, path, size, mtime_ns, content_hash) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns, "
+            "content_hash = excluded.content_hash",
+            ((str(file.scope), file.path, file.size, file.mtime_ns, file.content_hash) for file in changes.files),
+        )
+
+
+def read_anew(connection: Connection, writing: Callable[[], Writer], restated: Sequence[pending.ChangedTexts]) -> None:
+    """Index changed texts, all together, or else one by one; those of damaged rows are set aside."""
+    with suppress(*pending.UNFIT), undoable(connection):
+        for anew in pending.ChangedTexts.joined(restated):
+            writing().read_anew(anew)
+        return
+    for anew in restated:  # one of them is unfit, or some; the batch was rolled back
+        try:
+            with undoable(connection):
+                writing().read_anew(anew)
+        except pending.UNFIT:
+            _set_aside(connection, anew)
+
+
+def _set_aside(connection: Connection, anew: pending.ChangedTexts) -> None:
+    """Set aside texts that cannot be indexed, and delete the vectors embedded for them."""
+    for entry in anew.entries:
+        pending.set_change_aside(connection, entry.memory.id)
+    _drop_orphans(connection, anew.hashes)
+
+
+def _said_anew(changes: Changes) -> list[MemoryId]:
+    """Return the facts with a new or changed text, and those that became current again."""
+    put = {entry.memory.id: entry.memory for entry in changes.put}
+    known = {identity: before for identity, before in changes.basis.items() if identity in put}
+    said = [key for key, before in known.items() if before is None or text_key(before.text) != text_key(put[key].text)]
+    return [*said, *(identity for identity, life in changes.superseded.items() if life is None)]
+
+
+def _found(connection: Connection, ids: Sequence[MemoryId]) -> list[tuple[int, str, int, str]]:
+    found: list[tuple[int, str, int, str]] = []
+    for start in range(0, len(ids), _IDS_PER_STATEMENT):
+        part = ids[start : start + _IDS_PER_STATEMENT]
+        marks = ", ".join("?" * len(part))
+        found += connection.execute(
+            f"SELECT row, scope, number, embed_hash FROM memories WHERE id IN ({marks})", part
+        ).fetchall()
+    return found
+
+
+def _chunks_below(connection: Connection, files: Iterable[tuple[Scope, str]]) -> list[MemoryId]:
+    paths: dict[str, list[str]] = defaultdict(list)
+    for scope, path in files:
+        paths[str(scope)].append(path)
+    return [
+        identity
+        for scope, below in paths.items()
+        for part, marks in portions(below)
+        for (identity,) in connection.execute(
+            f"SELECT id FROM memories WHERE scope = ? AND path IN ({marks}) AND kind = 'chunk'", (scope, *part)
+        )
+    ]
+
+
+def _drop_orphans(connection: Connection, hashes: Sequence[str]) -> None:
+    """Delete the vectors of texts that no memory has any more."""
+    if not hashes:
+        return
+    connection.executemany(
+        "DELETE FROM vectors WHERE hash = ? AND NOT EXISTS (SELECT 1 FROM memories WHERE embed_hash = vectors.hash)",
+        ((text_hash,) for text_hash in set(hashes)),
+    )
+    drop_orphaned_failures(connection, hashes)

@@ -1,1 +1,0 @@
-"""Providers over HTTP: where they listen, and how they are asked."""

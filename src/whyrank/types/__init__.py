@@ -1,0 +1,1 @@
+"""Frozen values that every layer shares; no input or output."""
