@@ -40,6 +40,8 @@ def world(kind: str, count: int, dimensions: int, chance: np.random.Generator) -
         rows = chance.standard_normal((count // 20 + 1, dimensions))[np.arange(count) // 20] + 0.5 * rows
     elif kind == "nearly equal":
         rows = chance.standard_normal(dimensions) + 1e-4 * rows
+    elif kind == "as near as a code's step":
+        rows = chance.standard_normal(dimensions) + 0.03 * rows
     elif kind == "equal":
         rows = rows[chance.integers(0, min(3, count), count)]
     elif kind == "one direction each":
@@ -51,7 +53,16 @@ def world(kind: str, count: int, dimensions: int, chance: np.random.Generator) -
     return unit(rows)
 
 
-KINDS = ("random", "clustered", "nearly equal", "equal", "one direction each", "one large number", "tiny numbers")
+KINDS = (
+    "random",
+    "clustered",
+    "as near as a code's step",
+    "nearly equal",
+    "equal",
+    "one direction each",
+    "one large number",
+    "tiny numbers",
+)
 
 
 def shelf_of(scope: str, count: int, chunks_per_file: int) -> ScopeDocValues:
@@ -102,6 +113,20 @@ def test_codes_find_what_comparing_every_vector_finds(
     def found(kernel: object) -> Rows:
         return exact_rows(NO_FILE, kernel, shelves, held, masks, question, limit)  # type: ignore[arg-type]
 
+    assert found(COMPILED) == found(None)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_margin_of_codes_keeps_the_nearest_vector_that_another_one_overtakes(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    vectors = world("as near as a code's step", 800, 64, chance)
+    shelf, held = shelf_of("a", 800, 1), held_of(vectors, 0.0, chance)
+    question = unit(vectors[:1] + 0.1 * chance.standard_normal((1, 64)))[0]
+
+    def found(kernel: object) -> Rows:
+        return exact_rows(NO_FILE, kernel, [shelf], [held], [None], question, 5)  # type: ignore[arg-type]
+
+    # Decoded, a number is up to half a step off (3/127/2 = 0.012), which is as much as these vectors differ by.
     assert found(COMPILED) == found(None)
 
 
